@@ -34,7 +34,7 @@ from runelift.runtime.data.dataset import Generator, parse_spec
 from runelift.runtime.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, Contest
+from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, SuccessiveHalving
 from runelift.runtime.tuner.kernel_parameters.tune import RIVALS, SHARE
 from runelift.runtime.versions.forest import plans
 
@@ -266,7 +266,7 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
     chosen: dict[str, int] = {}
     for each in met:
         if each.seconds >= SHARE * whole:
-            contest = Contest(spaces[each.meeting[0]], strategy=strategy)
+            contest = SuccessiveHalving(spaces[each.meeting[0]], strategy=strategy)
             program.try_settings("main", args, force=force, thresholds={}, searches={
                 each.meeting: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})
             chosen |= contest.space.named(contest.best())

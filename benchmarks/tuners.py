@@ -60,19 +60,19 @@ from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, costs_o
 from runelift.runtime.tuner.costs.log import Log, Measurements
 from runelift.runtime.tuner.fit.exhaustive import exhaustive
 from runelift.runtime.tuner.fit.fit import fit, objective
-from runelift.runtime.tuner.fit.size_guards import Guards, refine
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
-from runelift.runtime.tuner.measure.forced_runs import Forced, measure
-from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE, side_by_side
-from runelift.runtime.tuner.measure.protocols import Dataset, Method
-from runelift.runtime.tuner.measure.replay_runs import Replaying
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
+from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE, compare_paired
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
+from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.strategies import compare, parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import limit_on
 from runelift.runtime.versions.forest import Forests, plans
-from runelift.runtime.versions.size_guards import Guarded, Leaf
+from runelift.runtime.versions.size_guards import GuardedThresholds, Leaf
 
 FAR = 3.0
 """What takes so many times as long as the best, by the log, is not run again."""
@@ -118,7 +118,8 @@ def main() -> None:
                         help="end a search after so much time of runs (default: %(default)s)")
     parser.add_argument("--parameters", type=float, default=0.0, metavar="SECONDS",
                         help="also tune the parameters of kernels, in so many seconds")
-    parser.add_argument("--guards", default=Guards.AUTO.value, choices=[g.value for g in Guards],
+    parser.add_argument("--guards", default=SizeGuardKind.AUTO.value,
+                        choices=[g.value for g in SizeGuardKind],
                         help="what decides beside thresholds (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=math.inf,
                         help="begin no program after so many seconds")
@@ -201,7 +202,7 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     training, held_out = (datasets(program, sizes, several)
                           for several in (sizes.training, sizes.held_out))
     (tuning,) = autotune.autotune(runner, Forests((forest,)), training, info.choice.threshold,
-                                  method=Replaying() if options.replay else Forced(),
+                                  method=ReplayRuns() if options.replay else ForcedRuns(),
                                   log=logged(options, sizes, "training")).entries
     tuned: Mapping[str, int] = tuning.fit.thresholds
     if options.parameters:
@@ -209,12 +210,12 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
             runner, forest, training, tuned, device=info.choice.threshold,
             budget=options.parameters, known=tuning.measurements.runs).chosen}
     guards = refined.confirm_guards(
-        runner, tuning, refined.refine_guards(tuning, Guards(options.guards)), training, tuned,
-        Forced.repeats)
-    tuned = Guarded(tuned, guards.finer)
+        runner, tuning, refined.fit_guards(tuning, SizeGuardKind(options.guards)), training, tuned,
+        ForcedRuns.repeats)
+    tuned = GuardedThresholds(tuned, guards.finer)
     seconds = time.perf_counter() - started
-    others = costs_of(forest, Replaying().measure(runner, forest, held_out,
-                                                  log=logged(options, sizes, "held_out")))
+    others = costs_of(forest, ReplayRuns().measure(runner, forest, held_out,
+                                                   log=logged(options, sizes, "held_out")))
     runner.finish()
     beside_best, beside_any, tried = behind(tuning.costs.without(tuning.unmoved), tuning.defaults,
                                             tuned)
@@ -306,10 +307,12 @@ def candidates(costs: Costs, dataset: DatasetCosts, given: Mapping[str, Mapping[
     """What else may be the best on a dataset, by name, each way through the program once."""
     alone, default = replace(costs, datasets=(dataset,)), given["default"]
     own = fit(alone, default).thresholds
-    every = {"own thresholds": own, "every encounter's best": refine(alone, own, Guards.MEMO)}
+    every = {"own thresholds": own,
+             "every encounter's best": fit_size_guards(alone, own, SizeGuardKind.MEMO)}
     for plan in plans(costs.forest):
         label = " ".join(f"{site.rpartition('_')[2]}/{index}" for site, index in plan.items())
-        every[f"forced {label}"] = Guarded(default, {site: Leaf(k) for site, k in plan.items()})
+        every[f"forced {label}"] = GuardedThresholds(default,
+                                                     {site: Leaf(k) for site, k in plan.items()})
     seen, found = {dataset.path(thresholds) for thresholds in given.values()}, {}
     for name, thresholds in every.items():
         path = dataset.path(thresholds)
@@ -341,7 +344,7 @@ def beside(program: Program, dataset: Dataset, known: DatasetCosts, one: Mapping
     settings = other.keys() - one.keys()
     if known.path(one) == known.path(other) and not settings:
         return 1.0, 1.0, 1.0
-    both = side_by_side(program, dataset, one, other, repeats=3)
+    both = compare_paired(program, dataset, one, other, repeats=3)
     return (1 / both.gain, both.low, both.high) if both is not None else (math.inf,) * 3
 
 
@@ -393,13 +396,14 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     own = datasets(program, sizes, sizes.training)
     prepare(program, runner, sizes, own)
     started = time.perf_counter()
-    costs = costs_of(forest, measure(runner, forest, own, repeats=Forced.repeats, every=True))
+    costs = costs_of(forest, measure(runner, forest, own, repeats=ForcedRuns.repeats, every=True))
     measured = Instrumented(costs, time.perf_counter() - started)
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     names, oracles = options.strategies.split(","), list[Measuring]()
 
     def oracle(seed: int) -> Live:
-        oracles.append(Measuring(runner, forest, default, own, Forced.repeats, weights, measured))
+        oracles.append(Measuring(runner, forest, default, own, ForcedRuns.repeats, weights,
+                                 measured))
         return oracles[-1]
 
     compared = compare.compare({name: parse_strategy(name) for name in names}, costs, default,
@@ -436,7 +440,7 @@ class Measuring(Live):
 
     costs: Costs | None = None
 
-    def instrument(self, method: Method) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> Instrumented:
         """Measure, and keep what was found."""
         found = Live.instrument(self, method)
         self.costs = found.costs
@@ -449,9 +453,9 @@ def guarded(runner: Remote, costs: Costs, default: dict[str, int], several: Sequ
     tuning = EntryTuning(costs.forest, default, Measurements(costs.forest.entry), costs,
                          fit(costs, default))
     thresholds = tuning.fit.thresholds
-    guards = refined.confirm_guards(runner, tuning, refined.refine_guards(tuning, Guards.AUTO),
-                                    several, thresholds, Forced.repeats)
-    return Guarded(thresholds, guards.finer)
+    guards = refined.confirm_guards(runner, tuning, refined.fit_guards(tuning, SizeGuardKind.AUTO),
+                                    several, thresholds, ForcedRuns.repeats)
+    return GuardedThresholds(thresholds, guards.finer)
 
 
 def run_together(program: Program, costs: Costs, several: Sequence[Dataset],

@@ -22,17 +22,22 @@ from runelift.runtime.execution.arguments import check_arguments, sizes_of
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.execution.sequential_runner import OneByOne
-from runelift.runtime.geometry.parameter_space import Space, spaces
-from runelift.runtime.prebuild.prebuild import Preparations
+from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
+from runelift.runtime.prebuild.prebuild import Prebuilder
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.versions.size_guards import Finer, Guarded
-from runelift.runtime.versions.tuning_file import Identity, Tuning, finer_guards, unknown_names
+from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
+from runelift.runtime.versions.tuning_file import (
+    Identity,
+    TuningValues,
+    read_size_guards,
+    unknown_names,
+)
 
 if TYPE_CHECKING:
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.replay.racing import Race
-    from runelift.runtime.replay.replay_records import Replayed
-    from runelift.runtime.trials.protocol import Met, Searches
+    from runelift.runtime.replay.replay_records import ReplayRecord
+    from runelift.runtime.trials.protocol import OperationTime, Searches
 
 
 UNDISTURBED = 3
@@ -69,7 +74,7 @@ class Program(OneByOne):
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
-        self._preparations = Preparations(self)
+        self._preparations = Prebuilder(self)
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -136,7 +141,7 @@ class Program(OneByOne):
         return tape.record(executable, self._bind(plan, list(args)), chosen, force or {},
                            samples=samples)
 
-    def replay(self, entry: str, args: Any, race: Race) -> Replayed:
+    def replay(self, entry: str, args: Any, race: Race) -> ReplayRecord:
         """Run every version at every encounter, one after the other on the same inputs."""
         from runelift.runtime.replay.replay_run import replay
 
@@ -168,7 +173,7 @@ class Program(OneByOne):
     def begin_anew(self) -> None:
         """Forget what was prepared: the device turned out to be another one than was presumed."""
         self._executables.clear()
-        self._preparations = Preparations(self)
+        self._preparations = Prebuilder(self)
 
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
@@ -284,7 +289,7 @@ class Program(OneByOne):
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
-                     searches: Searches | None = None) -> list[Met]:
+                     searches: Searches | None = None) -> list[OperationTime]:
         """Run an entry point, and settings of its operations as searches ask for them.
 
         The result says which operations were met, and how long they took as they are.
@@ -432,20 +437,20 @@ class Program(OneByOne):
                                        entry)
         return found
 
-    def take(self, tuning: Tuning, settings: Mapping[str, int]) -> None:
+    def take(self, tuning: TuningValues, settings: Mapping[str, int]) -> None:
         """Run with what a tuning file says, and then ``settings``; warn of what is wrong there."""
         if tuning.values.keys() - self._known_names:
             tuning = tuning.on(self.identity, self.kernel_parameters().keys())
         finer, stale = self._finer(tuning.file, settings)
-        self.thresholds = Guarded({**tuning.values, **settings}, finer)
+        self.thresholds = GuardedThresholds({**tuning.values, **settings}, finer)
         tuning.warn([*self.problems(tuning.values), stale])
 
     def _finer(self, file: Path | None, settings: Mapping[str, int]
-               ) -> tuple[dict[str, Finer], str]:
+               ) -> tuple[dict[str, SizeGuard], str]:
         """The finer guards beside a tuning file, but where ``settings`` set thresholds."""
         if file is None or self.device_info is None:
             return {}, ""
-        finer, stale = finer_guards(file, self.identity, self.policy, self.tree)
+        finer, stale = read_size_guards(file, self.identity, self.policy, self.tree)
         if not finer:
             return {}, stale
         sites = {site.name: site for forest in self.tree.entries
@@ -474,11 +479,11 @@ class Program(OneByOne):
         """How many programs of kernels are built at the same time."""
         return self.device_info.builders if self.device_info is not None else 1
 
-    def spaces(self, entry: str | None = None) -> list[Space]:
+    def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
         """What the parameters of the kernels can be, of one entry point or of all."""
         if self.device_info is None:
             return []
-        found: list[Space] = []
+        found: list[ParameterSpace] = []
         for name in self.entries if entry is None else (entry,):
             with contextlib.suppress(CompilerLimitation):  # it says so when it is run
                 found += spaces(self._plan(name), self.device_info).values()

@@ -9,12 +9,12 @@ import numpy as np
 
 from runelift.runtime.program import Program
 from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import Replayed
+from runelift.runtime.replay.replay_records import ReplayRecord
 from runelift.runtime.replay.replay_run import replay
 
 
 def replayed(program: Program, entry: str, args: Sequence[Any], race: Race | None = None
-             ) -> tuple[list[Any], Replayed]:
+             ) -> tuple[list[Any], ReplayRecord]:
     """The results of a run in which all versions are replayed, and what it found out."""
     plan = program._plan(entry)
     outcome, found = replay(program._executable(entry), program._bind(plan, list(args)), {},

@@ -56,17 +56,17 @@ def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
             return changing.isdisjoint((*args, *cond))
         case plan.ConvertScalar(arg=arg) | plan.Bind(source=arg) | plan.Branch(cond=arg):
             return arg not in changing
-        case distribution.ShareOut():
+        case distribution.GroupShape():
             return not _mention(changing, step.sizes())
         case distribution.Teams(groups=groups, bytes=size):
             return not _mention(changing, [groups, size])
-        case distribution.Spread(points=size):
+        case distribution.GroupSize(points=size):
             return not _mention(changing, [size])
         case distribution.Width(points=points, rows=rows, beside=beside):
             return not _mention(changing, [points, rows, beside])
         case distribution.Tile(points=tiled):
             return tiled not in changing
-        case plan.Statuses(_, words):
+        case plan.AllocScanStatus(_, words):
             return not _mention(changing, [words])
         case (distribution.Block(height=height, width=width, batch=batch, length=length)
               | distribution.Coarse(height=height, width=width, batch=batch, length=length)):
@@ -80,7 +80,7 @@ def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
             return True
         case plan.Fill():  # the first iterations have filled what is promised
             return True
-        case plan.Promise():
+        case plan.LazyCopy():
             return False
 
 

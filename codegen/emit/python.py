@@ -286,10 +286,10 @@ class _Writer:
                 self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.Statuses(name, words):
+            case plan.AllocScanStatus(name, words):
                 self.line(f"{_var(name)} = rt.statuses({_size(words)})")
-            case (distribution.ShareOut() | distribution.Teams() | distribution.SubGroup()
-                  | distribution.Spread() | distribution.Width() | distribution.Tile()
+            case (distribution.GroupShape() | distribution.Teams() | distribution.SubGroup()
+                  | distribution.GroupSize() | distribution.Width() | distribution.Tile()
                   | distribution.Block() | distribution.Coarse() | distribution.Strip()):
                 self._share(step)
             case plan.Operation(_, parameters, steps):
@@ -303,7 +303,7 @@ class _Writer:
                 if else_:
                     self.line("else:")
                     self.nested(else_, version)
-            case plan.Promise(name):
+            case plan.LazyCopy(name):
                 self.line(f"{_var(name)} = None")
             case plan.Fill(name, steps):
                 self.line(f"if {_var(name)} is None:")
@@ -337,7 +337,7 @@ class _Writer:
                 numbers = [n for n, s in enumerate(self.sites) if s.site in sites]
                 self.line("".join(f"settled_{n} = " for n in numbers) + "True")
 
-    def _course(self, name: str, index: VName, course: plan.Course, version: str) -> None:
+    def _course(self, name: str, index: VName, course: plan.LoopScalars, version: str) -> None:
         """A function that computes a row of the scalars of a loop, and what it starts with."""
         self.line(f"def {name}({_var(index)}{_further(course.carried)}):")
         self.depth += 1
@@ -353,7 +353,8 @@ class _Writer:
     def _share(self, step: distribution.Distribution) -> None:
         """How work is shared out, which depends on sizes and on the device."""
         match step:
-            case distribution.ShareOut(_, _, _, chunks, loops, rows, groups, wanted, teams, apart):
+            case distribution.GroupShape(_, _, _, chunks, loops, rows, groups, wanted, teams,
+                                         apart):
                 shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
@@ -368,7 +369,7 @@ class _Writer:
                           f"{_size(size)}, {_atom(wanted)}, {apart})")
             case distribution.SubGroup(subgroup, group):
                 self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
-            case distribution.Spread(group, most, size):
+            case distribution.GroupSize(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
             case distribution.Width(name, points, rows, beside, size, shares, most, wanted):
                 sizes = ", ".join(map(_size, (points, rows, beside)))
@@ -530,7 +531,7 @@ def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:
     own = {plan.COUNTERS, *_allocated(steps)}
     for step in plan.all_steps(steps):
         match step:
-            case plan.Statuses(name):
+            case plan.AllocScanStatus(name):
                 own.add(name)
             case plan.Launch(kernel, args):
                 for param, arg in zip(kernel.params, args, strict=True):
@@ -563,5 +564,5 @@ def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
 def _promised(choice: plan.Choose) -> list[VName]:
     """The promised buffers that versions may fill."""
     filled = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Fill)}
-    inside = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Promise)}
+    inside = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.LazyCopy)}
     return sorted(filled - inside, key=lambda name: name.tag)

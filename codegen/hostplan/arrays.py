@@ -1,4 +1,4 @@
-"""Operations on whole arrays that the host plans: accesses, updates, and arrays of parts.
+"""SegOps on whole arrays that the host plans: accesses, updates, and arrays of parts.
 
 Layout operations make views and cost nothing.  An update, a ``concat`` and a literal are kernels
 that write into a buffer; indices are checked on the host.
@@ -6,7 +6,7 @@ that write into a buffer; indices are checked on the host.
 
 from __future__ import annotations
 
-from runelift.codegen.hostplan.segops import Operations
+from runelift.codegen.hostplan.segops import SegOps
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import replicate
 from runelift.ir import failures, imp
@@ -31,7 +31,7 @@ from runelift.ir.syntax import (
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, i64, shape_of
 
 
-class Arrays(Operations):
+class Arrays(SegOps):
     """The steps of accesses to arrays, and of what is put together from parts."""
 
     __slots__ = ()

@@ -242,12 +242,12 @@ def _recorded(exp: Versions) -> tuple[VName, ...]:
 
 
 def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
-        list[distribution.ShareOut], tuple[plan.Step, ...]]:
+        list[distribution.GroupShape], tuple[plan.Step, ...]]:
     """The choices of group sizes that can be made before a version is chosen, and the rest."""
-    found, rest = list[distribution.ShareOut](), list[plan.Step]()
+    found, rest = list[distribution.GroupShape](), list[plan.Step]()
     for step in steps:
         if isinstance(step, plan.Operation):
-            early = tuple(s for s in step.steps if isinstance(s, distribution.ShareOut)
+            early = tuple(s for s in step.steps if isinstance(s, distribution.GroupShape)
                           and all(set(size.variables()) <= known for size in s.sizes()))
             found += early
             step = replace(step, early=early,

@@ -21,7 +21,7 @@ from runelift.ir.syntax import Body, Level, Param, SegDim, SegMap, Stm
 from runelift.ir.types import Atom, array_of, elem_of, i64
 
 
-class Cells(Buffers):
+class DeviceScalars(Buffers):
     """Where the scalars are that kernels made."""
 
     __slots__ = ()
@@ -105,7 +105,7 @@ class Cells(Buffers):
 class _OnHost:
     """Deferred scalars that the host computes after all, from what it reads of the device."""
 
-    cells: Cells
+    cells: DeviceScalars
     reads: dict[imp.Load, plan.Read] = field(default_factory=dict)
     steps: list[plan.Step] = field(default_factory=list)
     known: dict[VName, Atom] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from runelift.codegen.hostplan.device_scalars import Cells
+from runelift.codegen.hostplan.device_scalars import DeviceScalars
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import Indices, View, flat_index, op, volume
 from runelift.ir.imp import Exp
@@ -36,7 +36,7 @@ class _Promise:
 
 
 @dataclass(slots=True)
-class Promises(Cells):
+class LazyCopies(DeviceScalars):
     """The copies that have been promised."""
 
     promised: dict[VName, _Promise] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Promises(Cells):
         if view.near == dim or (beside is not None and not view.dense):
             self.bind_view(param, view)
             return
-        self.emit(plan.Promise(param.name))
+        self.emit(plan.LazyCopy(param.name))
         before, behind = shape[:dim], shape[dim + 1:]
         rest = behind[0] if len(behind) == 1 else self._count(behind)
         if view.dense:  # a matrix of all behind is turned by tiles, however long its dimensions are

@@ -38,7 +38,7 @@ def with_course(loop: plan.CountedLoop, scalars: Collection[VName], types: Mappi
     columns += [(name, Prim.I64) for name in split.counts]
     if not scalars and not columns:
         return loop
-    return replace(loop, body=tuple(split.rest), course=plan.Course(
+    return replace(loop, body=tuple(split.rest), course=plan.LoopScalars(
         tuple(scalars), tuple(sorted(columns, key=lambda column: column[0].tag)),
         (*early, *split.steps), tuple(split.following)))
 
@@ -132,11 +132,11 @@ def _bound(step: plan.Step) -> Iterator[VName]:
     if name := plan.set_by(step):
         yield name
     match step:
-        case (distribution.SubGroup(name) | distribution.Spread(name)
+        case (distribution.SubGroup(name) | distribution.GroupSize(name)
               | distribution.Width(name)):
             yield name
         case distribution.Teams(teams, even):
             yield from (teams, even)
-        case (distribution.ShareOut() | distribution.Tile() | distribution.Block()
+        case (distribution.GroupShape() | distribution.Tile() | distribution.Block()
               | distribution.Coarse() | distribution.Strip()):
             yield from step.names()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from runelift.codegen.hostplan.dispatch import lower_segop
-from runelift.codegen.hostplan.lazy_copies import Promises
+from runelift.codegen.hostplan.lazy_copies import LazyCopies
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import interleaved
 from runelift.ir.names import VName
@@ -24,7 +24,7 @@ FEW = 4
 """Arrays of up to so many elements, or of so many work-items, gain nothing by interleaving."""
 
 
-class Operations(Promises):
+class SegOps(LazyCopies):
     """The steps of segmented operations."""
 
     __slots__ = ()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from runelift.codegen.intragroup.access import exchanged_arrays, own_elements
-from runelift.codegen.intragroup.private_chunks import Point, Share, SharingBuilder, Spread
+from runelift.codegen.intragroup.private_chunks import ChunkBuilder, Point, PointSpread, Share
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import widths
 from runelift.codegen.kernel.sequential import KernelBuilder
@@ -47,10 +47,11 @@ from runelift.ir.types import ArrayType, Atom
 
 
 @dataclass(slots=True)
-class PointsBuilder(SharingBuilder):
+class PointsBuilder(ChunkBuilder):
     """Lowers what a work-group does at points, its branches and its loops."""
 
-    loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]], Spread] = field(default_factory=dict)
+    loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]],
+                 PointSpread] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
         """What one work-item does for the group."""
@@ -69,13 +70,13 @@ class PointsBuilder(SharingBuilder):
         if self.cooperative and not isinstance(value, View):
             self.alone(lambda: self.emit(target.write(indices, value)))
         else:
-            SharingBuilder.store(self, target, indices, value)
+            ChunkBuilder.store(self, target, indices, value)
 
     def update(self, param: Param, exp: Update) -> None:
         """``array with [dims] <- value``; one work-item writes a single element."""
         value = self.any(exp.value)
         if not self.cooperative or isinstance(value, View):
-            SharingBuilder.update(self, param, exp)
+            ChunkBuilder.update(self, param, exp)
             return
         out = self.writable(param, exp.array)
         dims = [d for d in self.selection(exp, out) if not isinstance(d, tuple)]
@@ -88,7 +89,7 @@ class PointsBuilder(SharingBuilder):
             assert self.point is not None
             self.bind_scalar(param, loaded.read(self.point.indices))
         else:
-            SharingBuilder.index(self, param, exp)
+            ChunkBuilder.index(self, param, exp)
 
     # Branches and loops
 
@@ -98,7 +99,7 @@ class PointsBuilder(SharingBuilder):
             for k, param in enumerate(pat):
                 self._spread_if(param, all(self._made_by_elements(body, body.result[k])
                                            for body in (exp.then_, exp.else_)))
-        SharingBuilder.branch(self, pat, exp)
+        ChunkBuilder.branch(self, pat, exp)
 
     def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
         """A loop of the whole group; carried arrays stay shared out where the body allows it."""
@@ -107,14 +108,14 @@ class PointsBuilder(SharingBuilder):
                            - {p.param.name for p in exp.params})
             for param, result in zip(pat, exp.body.result, strict=True):
                 self._spread_if(param, self._made_by_elements(exp.body, result))
-        SharingBuilder.iterate(self, pat, exp)
+        ChunkBuilder.iterate(self, pat, exp)
 
     def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
         """Whether a loop may keep its values in the memory of ``init``."""
-        if not SharingBuilder.reusable(self, out, param, init):
+        if not ChunkBuilder.reusable(self, out, param, init):
             return False
         wanted = self.spreading.get(out.name) if self.cooperative else None
-        if wanted != (init.share if isinstance(init, Spread) else None):
+        if wanted != (init.share if isinstance(init, PointSpread) else None):
             return False
         assert init.mem is not None
         self.exchanged.pop(init.mem, None)
@@ -152,7 +153,7 @@ class PointsBuilder(SharingBuilder):
     def exchange_all(self, names: frozenset[VName] | set[VName]) -> None:
         """Bring shared-out arrays to local memory."""
         for name in sorted(names, key=lambda n: n.tag):
-            if isinstance(value := self.env.get(name), Spread):
+            if isinstance(value := self.env.get(name), PointSpread):
                 self.exchange(value)
 
     # Points
@@ -168,7 +169,7 @@ class PointsBuilder(SharingBuilder):
         kept: dict[VName, Value] = {}
         for name in sorted(free_vars(body), key=lambda n: n.tag):
             value = self.env.get(name)
-            if isinstance(value, Spread) and (value.share != share_ or name not in own):
+            if isinstance(value, PointSpread) and (value.share != share_ or name not in own):
                 kept[name] = value
                 self.env[name] = self.exchange(value)
         if share_ is not None and share_.contiguous:
@@ -213,7 +214,7 @@ class PointsBuilder(SharingBuilder):
                     work: Callable[[Sequence[Exp]], None]) -> None:
         """``work`` at all points, in any order and however many, if nothing keeps elements."""
         own = own_elements(exp.body, exp.space)
-        if any(isinstance(self.env.get(name), Spread) for name in own):
+        if any(isinstance(self.env.get(name), PointSpread) for name in own):
             share_ = self.share(self.count(exp.space))
             self.each_point(exp, share_, lambda here: work(here.indices))
             return

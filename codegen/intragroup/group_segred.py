@@ -12,7 +12,7 @@ from itertools import chain
 
 from runelift.codegen.intragroup.access import own_elements
 from runelift.codegen.intragroup.group_points import PointsBuilder
-from runelift.codegen.intragroup.private_chunks import Point, Spread
+from runelift.codegen.intragroup.private_chunks import Point, PointSpread
 from runelift.codegen.kernel.collectives import group_total, row_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
@@ -76,10 +76,10 @@ def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
         _take(k, exp, totals, more, indices)
 
     points = k.count(exp.space)
-    if any(isinstance(out, Spread) for out in more):
+    if any(isinstance(out, PointSpread) for out in more):
         k.each_point(exp, k.share(points), lambda here: element(here.indices))
         return
-    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), Spread)
+    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), PointSpread)
                                            for name in own_elements(exp.body, exp.space)):
         k.everywhere(exp, element)
         return

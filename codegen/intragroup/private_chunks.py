@@ -1,7 +1,7 @@
 """Arrays that the work-items of a group share out: each keeps a chunk in private memory.
 
 As long as operations agree on who has which element, a row stays in registers; it goes through
-local memory only where work-items exchange elements (:meth:`SharingBuilder.exchange`), and through
+local memory only where work-items exchange elements (:meth:`ChunkBuilder.exchange`), and through
 local memory to or from global memory, so that neighbouring work-items touch neighbouring cells.
 """
 
@@ -60,7 +60,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread(View):
+class PointSpread(View):
     """An array that is shared out; work-items reach only elements of their own chunk."""
 
     share: Share = field(kw_only=True)
@@ -77,7 +77,7 @@ class Point:
 
 
 @dataclass(slots=True)
-class SharingBuilder(KernelBuilder):
+class ChunkBuilder(KernelBuilder):
     """A kernel for a work-group: shared-out arrays and how they meet other memory.
 
     ``cooperative``: the code under construction is run by all work-items alike.
@@ -103,11 +103,11 @@ class SharingBuilder(KernelBuilder):
         self.subgroup = self.names.fresh("subgroup")
 
     def share_out(self, groups: Size, wanted: tuple[Atom, Atom], *,
-                  teams: bool) -> distribution.ShareOut:
+                  teams: bool) -> distribution.GroupShape:
         """The step that chooses the constants of the kernel, if possible as they are wanted."""
         chunks = tuple(distribution.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
-        return distribution.ShareOut(self.group, self.staged, self.subgroup, chunks,
-                                     tuple(self.loops), tuple(self.rows), groups, wanted, teams)
+        return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
+                                       tuple(self.loops), tuple(self.rows), groups, wanted, teams)
 
     # Shares
 
@@ -123,12 +123,12 @@ class SharingBuilder(KernelBuilder):
         return product([self.host_size(size) for size in type_.shape])
 
     def spread(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
-               share: Share) -> Spread:
+               share: Share) -> PointSpread:
         """A new array in private memory."""
         mem = self.names.fresh(base)
         self.emit(imp.DeclareArray(mem, prim, share.chunk))
         self.owned[-1].add(mem)
-        return Spread(prim, shape, mem, lambda ix: self._own_place(share, ix), share=share)
+        return PointSpread(prim, shape, mem, lambda ix: self._own_place(share, ix), share=share)
 
     def _own_place(self, share: Share, indices: Indices) -> Exp:
         here = self.point
@@ -197,9 +197,10 @@ class SharingBuilder(KernelBuilder):
     def array(self, name: VName) -> View:
         """An array all of whose elements can be reached."""
         value = KernelBuilder.array(self, name)
-        return self.exchange(value) if self.cooperative and isinstance(value, Spread) else value
+        return self.exchange(value) if self.cooperative and isinstance(value,
+                                                                       PointSpread) else value
 
-    def exchange(self, source: Spread) -> View:
+    def exchange(self, source: PointSpread) -> View:
         """A copy in local memory, where all work-items see all elements."""
         assert source.mem is not None
         if source.mem not in self.exchanged:
@@ -229,7 +230,7 @@ class SharingBuilder(KernelBuilder):
         copy that work-items exchange elements through, unless other names show that.
         """
         value = self.value(name)
-        if not self.cooperative or not isinstance(value, Spread):
+        if not self.cooperative or not isinstance(value, PointSpread):
             return KernelBuilder.writable(self, param, name, read)
         assert value.mem is not None
         if self.dead(name) and param.name not in self.dest:
@@ -245,7 +246,7 @@ class SharingBuilder(KernelBuilder):
 
     def bind_copy(self, param: Param, source: View) -> None:
         """Bind a name to fresh memory; a shared-out array stays shared out."""
-        if self.cooperative and isinstance(source, Spread):
+        if self.cooperative and isinstance(source, PointSpread):
             out: View = self.spread(param.name, source.prim, source.shape, source.share)
             self.copy(out, source)
             self.bind(param, out)
@@ -258,11 +259,11 @@ class SharingBuilder(KernelBuilder):
         """Copy all elements, together."""
         if not self.cooperative:
             KernelBuilder.copy(self, target, source)
-        elif isinstance(target, Spread):
-            if isinstance(source, Spread) and source.share != target.share:
+        elif isinstance(target, PointSpread):
+            if isinstance(source, PointSpread) and source.share != target.share:
                 source = self.exchange(source)
             self._copy_chunks(target.share, target, source)
-        elif isinstance(source, Spread):
+        elif isinstance(source, PointSpread):
             self._copy_chunks(source.share, target, source)
         else:
             self.shared(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
@@ -285,7 +286,7 @@ class SharingBuilder(KernelBuilder):
             tuple(by_stage), tuple(directly)))
 
     def _is_global(self, view: View) -> bool:
-        return (view.mem is not None and not isinstance(view, Spread)
+        return (view.mem is not None and not isinstance(view, PointSpread)
                 and not self.is_local(view))
 
     def is_local(self, view: View) -> bool:
@@ -305,7 +306,8 @@ class SharingBuilder(KernelBuilder):
         def write(here: Point, value: Exp) -> ImpStm:
             return imp.Store(stage, padded(here.position), value, target.prim)
 
-        into, out_of = (share, neighbours) if isinstance(source, Spread) else (neighbours, share)
+        into, out_of = (share, neighbours) if isinstance(source, PointSpread) else (neighbours,
+                                                                                    share)
         self.each(into, target.shape, lambda here: self.emit(
             write(here, source.read(here.indices))))
         self.each(out_of, target.shape, lambda here: self.emit(

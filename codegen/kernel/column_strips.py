@@ -82,11 +82,11 @@ def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
 
 def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Exp) -> None:
     """A work-item goes through all ``width`` columns, which are enough for a strip."""
-    k.loop(width, lambda own: Strip(k, columns, BREADTH, (), own, width).whole(outs),
+    k.loop(width, lambda own: ColumnStrip(k, columns, BREADTH, (), own, width).whole(outs),
            step=lit(BREADTH), base="own")
 
 
-class Strip:
+class ColumnStrip:
     """The code for the ``breadth`` columns from ``own`` on, of ``width``, at indices ``outer``."""
 
     def __init__(self, k: SecondOrder, columns: Columns, breadth: VName | int,

@@ -339,7 +339,7 @@ def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) ->
     if lowering.interleave or not (alone or busy):
         return lowering.group_size
     name = lowering.names.fresh("group")
-    lowering.steps.append(plan.ComputeSize(name, Size.of(1)) if alone else distribution.Spread(
+    lowering.steps.append(plan.ComputeSize(name, Size.of(1)) if alone else distribution.GroupSize(
         name, lowering.group_size, total(lowering, space)))
     return name
 

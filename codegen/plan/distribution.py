@@ -29,7 +29,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareOut:
+class GroupShape:
     """Choose the size of a work-group (a power of two) and of the chunks of its work-items.
 
     ``group`` is 0 where the device cannot have chunks as long as that.
@@ -70,7 +70,7 @@ class Teams:
 
     They have ``group`` work-items and ``bytes`` of local memory each.  ``even`` is 1 where there is
     a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.  ``apart``
-    as in :class:`ShareOut`.
+    as in :class:`GroupShape`.
     """
 
     teams: VName
@@ -94,7 +94,7 @@ class SubGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class GroupSize:
     """``group`` := how large groups should be so that all compute units have some of ``points``.
 
     They have ``most`` work-items at most.
@@ -129,7 +129,7 @@ class Width:
 class Tile:
     """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
 
-    A tile has ``chunk`` elements for each of ``group`` work-items; ``staged`` as in ShareOut.
+    A tile has ``chunk`` elements for each of ``group`` work-items; ``staged`` as in GroupShape.
     Groups look back at ``window`` earlier tiles and ask no more than ``patience`` times for their
     totals; ``patience`` is 0 where they had better not wait for each other.  ``wanted`` says how
     large groups and how long chunks should be, 0 for any.
@@ -265,5 +265,5 @@ class Strip:
 
 
 Distribution: TypeAlias = (
-    ShareOut | Teams | SubGroup | Spread | Width | Tile | Block | Strip | Coarse)
+    GroupShape | Teams | SubGroup | GroupSize | Width | Tile | Block | Strip | Coarse)
 """What decides about the work of a launch."""

@@ -31,7 +31,7 @@ def _made(steps: tuple[plan.Step, ...], known: set[VName]) -> set[VName]:
     """The names that stand for buffers in ``steps``, added to ``known``."""
     for step in steps:
         match step:
-            case plan.Alloc(name) | plan.Promise(name):
+            case plan.Alloc(name) | plan.LazyCopy(name):
                 known.add(name)
             case plan.Bind(target, source) if source in known:
                 known.add(target)
@@ -117,7 +117,7 @@ class _Releaser:
 
 def _defined(step: plan.Step) -> NameSet:
     match step:
-        case plan.Alloc(name) | plan.Bind(name) | plan.Promise(name):
+        case plan.Alloc(name) | plan.Bind(name) | plan.LazyCopy(name):
             return {name}
     return frozenset()
 
@@ -134,9 +134,9 @@ def _used(step: plan.Step) -> NameSet:
         case plan.Bind(_, source):
             return {source} if isinstance(source, VName) else frozenset()
         case (plan.ComputeSize() | plan.Alloc() | plan.Release() | plan.Compute()
-              | plan.ConvertScalar() | plan.Check() | plan.Promise() | plan.Statuses()
-              | plan.Settle() | distribution.ShareOut() | distribution.Teams()
-              | distribution.SubGroup() | distribution.Spread() | distribution.Width()
+              | plan.ConvertScalar() | plan.Check() | plan.LazyCopy() | plan.AllocScanStatus()
+              | plan.Settle() | distribution.GroupShape() | distribution.Teams()
+              | distribution.SubGroup() | distribution.GroupSize() | distribution.Width()
               | distribution.Tile() | distribution.Block() | distribution.Strip()
               | distribution.Coarse()):
             return frozenset()

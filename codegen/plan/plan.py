@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.codegen.plan.distribution import Distribution, ShareOut
+from runelift.codegen.plan.distribution import Distribution, GroupShape
 from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir import imp
 from runelift.ir.guards import Guard, Kind
@@ -129,7 +129,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class LazyCopy:
     """There is nothing in buffer ``name`` yet; whoever needs it fills it before."""
 
     name: VName
@@ -173,7 +173,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Statuses:
+class AllocScanStatus:
     """``name`` is the device's buffer for what groups tell each other: ``words`` u64s or more.
 
     See :mod:`runelift.codegen.segops.segscan_single_pass`, which alone uses it.
@@ -197,7 +197,7 @@ class Operation:
     name: str
     parameters: tuple[Parameter, ...]
     steps: tuple[Step, ...]
-    early: tuple[ShareOut, ...] = ()
+    early: tuple[GroupShape, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class LoopScalars:
     """The scalars of the host that change from one iteration of a loop to the next.
 
     ``carried`` are handed on.  ``steps`` compute from those and the index what kernels are given
@@ -236,7 +236,7 @@ class CountedLoop:
     bound: Atom
     body: tuple[Step, ...]
     carried: tuple[VName, ...] | None = None
-    course: Course | None = None
+    course: LoopScalars | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,8 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | Distribution | Statuses | Operation | Branch | CountedLoop
+    | LazyCopy | Fill | Check | Launch | Distribution | AllocScanStatus | Operation | Branch
+    | CountedLoop
     | WhileLoop | Choose | Settle
 )
 

@@ -28,7 +28,7 @@ def overwritten(choice: plan.Choose) -> list[VName]:
             case plan.Bind(target, VName() as source):
                 sources[target].add(source)
                 made.add(target)
-            case plan.Alloc(name) | plan.Promise(name) | plan.Statuses(name):
+            case plan.Alloc(name) | plan.LazyCopy(name) | plan.AllocScanStatus(name):
                 made.add(name)
     waiting = list(written)
     while waiting:

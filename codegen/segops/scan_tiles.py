@@ -65,7 +65,7 @@ def combine(k: KernelBuilder, op_: Operator, left: Sequence[imp.Var],
         k.emit(imp.Assign(target.name, value))
 
 
-class Tile:
+class ScanTile:
     """A kernel whose groups handle tiles: each work-item has a chunk in private memory.
 
     On devices that like neighbouring work-items to touch neighbouring elements, elements go

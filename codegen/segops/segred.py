@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.kernel.collectives import group_total
-from runelift.codegen.kernel.column_strips import BREADTH, Columns, Strip
+from runelift.codegen.kernel.column_strips import BREADTH, Columns, ColumnStrip
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
     GROUP_ID,
@@ -106,8 +106,9 @@ class _Segment:
             place = op("add", op("add", part.start, op("mul", row, lanes)), point[-1])
             return self.element(k.declare("e", Prim.I64, place))
 
-        strip = Strip(k, Columns(self.exp.space[-1].width, ops, element, store_results), BREADTH,
-                      (), lit(0), lanes)
+        strip = ColumnStrip(k, Columns(self.exp.space[-1].width, ops, element, store_results),
+                            BREADTH,
+                            (), lit(0), lanes)
         held = strip.reduce(lit(0), rows)
         k.loop(lanes, lambda c: k.accumulate_all(ops, self.totals, strip.held(held, c)),
                base="lane")

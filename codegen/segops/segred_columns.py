@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from runelift.codegen.kernel.column_strips import Columns, Strip, is_straight
+from runelift.codegen.kernel.column_strips import Columns, ColumnStrip, is_straight
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
     GROUP_ID,
@@ -151,7 +151,7 @@ def _whole(lowering: Lowering, space: Space, columns: Columns, strip: distributi
 
 
 def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.Strip,
-           number: Exp) -> Strip:
+           number: Exp) -> ColumnStrip:
     """The code for strip ``number``."""
     k.constants = list(strip.constants())
     width, breadth = k.scalar(space[-1].width), imp.Var(strip.columns)
@@ -160,7 +160,7 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution
     batch = k.declare("batch", Prim.I64, op("quot", held, along))
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(batch, widths(k, space[:-1]))]
     own = k.declare("own", Prim.I64, op("mul", op("rem", held, along), breadth))
-    return Strip(k, columns, strip.columns, outer, own, width)
+    return ColumnStrip(k, columns, strip.columns, outer, own, width)
 
 
 def _count(strip: distribution.Strip) -> Size:

@@ -25,7 +25,7 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import IS_FIRST
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import lit, op
-from runelift.codegen.segops.scan_tiles import Scan, Tile, combine
+from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -54,9 +54,9 @@ def scan_looking_back(lowering: Lowering, scan: Scan) -> None:
     """The kernel and its launch."""
     words = Size.of(sum(_words(p) for p in scan.values()))
     statuses = lowering.names.fresh("statuses")
-    lowering.steps.append(plan.Statuses(
+    lowering.steps.append(plan.AllocScanStatus(
         statuses, Size.var(scan.tiles) * words + Size.of(FIRST_STATUS)))
-    tile = Tile(lowering, scan)
+    tile = ScanTile(lowering, scan)
     k = tile.k
     k.constants.append(scan.shares.window)
     with k.block() as code:
@@ -122,7 +122,7 @@ def _i32(value: int) -> Exp:
 class _LookBack:
     """What a group does for one tile."""
 
-    def __init__(self, tile: Tile, statuses: VName) -> None:
+    def __init__(self, tile: ScanTile, statuses: VName) -> None:
         self.tile = tile
         self.k: KernelBuilder = tile.k
         self.scan = tile.scan

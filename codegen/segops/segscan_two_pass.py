@@ -37,7 +37,7 @@ from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import lit, op
-from runelift.codegen.segops.scan_tiles import Scan, Tile, combine
+from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
 from runelift.codegen.segops.segscan_single_pass import scan_looking_back
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -151,7 +151,7 @@ def _scan_twice(lowering: Lowering, scan: Scan) -> None:
 def _tile_sums(lowering: Lowering, passes: _Passes) -> None:
     """The total of every tile after its last segment start."""
     scan = passes.scan
-    tile = Tile(lowering, scan)
+    tile = ScanTile(lowering, scan)
     k = tile.k
 
     def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:
@@ -186,7 +186,7 @@ def _tile_sums(lowering: Lowering, passes: _Passes) -> None:
 def _scan_tiles(lowering: Lowering, passes: _Passes) -> None:
     """Every tile, with the carry of those before it."""
     scan = passes.scan
-    tile = Tile(lowering, scan)
+    tile = ScanTile(lowering, scan)
     k = tile.k
 
     def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:

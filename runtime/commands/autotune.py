@@ -44,7 +44,7 @@ from runelift.runtime.commands.tuning_files import (
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
 from runelift.runtime.devices.comparable import place_of
 from runelift.runtime.host import interrupts
-from runelift.runtime.host.background import beside
+from runelift.runtime.host.background import in_background
 from runelift.runtime.host.gc_policy import keep_all
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
@@ -61,12 +61,12 @@ from runelift.runtime.tuner.costs.log import Log, made_for, read_log
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit import cross_validation as held_out
 from runelift.runtime.tuner.fit.cross_validation import leave_one_out
-from runelift.runtime.tuner.fit.size_guards import Guards
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters import tune as parameters
 from runelift.runtime.tuner.kernel_parameters.tune import Triable
-from runelift.runtime.tuner.measure.forced_runs import Forced
-from runelift.runtime.tuner.measure.paired_comparison import Verified, side_by_side
-from runelift.runtime.tuner.measure.protocols import Dataset, Method
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
 from runelift.runtime.tuner.report.text import facts, render, render_held_out, render_validation
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
@@ -74,8 +74,8 @@ from runelift.runtime.tuner.strategies import tune_by_search as searched
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import Runners, limit_on
-from runelift.runtime.tuner.workers.work_sharing import Crew, Shared
-from runelift.runtime.versions.size_guards import Guarded
+from runelift.runtime.tuner.workers.work_sharing import DevicePool, SharedMeasuring
+from runelift.runtime.versions.size_guards import GuardedThresholds
 from runelift.runtime.versions.tuning_file import GUARDS, tuning_path
 
 __all__ = ["configure", "execute"]
@@ -124,7 +124,7 @@ def _open(args: argparse.Namespace) -> Program:
 
 
 def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
-          runner: Program | Remote, crew: Crew | None, started: float) -> int:
+          runner: Program | Remote, crew: DevicePool | None, started: float) -> int:
     """Tune ``program``, which is run by ``runner``, and measured by a crew if there is one."""
     assert program.device_info is not None
     effort = EFFORTS[args.effort]
@@ -148,21 +148,22 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     with display() as shown, interrupts.between_runs():
         tuning = (_replay(args, program) if args.replay else
                   _measure(args, program, runner, output,
-                           Shared(strategy.method, crew) if crew else strategy.method, shown,
+                           SharedMeasuring(strategy.method, crew) if crew else strategy.method,
+                           shown,
                            _part(end, MEASURING if tries else 1.0)))
         tried = list[parameters.ParameterTuning]()
         ended = tuning.interrupted
         if tries and not ended:
             ended = not _tune_parameters(args, program, runner, tuning, tried, shown, end)
-        finer, validated = list[refined.Refined](), dict[str, Verified]()
+        finer, validated = list[refined.ConfirmedSizeGuards](), dict[str, PairedTimes]()
         report = partial(render, tuning)
         try:
             fitted = [] if ended else _fit_guards(args, runner, tuning)
             waits = not (ended or args.json) and runner.apart
-            with beside(report) if waits else nullcontext(report) as rendered:
+            with in_background(report) if waits else nullcontext(report) as rendered:
                 if not ended:
                     finer = _confirm_guards(args, program, runner, tuning, tried, fitted)
-                    validated = _validate(args, runner, tuning, held_back, Guarded(
+                    validated = _validate(args, runner, tuning, held_back, GuardedThresholds(
                         _values(tuning, tried), {site: each for one in finer
                                                  for site, each in one.finer.items()}))
         except KeyboardInterrupt:
@@ -173,7 +174,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         runner.leave()
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
-                                                  Guards(args.guards))
+                                                  SizeGuardKind(args.guards))
                 for entry in tuning.entries} if args.leave_one_out else {}
     about = {**facts(tuning, **about_program(program)),
              "leave_one_out": {entry: held_out.facts(found) for entry, found in left_out.items()},
@@ -208,7 +209,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
 
 
 def _measure(args: argparse.Namespace, program: Program, runner: Triable, output: Path,
-             method: Method, shown: Display, end: float) -> Tuning:
+             method: MeasuringMethod, shown: Display, end: float) -> Tuning:
     assert program.device_info is not None
     datasets = tuning_datasets(args, program)
     log = Log(output.with_name(output.name + ".log"), runs_are_for(program), resume=args.resume,
@@ -225,10 +226,10 @@ def _measure(args: argparse.Namespace, program: Program, runner: Triable, output
 def _guards_ahead(args: argparse.Namespace, runner: Triable
                   ) -> Callable[[EntryTuning], object] | None:
     """How finer guards are fitted while the result runs; None where that would disturb the runs."""
-    guards = Guards(args.guards)
-    if guards is Guards.THRESHOLD or not runner.apart:
+    guards = SizeGuardKind(args.guards)
+    if guards is SizeGuardKind.THRESHOLD or not runner.apart:
         return None
-    return partial(refined.refine_guards, guards=guards)
+    return partial(refined.fit_guards, guards=guards)
 
 
 def _part(end: float, part: float) -> float:
@@ -252,7 +253,7 @@ def _tune_parameters(args: argparse.Namespace, program: Program, runner: Triable
             if own and (left := over - time.perf_counter()) > 0:
                 found.append(parameters.tune_parameters(
                     runner, forest, own, tuning.thresholds, budget=left,
-                    repeats=args.runs or Forced.repeats,
+                    repeats=args.runs or ForcedRuns.repeats,
                     device=program.device_info.choice.threshold, seed=args.seed,
                     strategy=args.parameters, thorough=effort.thorough, end=end,
                     known=known.get(forest.entry, ()), progress=shown.trying))
@@ -270,12 +271,12 @@ def _values(tuning: Tuning, tried: Sequence[parameters.ParameterTuning]) -> dict
 
 
 def _fit_guards(args: argparse.Namespace, runner: Triable, tuning: Tuning
-                ) -> list[refined.Refined]:
+                ) -> list[refined.ConfirmedSizeGuards]:
     """The finer guards that ``--guards`` asks for, by the records."""
-    guards = Guards(args.guards)
-    if guards is Guards.THRESHOLD:
+    guards = SizeGuardKind(args.guards)
+    if guards is SizeGuardKind.THRESHOLD:
         return []
-    return [refined.refine_guards(entry, guards, ahead=_runs_guards(args) and runner.apart)
+    return [refined.fit_guards(entry, guards, ahead=_runs_guards(args) and runner.apart)
             for entry in tuning.entries if entry.costs.datasets]
 
 
@@ -285,8 +286,9 @@ def _runs_guards(args: argparse.Namespace) -> bool:
 
 
 def _confirm_guards(args: argparse.Namespace, program: Program, runner: Triable, tuning: Tuning,
-                    tried: Sequence[parameters.ParameterTuning], found: list[refined.Refined]
-                    ) -> list[refined.Refined]:
+                    tried: Sequence[parameters.ParameterTuning],
+                    found: list[refined.ConfirmedSizeGuards]
+                    ) -> list[refined.ConfirmedSizeGuards]:
     """Those that runs bear out."""
     if not found or not _runs_guards(args):
         return found
@@ -294,15 +296,15 @@ def _confirm_guards(args: argparse.Namespace, program: Program, runner: Triable,
     entries = {entry.forest.entry: entry for entry in tuning.entries}
     return [refined.confirm_guards(
         runner, entries[each.entry], each, [d for d in datasets if d.entry == each.entry],
-        values, args.runs or Forced.repeats) for each in found]
+        values, args.runs or ForcedRuns.repeats) for each in found]
 
 
 def _validate(args: argparse.Namespace, runner: Triable, tuning: Tuning,
-              held_back: Sequence[Dataset], values: Mapping[str, int]) -> dict[str, Verified]:
+              held_back: Sequence[Dataset], values: Mapping[str, int]) -> dict[str, PairedTimes]:
     """Runs by default and tuned on the datasets that were kept out, in turn."""
     defaults = {entry.forest.entry: entry.defaults for entry in tuning.entries}
-    found = {d.name: side_by_side(runner, d, defaults[d.entry], values,
-                                  args.runs or Forced.repeats)
+    found = {d.name: compare_paired(runner, d, defaults[d.entry], values,
+                                    args.runs or ForcedRuns.repeats)
              for d in held_back if d.entry in defaults}
     return {name: both for name, both in found.items() if both is not None}
 
@@ -325,17 +327,17 @@ def _replay(args: argparse.Namespace, program: Program) -> Tuning:
 
 
 def _search(args: argparse.Namespace, program: Program, runner: Triable, strategy: Strategy,
-            shown: Display) -> list[searched.Searched]:
+            shown: Display) -> list[searched.SearchTuning]:
     """Tune with a strategy that runs the program with thresholds."""
     assert program.device_info is not None
     return searched.tune_by_search(
         runner, program.tree, tuning_datasets(args, program), program.device_info.choice.threshold,
-        strategy, budget=args.budget, seed=args.seed, repeats=args.runs or Forced.repeats,
+        strategy, budget=args.budget, seed=args.seed, repeats=args.runs or ForcedRuns.repeats,
         verify=not args.no_verify, progress=shown.searched)
 
 
 def _adopt(args: argparse.Namespace, program: Program, output: Path,
-           found: Sequence[searched.Searched]) -> int:
+           found: Sequence[searched.SearchTuning]) -> int:
     """Write and print what was found without records."""
     assert program.device_info is not None
     about = write_found(output, {
@@ -359,7 +361,7 @@ def _import(args: argparse.Namespace, program: Program, runner: Triable, output:
         warn(f"{args.import_t4}: {problem}")
     adopted = imported.adopt(program, runner, found.results, tuning_datasets(args, program),
                              program.device_info.choice.threshold,
-                             repeats=args.runs or Forced.repeats, verify=not args.no_verify)
+                             repeats=args.runs or ForcedRuns.repeats, verify=not args.no_verify)
     if not adopted:
         raise UserError(f"'{args.import_t4}' has no configuration of this program that is valid "
                         "on all of its datasets.")

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runelift.ir.prim import NUMBERS
-from runelift.runtime.data.dataset import Drawn, Generator, parse_bounds, parse_spec
+from runelift.runtime.data.dataset import Generator, RandomArray, parse_bounds, parse_spec
 from runelift.runtime.data.text import Value
 from runelift.runtime.data.values import load_values, save_values, write_values
 
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                             help=f"the range of numbers of type {prim.value}")
 
 
-def _values(generator: Generator, text: str) -> Sequence[Value | Drawn]:
+def _values(generator: Generator, text: str) -> Sequence[Value | RandomArray]:
     """What one argument stands for; what is random is made when it is written."""
     if Path(text).suffix in FILES:
         return load_values(Path(text))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.report.text import show_seconds
-from runelift.runtime.tuner.strategies.trials import Step
+from runelift.runtime.tuner.strategies.trials import SearchStep
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ class Display(Protocol):
         """A run is over."""
         ...
 
-    def searched(self, step: Step) -> None:
+    def searched(self, step: SearchStep) -> None:
         """A search has made a step."""
         ...
 
@@ -37,13 +37,13 @@ class Display(Protocol):
         ...
 
 
-class Silent:
+class NoDisplay:
     """Shows nothing."""
 
     def measured(self, progress: Progress) -> None:
         """Show nothing."""
 
-    def searched(self, step: Step) -> None:
+    def searched(self, step: SearchStep) -> None:
         """Show nothing."""
 
     def trying(self, what: str) -> None:
@@ -89,7 +89,7 @@ class Terminal:
                           total=progress.total,
                           best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
 
-    def searched(self, step: Step) -> None:
+    def searched(self, step: SearchStep) -> None:
         """Show how good the best thresholds are."""
         self._bars.update(self._task, description=f"run {step.runs}",
                           best=f"best score {step.score:.4g}")
@@ -116,6 +116,6 @@ class Terminal:
         self._bars.stop()
 
 
-def display() -> Silent | Terminal:
+def display() -> NoDisplay | Terminal:
     """A display for this process."""
-    return Terminal() if sys.stderr.isatty() else Silent()
+    return Terminal() if sys.stderr.isatty() else NoDisplay()

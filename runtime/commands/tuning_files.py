@@ -17,7 +17,7 @@ from runelift.runtime.tuner.autotune import Tuning
 from runelift.runtime.tuner.costs.log import made_for
 from runelift.runtime.tuner.fit import cross_validation as held_out
 from runelift.runtime.tuner.kernel_parameters import tune as parameters
-from runelift.runtime.tuner.measure.paired_comparison import Verified
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.versions.tuning_file import (
     PROGRAM,
     SETTINGS,
@@ -72,7 +72,7 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
 
 def write_report(args: argparse.Namespace, program: Program, tuning: Tuning,
                 tried: Sequence[parameters.ParameterTuning],
-                finer: Sequence[refined.Refined], validated: Mapping[str, Verified],
+                finer: Sequence[refined.ConfirmedSizeGuards], validated: Mapping[str, PairedTimes],
                 left_out: Mapping[str, list[held_out.HeldOut]]) -> None:
     """The report of ``--html``."""
     from runelift.runtime.tuner.report.html.document import document, write_page

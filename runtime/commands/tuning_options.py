@@ -19,7 +19,7 @@ from runelift.runtime.commands.options import (
     add_time_limit,
 )
 from runelift.runtime.tuner.costs.objective import Objective
-from runelift.runtime.tuner.fit.size_guards import Guards
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters import tune as parameters
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
@@ -95,8 +95,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--import-t4", type=Path, metavar="FILE",
                         help="take the best configuration of a T4 file, with names of thresholds "
                              "or parameters, instead of measuring")
-    parser.add_argument("--guards", choices=[each.value for each in Guards],
-                        default=Guards.AUTO.value,
+    parser.add_argument("--guards", choices=[each.value for each in SizeGuardKind],
+                        default=SizeGuardKind.AUTO.value,
                         help="what decides where thresholds cannot be right for all datasets: "
                              "also a memo of exact sizes, what versions cost at the nearest "
                              "sizes, or a decision tree over sizes (default: %(default)s, the "
@@ -148,7 +148,8 @@ def _check_without_records(args: argparse.Namespace) -> None:
     for option, given, instead in (
             ("--objective", args.objective != Objective.RELATIVE.value,
              "strategies that search minimise the sum of relative times"),
-            ("--guards", args.guards not in (Guards.AUTO.value, Guards.THRESHOLD.value), ""),
+            ("--guards",
+             args.guards not in (SizeGuardKind.AUTO.value, SizeGuardKind.THRESHOLD.value), ""),
             ("--leave-one-out", args.leave_one_out, ""),
             ("--validate", args.validate, ""),
             ("--export-t4", args.export_t4 is not None, ""),

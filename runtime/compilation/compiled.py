@@ -28,7 +28,7 @@ class Stages:
     versioned: Core
 
 
-class Later:
+class PickledStages:
     """Stages that stay pickled until somebody looks at them, as runs seldom do."""
 
     def __init__(self, stages: Stages | bytes) -> None:
@@ -42,13 +42,13 @@ class Later:
         return found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Later) and self() == other()
+        return isinstance(other, PickledStages) and self() == other()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[type[Later], tuple[bytes]]:
+    def __reduce__(self) -> tuple[type[PickledStages], tuple[bytes]]:
         known = self._stages
-        return Later, (known if isinstance(known, bytes) else dumps(known),)
+        return PickledStages, (known if isinstance(known, bytes) else dumps(known),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Compiled:
 
     source: Source
     imports: tuple[Source, ...]
-    stages: Later
+    stages: PickledStages
     policy: str
     names: Names = field(compare=False)
     interfaces: Mapping[str, Interface]

@@ -14,7 +14,7 @@ from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flatten import flatten
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.runtime.compilation.compiled import Compiled, Later, Stages
+from runelift.runtime.compilation.compiled import Compiled, PickledStages, Stages
 
 
 def compile_source(source: Source, *, policy: str = "all",
@@ -37,6 +37,7 @@ def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: 
     optimised = optimise(core, names, rewriting)
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
     interfaces = {fun.name: interface(fun) for fun in versioned.funs}
-    return Compiled(source, module.imports, Later(Stages(core, optimised, versioned)), policy,
+    return Compiled(source, module.imports, PickledStages(Stages(core, optimised, versioned)),
+                    policy,
                     names, interfaces, signatures(module),
                     {p: parameters.get(p) for p in parameters_of(module)})

@@ -3,7 +3,7 @@
 Only the bit generator of NumPy is used, whose stream is fixed, and not its distributions,
 which may change between releases.  The stream can be entered anywhere (Brown 1994, Random
 number generation with arbitrary stride), so threads make parts of an array, and an array can be
-made where it is needed, of a few bytes that say how (:class:`Drawn`).
+made where it is needed, of a few bytes that say how (:class:`RandomArray`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def parse_bounds(prim: Prim, text: str) -> Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class RandomArray:
     """An array of random numbers that nobody has made yet; NumPy makes it (``np.asarray``).
 
     Its bits come from the stream of ``seed``, from the word of 64 bits with the number ``start``.
@@ -170,9 +170,9 @@ class Generator:
         self._bounds = dict(bounds or {})
         self._drawn = 0
 
-    def drawn(self, spec: Spec) -> Drawn:
+    def drawn(self, spec: Spec) -> RandomArray:
         """The next value, of type ``spec``, which is made later."""
-        found = Drawn(spec, self._bounds.get(spec.prim), self._seed, self._drawn)
+        found = RandomArray(spec, self._bounds.get(spec.prim), self._seed, self._drawn)
         self._drawn += found.words
         return found
 
@@ -184,7 +184,7 @@ class Generator:
         """A value for each type; values stay what they are."""
         return [self.value(spec) if isinstance(spec, Spec) else spec for spec in specs]
 
-    def recipes(self, specs: Iterable[Spec | Value]) -> list[Value | Drawn]:
+    def recipes(self, specs: Iterable[Spec | Value]) -> list[Value | RandomArray]:
         """The same, but that arrays are made later."""
         return [spec if not isinstance(spec, Spec) else
                 self.drawn(spec) if spec.shape else self.value(spec) for spec in specs]

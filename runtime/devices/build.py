@@ -15,7 +15,7 @@ from runelift.codegen.emit.opencl import count_meetings
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver import preload as loading
-from runelift.runtime.devices.driver.build import KERNELS, Bare, driver_keeps, name_of
+from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, driver_keeps, name_of
 from runelift.runtime.devices.info import DeviceInfo
 
 BUILT_ONCE = b""
@@ -48,7 +48,7 @@ def build_program(device: Device, source: str, *options: str) -> Any:
     name = cache_name(info, source, *options)
     kept = disk.load(KERNELS, name) if not info.is_simulator else None
     if kept and info.locked_compiler and driver_keeps():
-        told = told_of(info, source, *options)
+        told = build_request(info, source, *options)
         if told and (loaded := loading.take(context.int_ptr, *told)) is not None:
             return cl.Program.from_int_ptr(loaded, retain=False)
         with suppress(cl.Error):
@@ -81,19 +81,19 @@ def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
     return name_of(info.label, source, " ".join(_all_options(info, source, options)))
 
 
-def told_of(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
+def build_request(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
     """The text and the options that a driver is told to build; None if nobody knows."""
-    bare = bare_of(info)
+    bare = build_target(info)
     return None if bare is None else (source, bare.told(" ".join(
         _all_options(info, source, options))))
 
 
-def bare_of(info: DeviceInfo) -> Bare | None:
+def build_target(info: DeviceInfo) -> BuildTarget | None:
     """What others need to build for a device as the bindings do; None if they cannot."""
     if not info.locked_compiler or info.slow_binaries or info.optimised_size < math.inf:
         return None
     context: Any = SimpleNamespace(devices=[info.handle])
     with suppress(AttributeError, TypeError, ValueError):  # pyopencl does not promise to have it
         added, _ = cl.Program._process_build_options(context, [])
-        return Bare(info.label, added.decode())
+        return BuildTarget(info.label, added.decode())
     return None

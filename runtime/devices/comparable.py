@@ -11,7 +11,7 @@ from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 
 
 @dataclass(frozen=True, slots=True)
-class Make:
+class DeviceModel:
     """What devices have in common whose times may be compared."""
 
     name: str
@@ -22,12 +22,12 @@ class Make:
         return f"{self.name} ({self.platform}, {self.driver})"
 
 
-def make_of(info: DeviceInfo) -> Make:
+def model_of(info: DeviceInfo) -> DeviceModel:
     """What the times of a device say something about."""
-    return Make(info.name, info.platform, info.driver)
+    return DeviceModel(info.name, info.platform, info.driver)
 
 
-def select_alike(specs: Sequence[str], *, every: bool = False) -> list[DeviceInfo]:
+def select_comparable(specs: Sequence[str], *, every: bool = False) -> list[DeviceInfo]:
     """The devices that ``specs`` name (see :func:`select`), or the best; UserError if unlike.
 
     With ``every`` all others of this machine that are like them come after these.  The
@@ -39,10 +39,10 @@ def select_alike(specs: Sequence[str], *, every: bool = False) -> list[DeviceInf
     infos = [info for info in found if info is not None]
     if len(infos) < len(found):
         raise UserError("The interpreter cannot be measured beside devices.")
-    first = make_of(infos[0])
+    first = model_of(infos[0])
     for info in infos[1:]:
-        if make_of(info) != first:
-            raise UserError(f"'{first}' and '{make_of(info)}' are unlike, and times of unlike "
+        if model_of(info) != first:
+            raise UserError(f"'{first}' and '{model_of(info)}' are unlike, and times of unlike "
                             "devices must not be mixed.  Give devices with one name and driver, or "
                             "tune for each by itself.")
     handles = [info.handle for info in infos]
@@ -52,9 +52,9 @@ def select_alike(specs: Sequence[str], *, every: bool = False) -> list[DeviceInf
     return infos + [info for info in devices_of(first) if every and info.handle not in handles]
 
 
-def devices_of(make: Make) -> list[DeviceInfo]:
+def devices_of(make: DeviceModel) -> list[DeviceInfo]:
     """The usable devices of this machine that are of this make."""
-    return [info for info in find_devices() if info.problem is None and make_of(info) == make]
+    return [info for info in find_devices() if info.problem is None and model_of(info) == make]
 
 
 def spec_of(info: DeviceInfo) -> str:

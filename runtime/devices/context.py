@@ -16,9 +16,9 @@ from runelift.runtime.devices.driver import icd as early
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.memory import Buffer, Pool
 from runelift.runtime.devices.probe_results import is_proven, proven
-from runelift.runtime.devices.readback import Mail
-from runelift.runtime.devices.scan_status import Statuses
-from runelift.runtime.devices.subgroup_support import Shuffles, asked
+from runelift.runtime.devices.readback import PinnedCells
+from runelift.runtime.devices.scan_status import ScanStatus
+from runelift.runtime.devices.subgroup_support import ShuffleMethod, asked
 from runelift.runtime.geometry.parameter_space import MOST_GROUPS
 
 LOOK_BACK = "look back"
@@ -50,12 +50,12 @@ class Device:
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self._arrivals = 0
-        self.statuses = Statuses(self.context, self.plain)
+        self.statuses = ScanStatus(self.context, self.plain)
         self._proved = self._tried = self._presumed = False
         self.trials: Callable[[str], None] | None = None
         """Waits for a trial that another process may be making."""
         self.shares = info.shares
-        self.shuffles: Shuffles | None = None
+        self.shuffles: ShuffleMethod | None = None
         self.patience = 0
         self._no_failure = np.array([-1], np.int32)
         self.clear_failure(self.plain)
@@ -71,9 +71,9 @@ class Device:
         self.statuses.forget()
 
     @cached_property
-    def mail(self) -> Mail:
+    def mail(self) -> PinnedCells:
         """Where values arrive that the host reads."""
-        return Mail(self.context, self.plain)
+        return PinnedCells(self.context, self.plain)
 
     def presume(self) -> None:
         """Do as if all trials had been passed, which others are making.
@@ -108,10 +108,10 @@ class Device:
                     forward_progress as look_back,  # it lowers and builds a kernel
                 )
 
-                self.patience = min(most, look_back.TRIAL)
+                self.patience = min(most, look_back.PROBE_ELEMENTS)
                 known, self._tried = self._tried, True
                 try:
-                    return look_back.works(self)
+                    return look_back.can_wait(self)
                 finally:
                     self._tried = known
 
@@ -127,7 +127,7 @@ class Device:
         def tried() -> bool:
             from runelift.runtime.execution.probes import subgroups  # as above
 
-            return subgroups.work(self)
+            return subgroups.are_right(self)
 
         self._tried = True
         self._wait_for("prove_subgroups")
@@ -137,7 +137,7 @@ class Device:
                 return
         self._use(None)
 
-    def _use(self, shuffles: Shuffles | None) -> None:
+    def _use(self, shuffles: ShuffleMethod | None) -> None:
         self.shuffles = shuffles
         self.shares = replace(self.info.shares, subgroup=1 if shuffles is None else shuffles.size)
 
@@ -169,14 +169,14 @@ class Device:
         return int(info.handle.max_compute_units * per_unit)
 
 
-def plan_trials(info: DeviceInfo) -> None:
+def plan_probes(info: DeviceInfo) -> None:
     """Make the plans of what will be tried when the device is opened, if that is not known."""
     if not is_proven(info, LOOK_BACK):
         from runelift.runtime.execution.probes import forward_progress as look_back
         from runelift.runtime.execution.probes import subgroups  # they lower kernels
 
-        look_back.trial()
-        subgroups.trial()
+        look_back.probe_plan()
+        subgroups.probe_plan()
 
 
 _opened: dict[tuple[int, DeviceInfo], Device] = {}

@@ -18,9 +18,9 @@ import platformdirs
 from runelift.codegen.emit.prelude import C_FUNCTIONS
 from runelift.ir.errors import UserError
 from runelift.runtime.devices.driver.device_spec import INTERPRETER, asked, fits, parted
-from runelift.runtime.devices.subgroup_support import Shuffles, offered
+from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
 from runelift.runtime.geometry.work_groups import ShareLimits
-from runelift.runtime.versions.default_guards import MOST_WAVES, Choice
+from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
 KEPT_BYTES = 256
 """NVIDIA's driver keeps some local memory, a little for each argument that lies there: of 48 KiB,
@@ -67,7 +67,7 @@ class DeviceInfo:
     local_bytes: int
     global_bytes: int
     max_alloc: int
-    choice: Choice
+    choice: Defaults
     driver: str
     coherent: bool
     interleaves: bool
@@ -80,7 +80,7 @@ class DeviceInfo:
     builders: int
     locked_compiler: bool
     shares: ShareLimits
-    shuffles: tuple[Shuffles, ...] = ()
+    shuffles: tuple[ShuffleMethod, ...] = ()
     problem: str | None = None
     hint: str | None = None
     handle: Any = field(default=None, compare=False, repr=False)
@@ -269,14 +269,14 @@ TAKEN = 32
 for each: of few, the first takes a large part, which lies side by side."""
 
 
-def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
+def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults:
     items = units * shares.group * OCCUPANCY if gpu else units
-    return Choice(threshold=items, groups=units, short=shares.group * shares.chunk,
-                  long=shares.max_group * shares.max_chunk, merged=merged,
-                  part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
-                  together=gpu, busy=units * OCCUPANCY if gpu else units,
-                  streamed=2 if gpu else 1, even=shares.group if gpu else 0,
-                  shared=0 if gpu else TAKEN * units * units)
+    return Defaults(threshold=items, groups=units, short=shares.group * shares.chunk,
+                    long=shares.max_group * shares.max_chunk, merged=merged,
+                    part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
+                    together=gpu, busy=units * OCCUPANCY if gpu else units,
+                    streamed=2 if gpu else 1, even=shares.group if gpu else 0,
+                    shared=0 if gpu else TAKEN * units * units)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

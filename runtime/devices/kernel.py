@@ -21,7 +21,7 @@ Given: TypeAlias = tuple[Sequence[Any], tuple[int, ...]]
 """What a launch is given: buffers and scalars, and the lengths of local memory in bytes."""
 
 
-class Prepared:
+class BoundKernel:
     """A kernel, and what its last launch was given.
 
     Its first arguments are the buffers ``fixed``, the same at every launch.  ``types`` are the

@@ -19,7 +19,7 @@ CELLS = 64
 """How many values at a time have a place there."""
 
 
-class Mail:
+class PinnedCells:
     """A mapped buffer, a cell for each value that is under way."""
 
     def __init__(self, context: Any, queue: Any) -> None:

@@ -17,7 +17,7 @@ EPOCHS = 1 << 29
 LEAST_WORDS = 1 << 10
 
 
-class Statuses:
+class ScanStatus:
     """The buffer of a device in which groups tell each other about their tiles."""
 
     def __init__(self, context: Any, queue: Any) -> None:

@@ -24,7 +24,7 @@ SIZES = (8, 16, 32, 64)
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffles:
+class ShuffleMethod:
     """A way in which work-items hand each other values.
 
     Sub-groups have ``size`` work-items, 0 if that is not known yet.  ``options`` are those of
@@ -56,21 +56,21 @@ class Shuffles:
         return False
 
 
-def by_assembly(size: int) -> Shuffles:
+def by_assembly(size: int) -> ShuffleMethod:
     """NVIDIA's instructions, for warps of so many work-items."""
-    return Shuffles(size, ("-DSHUFFLES_PTX",))
+    return ShuffleMethod(size, ("-DSHUFFLES_PTX",))
 
 
-INTEL = Shuffles(0, ("-DSHUFFLES_INTEL", "-DREQUIRED_SUBGROUP"))
+INTEL = ShuffleMethod(0, ("-DSHUFFLES_INTEL", "-DREQUIRED_SUBGROUP"))
 """``cl_intel_subgroups`` and ``cl_intel_required_subgroup_size``."""
-KHRONOS = Shuffles(0, ("-DSHUFFLES_KHR",), fixed=False)
+KHRONOS = ShuffleMethod(0, ("-DSHUFFLES_KHR",), fixed=False)
 """``cl_khr_subgroups`` and ``cl_khr_subgroup_shuffle``, which are functions of OpenCL C 2.0."""
 
 
-def offered(handle: Any) -> tuple[Shuffles, ...]:
+def offered(handle: Any) -> tuple[ShuffleMethod, ...]:
     """The ways that a device has, the preferred first."""
     extensions = set(handle.extensions.split())
-    found: list[Shuffles] = []
+    found: list[ShuffleMethod] = []
     if "NVIDIA" in handle.platform.name:
         found.append(by_assembly(handle.warp_size_nv))
     if {"cl_intel_subgroups", "cl_intel_required_subgroup_size"} <= extensions:
@@ -90,7 +90,7 @@ __kernel void ask(__global uint *found) {
 """
 
 
-def asked(device: Device, offer: Shuffles) -> Shuffles | None:
+def asked(device: Device, offer: ShuffleMethod) -> ShuffleMethod | None:
     """The offer with the size that kernels have; None if these are not work-items in a row."""
     import pyopencl as cl
 

@@ -23,10 +23,10 @@ import pyopencl as cl
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.direct_launch import launcher
-from runelift.runtime.devices.kernel import Given, Prepared
+from runelift.runtime.devices.kernel import BoundKernel, Given
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
-from runelift.runtime.execution.decision_cache import Met
-from runelift.runtime.execution.dry_run import Silent
+from runelift.runtime.execution.decision_cache import SeenCount
+from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.fused_launches import (
     Command,
@@ -35,11 +35,11 @@ from runelift.runtime.execution.fused_launches import (
     Rounds,
     Slot,
     filled,
-    joined,
+    fuse_launches,
     saved,
     sources,
 )
-from runelift.runtime.execution.persistent_loops import Joined, Launched
+from runelift.runtime.execution.persistent_loops import LaunchCommand, PersistentLaunch
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
 from runelift.runtime.records.record import Record
 
@@ -47,11 +47,11 @@ MOST_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
 MOST_BYTES = 1 << 30
 """So are those that take more memory, of which a tape needs no less than the sum of all buffers."""
-PLAYS = 8
+SUBMITS = 8
 """After how often it is played a tape is worth kernels of its own."""
-WARM = PLAYS + 4
+WARM = SUBMITS + 4
 """How many runs there are before one that is as all later ones."""
-TAPING = 0.1
+CAPTURE_COST = 0.1
 """Runs of fewer seconds take longer for what is noted of them."""
 FOLLOWING = 0.001
 """Those of fewer do so after runs of other kernels (by 3 %, on one GPU)."""
@@ -67,7 +67,7 @@ Call: TypeAlias = Callable[[], Any]
 
 
 @dataclass(slots=True)
-class Bound:
+class BoundCommands:
     """The calls of a tape for certain buffers, which it keeps: they are known by identity.
 
     ``steady`` are those after a run with the same buffers, if nobody else has used the kernels.
@@ -75,7 +75,7 @@ class Bound:
     """
 
     handles: tuple[Any, ...]
-    last: dict[Prepared, Given]
+    last: dict[BoundKernel, Given]
     full: list[Call] = field(default_factory=list)
     steady: list[Call] = field(default_factory=list)
 
@@ -111,7 +111,7 @@ class Bound:
 
 
 @dataclass(slots=True)
-class Notes:
+class Capture:
     """What is noted of a run.
 
     ``given`` are the names of the buffers that it is given, ``sizes`` the sizes in bytes of those
@@ -136,15 +136,15 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     tapes = executable.decisions.under(thresholds, force).tapes
     key = _key(args)
     tape = tapes.get(key)
-    if isinstance(tape, Tape):
+    if isinstance(tape, CommandBuffer):
         return tape.run.call(tape.play, args)
-    if tape is Met.ONCE or (tape is None and executable.tapes_first):
-        taping = Taping(executable, thresholds, force, args)
+    if tape is SeenCount.ONCE or (tape is None and executable.tapes_first):
+        taping = CapturingRun(executable, thresholds, force, args)
         outcome = taping.call(executable.main, args)
-        tapes[key] = taping.tape() or Met.OFTEN
+        tapes[key] = taping.tape() or SeenCount.OFTEN
         return outcome
     if tape is None:
-        tapes[key] = Met.ONCE
+        tapes[key] = SeenCount.ONCE
     return execute(executable, args, thresholds, force, record=False)
 
 
@@ -158,15 +158,15 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
     """
     tapes, key = executable.decisions.under(thresholds, force).tapes, _key(args)
     tape, is_new = tapes.get(key), False
-    if tape is Met.ONCE and executable.tapes_first and executable.foreseeable:
-        tape = Written(executable, thresholds, force, args).write(dict(args)) or Met.OFTEN
+    if tape is SeenCount.ONCE and executable.tapes_first and executable.foreseeable:
+        tape = DryCapture(executable, thresholds, force, args).write(dict(args)) or SeenCount.OFTEN
         tapes[key], is_new = tape, True
-    if isinstance(tape, Tape):
+    if isinstance(tape, CommandBuffer):
         tape.warm()
         if not executable.tapes_first or tape.ready(args):
             return 0.0
-        return TAPING if is_new and tape.merges else FOLLOWING
-    return TAPING if executable.tapes_first and tape is not Met.OFTEN else 0.0
+        return CAPTURE_COST if is_new and tape.merges else FOLLOWING
+    return CAPTURE_COST if executable.tapes_first and tape is not SeenCount.OFTEN else 0.0
 
 
 def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
@@ -176,7 +176,7 @@ def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
     made = execute(executable, args, thresholds, force, record=True, samples=samples).record
     assert made is not None
     if executable.tapes_first and made.infeasible == executable.infeasible:
-        tapes.setdefault(key, Met.ONCE)
+        tapes.setdefault(key, SeenCount.ONCE)
     return made
 
 
@@ -184,14 +184,14 @@ def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
             force: Force) -> int:
     """How many commands fewer a run on these arguments will have when it has come often."""
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
-    return tape.savings() if isinstance(tape, Tape) else 0
+    return tape.savings() if isinstance(tape, CommandBuffer) else 0
 
 
 def shortened(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
               force: Force) -> list[tuple[str, ...]]:
     """The programs that make a run on these arguments shorter when it has come often."""
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
-    return tape.shortened() if isinstance(tape, Tape) else []
+    return tape.shortened() if isinstance(tape, CommandBuffer) else []
 
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
@@ -200,25 +200,25 @@ def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
                   for value in args.values() if not isinstance(value, Buffer)])
 
 
-class Taping(Run):
+class CapturingRun(Run):
     """A run that is put on a tape."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  args: Mapping[str, Any]) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self.allocate = self._noted
-        self._notes = Notes([n for n, value in args.items() if isinstance(value, Buffer)])
+        self._notes = Capture([n for n, value in args.items() if isinstance(value, Buffer)])
         self._given = [args[name] for name in self._notes.given]  # their memory is for nothing else
         self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._given)}
         self._handles: list[Any] = []  # so that nothing else has their identity
         self._lost = len(self._slots) < len(self._given)
 
-    def tape(self) -> Tape | None:
+    def tape(self) -> CommandBuffer | None:
         """The tape of the run, which is over; None if it cannot be repeated."""
         notes = self._notes
         lost = (self._lost or sum(notes.sizes) > MOST_BYTES
                 or len(notes.commands) > MOST_COMMANDS)
-        tape = None if lost else Tape(self._player(), notes)
+        tape = None if lost else CommandBuffer(self._player(), notes)
         self.allocate = self._pool.allocate
         self._lost = True
         self._given, self._handles, self._slots = [], [], {}
@@ -271,7 +271,7 @@ class Taping(Run):
               lengths: tuple[int, ...], args: tuple[Any, ...]) -> None:
         kernel = self.executable.sites[number].kernel
         if groups > 0 and group > 0 and kernel is not None and not self._lost:
-            self._notes.commands.append(Issued(kernel, Launched(
+            self._notes.commands.append(Issued(kernel, LaunchCommand(
                 number, constants, groups, group, lengths, tuple(map(self._slot, args)))))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
@@ -281,12 +281,13 @@ class Taping(Run):
             self._notes.commands.append(Copied(self._slot(target.handle), self._slot(source.handle),
                                          size, offset))
 
-    def launch_rounds(self, joined: Joined, first: int, count: int) -> None:
+    def launch_rounds(self, fuse_launches: PersistentLaunch, first: int, count: int) -> None:
         """Have one kernel do rounds of a loop, and note it."""
-        super().launch_rounds(joined, first, count)
+        super().launch_rounds(fuse_launches, first, count)
         if not self._lost:
             self._notes.commands.append(Rounds(replace(
-                joined, rings=(), args=tuple(map(self._slot, joined.args))), first, count))
+                fuse_launches, rings=(), args=tuple(map(self._slot, fuse_launches.args))), first,
+                                               count))
 
     # What cannot be repeated
 
@@ -301,10 +302,10 @@ class Taping(Run):
         super().abandon(number, version, reason)
 
 
-class Written(Taping, Silent):
+class DryCapture(CapturingRun, DryRun):
     """A run that is put on a tape without being made, as it has been, with a record."""
 
-    def write(self, args: dict[str, Any]) -> Tape | None:
+    def write(self, args: dict[str, Any]) -> CommandBuffer | None:
         """The tape; None if it cannot be told what the run would do."""
         try:
             self.executable.main(self, args)
@@ -316,16 +317,16 @@ class Written(Taping, Silent):
         return Run(self.executable, self._thresholds, self._force, record=False)
 
 
-class Tape:
+class CommandBuffer:
     """What a run issued, ready to be issued again by ``run``."""
 
-    def __init__(self, run: Run, notes: Notes) -> None:
+    def __init__(self, run: Run, notes: Capture) -> None:
         assert notes.ending is not None
         self.run = run
         self._given, self._scans, self._ending = notes.given, notes.scans, notes.ending
         self._fallible = notes.fallible
         self._plays, self._is_short = 0, False
-        self._bound: dict[tuple[int, ...], Bound | tuple[Any, ...]] = {}
+        self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
         first, sizes = len(notes.given), notes.sizes
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
         renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
@@ -356,9 +357,9 @@ class Tape:
     def warm(self) -> None:
         """The tape is about to be played; if that has happened a few times, make it shorter."""
         self._plays += 1
-        if self._plays >= PLAYS and not self._is_short and self.run.executable.joins:
+        if self._plays >= SUBMITS and not self._is_short and self.run.executable.joins:
             self._is_short = True
-            commands = joined(self.run.executable, self._commands)
+            commands = fuse_launches(self.run.executable, self._commands)
             if len(commands) < len(self._commands):
                 self._record(commands)
 
@@ -389,7 +390,7 @@ class Tape:
             handles.append(statuses.handle)
         key = tuple(map(id, handles))
         found = self._bound.get(key)
-        bound = found if isinstance(found, Bound) else self._bind(key, handles)
+        bound = found if isinstance(found, BoundCommands) else self._bind(key, handles)
         held = bound.holds
         if not held:
             bound.hold()
@@ -432,7 +433,7 @@ class Tape:
             if found is None:
                 self._once(key, handles)
             else:
-                (found if isinstance(found, Bound) else self._bind(key, handles)).issue()
+                (found if isinstance(found, BoundCommands) else self._bind(key, handles)).issue()
         except cl.MemoryError:
             raise OutOfMemory("a launch needs more than the device has") from None
 
@@ -452,14 +453,14 @@ class Tape:
         if len(self._bound) >= MOST_BOUND:
             self._bound.clear()
 
-    def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> Bound:
+    def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
         """The calls for these buffers."""
         self._forget()
         given = [(each.kernel, _given(each.launched, handles))
                  for each in self._commands if isinstance(each, Issued)]
         last = dict(given)
-        bound = self._bound[key] = Bound(tuple(handles), last)
-        before, left = dict[Prepared, Given](), iter(given)
+        bound = self._bound[key] = BoundCommands(tuple(handles), last)
+        before, left = dict[BoundKernel, Given](), iter(given)
         for command, launch in zip(self._commands, self._launchers, strict=True):
             if isinstance(command, Issued):
                 kernel, now = next(left)
@@ -494,6 +495,6 @@ def _call(command: Copied | Rounds, run: Run, handles: Sequence[Any]) -> Call:
     return partial(bound.run_all, run, command.first, command.count)
 
 
-def _given(launched: Launched, handles: Sequence[Any]) -> Given:
+def _given(launched: LaunchCommand, handles: Sequence[Any]) -> Given:
     """What a launch is given where buffers have these handles."""
     return filled(launched.args, handles), launched.lengths

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from runelift.runtime.versions.size_guards import Finer, finer_of
+from runelift.runtime.versions.size_guards import SizeGuard, size_guards_of
 
 if TYPE_CHECKING:
-    from runelift.runtime.execution.command_buffer import Tape
+    from runelift.runtime.execution.command_buffer import CommandBuffer
 
 REMEMBERED = 10_000
 """After so many decisions about sizes they are all forgotten."""
@@ -23,7 +23,7 @@ RECENT = 4
 """How many of them are looked for first."""
 
 
-class Met(Enum):
+class SeenCount(Enum):
     """How often runs were given the same sizes and scalars, where none of them is on a tape."""
 
     ONCE = 1
@@ -45,7 +45,7 @@ class Decisions:
     shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
     teams: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
     versions: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
-    tapes: dict[tuple[int | bytes, ...], Tape | Met] = field(default_factory=dict)
+    tapes: dict[tuple[int | bytes, ...], CommandBuffer | SeenCount] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
@@ -59,12 +59,12 @@ class _Recent:
     """What runs were given a moment ago, and what was decided."""
 
     thresholds: dict[str, int]
-    finer: dict[str, Finer]
+    finer: dict[str, SizeGuard]
     force: dict[str, int]
     decisions: Decisions
 
 
-class Remembered:
+class DecisionCache:
     """Decisions by thresholds and forced versions; ``settings`` finds the values of parameters."""
 
     def __init__(self, settings: Callable[[Mapping[str, int]], tuple[int, ...]]) -> None:
@@ -79,7 +79,7 @@ class Remembered:
         It is asked in every run, and mappings are compared in a fraction of the time in which a
         key is made of them.
         """
-        finer = finer_of(thresholds)
+        finer = size_guards_of(thresholds)
         recent = self._recent
         for number, each in enumerate(recent):
             if (each.thresholds == thresholds and each.force == force and each.finer == finer
@@ -92,7 +92,7 @@ class Remembered:
         del recent[RECENT:]
         return found
 
-    def _find(self, thresholds: Mapping[str, int], finer: Mapping[str, Finer],
+    def _find(self, thresholds: Mapping[str, int], finer: Mapping[str, SizeGuard],
               force: Mapping[str, int]) -> Decisions:
         settings = self._settings_under(thresholds)
         chosen = tuple((name, value) for name, value in thresholds.items() if value)  # 0 is none

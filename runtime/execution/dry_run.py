@@ -6,16 +6,16 @@ from typing import Any
 
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.executable import Site
-from runelift.runtime.execution.persistent_loops import Joined
+from runelift.runtime.execution.executable import KernelSite
+from runelift.runtime.execution.persistent_loops import PersistentLaunch
 from runelift.runtime.execution.run import Ending, Run
 
 
-class Unforeseen(Infeasible):
+class DependsOnDevice(Infeasible):
     """What follows depends on what a device computes, or has taken too long to go through."""
 
 
-class Silent(Run):
+class DryRun(Run):
     """The host's part of a run."""
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
@@ -23,7 +23,7 @@ class Silent(Run):
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Nobody knows."""
-        raise Unforeseen("a value of the device")
+        raise DependsOnDevice("a value of the device")
 
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
         """There are no results."""
@@ -32,14 +32,14 @@ class Silent(Run):
     def check_failure(self) -> None:
         """No kernel has run, so none has failed."""
 
-    def launch_rounds(self, joined: Joined, first: int, count: int) -> None:
+    def launch_rounds(self, joined: PersistentLaunch, first: int, count: int) -> None:
         """No kernel does rounds of a loop, but it might fail."""
         self._fallible = True
 
-    def launch_rounds_while(self, joined: Joined) -> None:
+    def launch_rounds_while(self, joined: PersistentLaunch) -> None:
         """Only the device knows how many."""
-        raise Unforeseen("how often a loop goes on")
+        raise DependsOnDevice("how often a loop goes on")
 
-    def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
+    def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:
         self._fallible |= site.fallible

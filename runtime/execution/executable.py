@@ -1,6 +1,6 @@
 """Plans with their kernels, on one device.
 
-Kernels are built when the version they belong to first runs, one OpenCL program per version.
+KernelSet are built when the version they belong to first runs, one OpenCL program per version.
 """
 
 from __future__ import annotations
@@ -19,35 +19,41 @@ from runelift.codegen.emit import fused as joined
 from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_of, uses_subgroups
 from runelift.codegen.emit.persistent import NAME, Merged, is_free, persistent_source
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
-from runelift.codegen.plan.distribution import ShareOut, SubGroup
+from runelift.codegen.plan.distribution import GroupShape, SubGroup
 from runelift.codegen.plan.parameters import Parameter
-from runelift.codegen.plan.plan import Launch, Plan, Statuses, all_steps
+from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.runtime.cache import disk
-from runelift.runtime.devices.build import Infeasible, build_program, cache_name, quietly, told_of
+from runelift.runtime.devices.build import (
+    Infeasible,
+    build_program,
+    build_request,
+    cache_name,
+    quietly,
+)
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import KERNELS
-from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.execution import persistent_loops as persistent
-from runelift.runtime.execution.decision_cache import Remembered
+from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
 from runelift.runtime.geometry.parameter_space import (
+    ParameterSpace,
     Setting,
-    Space,
     default_of,
     settings_under,
     spaces,
 )
-from runelift.runtime.records.loop_sampling import is_foreseeable
-from runelift.runtime.records.recorder import Situation
+from runelift.runtime.records.loop_sampling import is_predictable
+from runelift.runtime.records.recorder import EncounterKind
 
 
 @dataclass(slots=True)
-class Site:
+class KernelSite:
     """A kernel launch of the plan, prepared once.
 
     ``types`` holds the NumPy type of each parameter, None for a buffer.
@@ -57,8 +63,8 @@ class Site:
     version: str
     fallible: bool
     types: tuple[type[np.generic] | None, ...]
-    kernel: Prepared | None = None
-    variants: dict[tuple[int, ...], Prepared | None] = field(default_factory=dict)
+    kernel: BoundKernel | None = None
+    variants: dict[tuple[int, ...], BoundKernel | None] = field(default_factory=dict)
     _free: bool | None = None
     _reduces: bool | None = None
 
@@ -77,11 +83,11 @@ class Site:
         return self._free
 
 
-def _site(launch: Launch, version: str) -> Site:
+def _site(launch: Launch, version: str) -> KernelSite:
     kernel = launch.kernel
     types = tuple(None if isinstance(p, imp.BufferParam) else scalar_type(p.prim)
                   for p in parameters(kernel))
-    return Site(launch, version, bool(kernel.failures), types)
+    return KernelSite(launch, version, bool(kernel.failures), types)
 
 
 def scalar_type(prim: Prim) -> type[np.generic]:
@@ -90,7 +96,7 @@ def scalar_type(prim: Prim) -> type[np.generic]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernels:
+class KernelSet:
     """A program of a version's kernels, or of one launch's kernel if it has ``constants``."""
 
     version: str
@@ -98,7 +104,7 @@ class Kernels:
     constants: tuple[int, ...] = ()
 
 
-Wanted: TypeAlias = Kernels | Merged
+NeededKernels: TypeAlias = KernelSet | Merged
 """What has to be built before something can run."""
 Main: TypeAlias = Callable[[Any, dict[str, Any]], tuple[Any, ...]]
 """A plan as a Python function of a :class:`~runelift.runtime.execution.run.Run` and its
@@ -135,28 +141,28 @@ class Executable:
         played: who measures wants to know what later runs take."""
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
         """Has others build programs for the cache, and waits for them if told to."""
-        self.situations: dict[tuple[Any, ...], Situation] = {}
+        self.situations: dict[tuple[Any, ...], EncounterKind] = {}
         """What was found out about encounters of which there was a record."""
-        self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
-        self._joined: dict[str, Prepared | None] = {}
+        self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
+        self._joined: dict[str, BoundKernel | None] = {}
         self._texts: dict[Hashable, str] = {}
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
-        if any(isinstance(step, Statuses) for step in steps):
+        if any(isinstance(step, AllocScanStatus) for step in steps):
             device.prove()
-        if any(isinstance(step, ShareOut | SubGroup) for step in steps):
+        if any(isinstance(step, GroupShape | SubGroup) for step in steps):
             device.prove_subgroups()
         contraction = ["-DCONTRACT"] if contract else []
         self.options = [*device.build_options, *contraction]
         self.options_without = [*device.info.build_options, *contraction]
         """Those of kernels for which a compiler has chosen other sub-groups than for most."""
-        self.decisions = Remembered(self._settings)
+        self.decisions = DecisionCache(self._settings)
         self.main = self.load(self.generated)
 
     @cached_property
     def foreseeable(self) -> bool:
         """Whether what is launched depends on nothing that the device computes."""
-        return is_foreseeable(self.plan)
+        return is_predictable(self.plan)
 
     @cached_property
     def replaying(self) -> Main:
@@ -174,7 +180,7 @@ class Executable:
         return self.load(self.tried)
 
     @cached_property
-    def spaces(self) -> dict[str, Space]:
+    def spaces(self) -> dict[str, ParameterSpace]:
         """The settings that each operation can have."""
         return spaces(self.plan, self.device.info)
 
@@ -203,14 +209,14 @@ class Executable:
         """The source of all kernels."""
         return opencl_program([s.launch.kernel for s in self.sites], self.bases)
 
-    def wanted(self, number: int, constants: tuple[int, ...]) -> Kernels:
+    def wanted(self, number: int, constants: tuple[int, ...]) -> KernelSet:
         """What a launch needs."""
         site = self.sites[number]
         if not site.launch.kernel.constants and not any(constants):
-            return Kernels(site.version)
-        return Kernels(site.version, number, constants)
+            return KernelSet(site.version)
+        return KernelSet(site.version, number, constants)
 
-    def prepare(self, wanted: Iterable[Wanted]) -> None:
+    def prepare(self, wanted: Iterable[NeededKernels]) -> None:
         """Build what will be wanted, several programs at a time.
 
         What does not build is left for the run that wants it, which says so.
@@ -239,7 +245,7 @@ class Executable:
         self.building(False)
         self.build_seconds += time.perf_counter() - started
 
-    def foresee(self, wanted: Iterable[Wanted]) -> tuple[list[tuple[str, ...]], bool]:
+    def foresee(self, wanted: Iterable[NeededKernels]) -> tuple[list[tuple[str, ...]], bool]:
         """Have others begin to build what will be wanted some time.
 
         The result is the programs that are wanted, and whether there is anything to build: what is
@@ -273,7 +279,7 @@ class Executable:
 
     def told(self, sources: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:
         """What the driver is told to build these programs, where that is known."""
-        told = [told_of(self.device.info, *self._whole(source)) for source in sources]
+        told = [build_request(self.device.info, *self._whole(source)) for source in sources]
         return [each for each in told if each is not None]
 
     def finish_loading(self) -> None:
@@ -316,7 +322,7 @@ class Executable:
         except Infeasible:
             return None
 
-    def _source_of(self, wanted: Wanted) -> tuple[str, ...] | None:
+    def _source_of(self, wanted: NeededKernels) -> tuple[str, ...] | None:
         """The text and further options of a program, if it is to be built yet."""
         if isinstance(wanted, Merged):
             there = wanted.key in self._persistent
@@ -326,7 +332,7 @@ class Executable:
             there = wanted.constants in self.sites[wanted.number].variants
         return None if there else self.source_of(wanted)
 
-    def source_of(self, wanted: Wanted) -> tuple[str, ...] | None:
+    def source_of(self, wanted: NeededKernels) -> tuple[str, ...] | None:
         """The same, whether it is built or not; None if nobody can build it."""
         if isinstance(wanted, Merged):
             return self._persistent_source(wanted)
@@ -334,7 +340,7 @@ class Executable:
             return (self._text(self._sites_of(wanted.version), {}),)
         return (self._text(*self._together(self.sites[wanted.number], wanted.constants)),)
 
-    def _sites_of(self, version: str) -> list[Site]:
+    def _sites_of(self, version: str) -> list[KernelSite]:
         """The launches of a version whose kernels are built for all sizes."""
         return [s for s in self.sites if s.version == version and not s.launch.kernel.constants]
 
@@ -348,7 +354,7 @@ class Executable:
             site.variants[(0,) * len(site.launch.kernel.settings)] = site.kernel
         self._built.add(version)
 
-    def specialise(self, site: Site, values: tuple[int, ...]) -> None:
+    def specialise(self, site: KernelSite, values: tuple[int, ...]) -> None:
         """Build the site's kernel for these values."""
         kernel = site.launch.kernel
         if not kernel.constants and not any(values):
@@ -359,8 +365,8 @@ class Executable:
             for each in sites:
                 each.variants[values] = each.kernel
 
-    def _together(self, site: Site, values: tuple[int, ...]
-                  ) -> tuple[list[Site], dict[VName, int]]:
+    def _together(self, site: KernelSite, values: tuple[int, ...]
+                  ) -> tuple[list[KernelSite], dict[VName, int]]:
         """The launches whose kernels are built with one that is built for these values.
 
         Without sub-groups most reductions of a version have groups of the same size.
@@ -373,14 +379,14 @@ class Executable:
         return sites, {name: value for each in sites for name, value in zip(
             each.launch.kernel.built_for, values, strict=True)}
 
-    def persistent(self, merged: Merged) -> Prepared | None:
+    def persistent(self, merged: Merged) -> BoundKernel | None:
         """The kernel that runs iterations of a loop; None if it does not build."""
         key = merged.key
         if key not in self._persistent:
             self._persistent[key] = self._build_persistent(merged)
         return self._persistent[key]
 
-    def _build_persistent(self, merged: Merged) -> Prepared | None:
+    def _build_persistent(self, merged: Merged) -> BoundKernel | None:
         source = self._persistent_source(merged)
         if source is None:
             return None
@@ -392,17 +398,17 @@ class Executable:
         types = [np.uint32, np.int64, np.int64, *[None] * merged.buffers,
                  *map(scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
                  *[None] * (merged.cond is not None)]
-        prepared = Prepared(kernel, (*self.device.failure, self.device.arrived), types)
+        prepared = BoundKernel(kernel, (*self.device.failure, self.device.arrived), types)
         self.build_seconds += time.perf_counter() - started
         return prepared
 
-    def joined(self, source: str, types: Sequence[type[np.generic] | None]) -> Prepared | None:
+    def joined(self, source: str, types: Sequence[type[np.generic] | None]) -> BoundKernel | None:
         """The joined kernel with this source and these arguments; None if it does not build."""
         if source not in self._joined:
             started = time.perf_counter()
             try:
                 kernel = cl.Kernel(self._program(source), joined.NAME)
-                self._joined[source] = Prepared(kernel, self.device.failure, types) if (
+                self._joined[source] = BoundKernel(kernel, self.device.failure, types) if (
                     self._in_subgroups(kernel)) else None
             except Infeasible:
                 self._joined[source] = None
@@ -417,7 +423,7 @@ class Executable:
             return None
         return source, *self.device.info.persistent_options
 
-    def _text(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> str:
+    def _text(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> str:
         kernels = [s.launch.kernel for s in sites]
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
         return self._once(key, lambda: opencl_program(kernels, self.bases, constants))
@@ -428,7 +434,7 @@ class Executable:
             self._texts[key] = text()
         return self._texts[key]
 
-    def _build(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> None:
+    def _build(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> None:
         source = self._text(sites, constants)
         started = time.perf_counter()
         program = self._program(source)
@@ -436,7 +442,7 @@ class Executable:
             kernel = cl.Kernel(program, site.launch.kernel.name)
             if not self._in_subgroups(kernel) and uses_subgroups(site.launch.kernel):
                 kernel = cl.Kernel(self._apart(site, constants), site.launch.kernel.name)
-            site.kernel = Prepared(kernel, self.device.failure, site.types)
+            site.kernel = BoundKernel(kernel, self.device.failure, site.types)
         self.build_seconds += time.perf_counter() - started
 
     def _in_subgroups(self, kernel: Any) -> bool:
@@ -444,7 +450,7 @@ class Executable:
         shuffles = self.device.shuffles
         return shuffles is None or shuffles.hold_in(kernel, self.device.info.handle)
 
-    def _apart(self, site: Site, constants: Mapping[VName, int]) -> Any:
+    def _apart(self, site: KernelSite, constants: Mapping[VName, int]) -> Any:
         """The program of a kernel that does without sub-groups."""
         alone = dict.fromkeys(subgroups_of(site.launch.kernel), 1)
         options = self.options_without

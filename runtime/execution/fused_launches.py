@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 from runelift.codegen.emit.fused import CopyPhase, JoinedPhase, joined_source
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.context import RESERVED_BYTES
-from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.execution.executable import Executable, scalar_type
 from runelift.runtime.execution.persistent_loops import (
     MOST_PHASES,
     Arguments,
-    Joined,
-    Launched,
+    LaunchCommand,
+    PersistentLaunch,
     in_common_groups,
     room_for,
 )
@@ -56,8 +56,8 @@ class Copied:
 class Issued:
     """A launch of a kernel, with the numbers of its buffers."""
 
-    kernel: Prepared
-    launched: Launched
+    kernel: BoundKernel
+    launched: LaunchCommand
 
     def renumbered(self, slots: Mapping[int, Slot]) -> Issued:
         """The same with other numbers for the buffers."""
@@ -69,7 +69,7 @@ class Issued:
 class Rounds:
     """A kernel for ``count`` iterations of a loop, with the numbers of its buffers."""
 
-    joined: Joined
+    joined: PersistentLaunch
     first: int
     count: int
 
@@ -81,7 +81,7 @@ class Rounds:
 Command: TypeAlias = Issued | Copied | Rounds
 
 
-def joined(executable: Executable, commands: Sequence[Command]) -> list[Command]:
+def fuse_launches(executable: Executable, commands: Sequence[Command]) -> list[Command]:
     """The same with fewer launches, if that is possible."""
     found: list[Command] = []
     for part in _parts(executable, commands):
@@ -117,7 +117,7 @@ def _parts(executable: Executable, commands: Sequence[Command]) -> Iterator[list
         yield part
 
 
-def _launches(executable: Executable, part: Sequence[Command]) -> list[Launched] | None:
+def _launches(executable: Executable, part: Sequence[Command]) -> list[LaunchCommand] | None:
     """The launches among commands as they are in groups of one size; None if not one group each."""
     launches = [each.launched for each in part if isinstance(each, Issued)]
     copies = [each for each in part if isinstance(each, Copied) and each.size <= FEW_BYTES]
@@ -172,4 +172,4 @@ def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
                                            *map(scalar_type, arguments.prims)])
     args: tuple[Any, ...] = (*arguments.buffers, *arguments.scalars)
     return None if one is None else Issued(
-        one, Launched(JOINED, (), 1, joint.group, (joint.local,), args))
+        one, LaunchCommand(JOINED, (), 1, joint.group, (joint.local,), args))

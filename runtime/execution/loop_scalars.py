@@ -24,13 +24,13 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScalarColumn:
     """Stands for the scalar of each iteration that has this place in the rows of a table."""
 
     number: int
 
 
-class Course:
+class LoopScalars:
     """The scalars of a loop while it runs; ``carried`` are what the next iteration starts with.
 
     ``step`` says of an index and of what is carried what kernels are given, of types ``prims``, and
@@ -58,23 +58,23 @@ class Course:
             return None
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ScalarColumn, ...]:
         """What stands for it in an iteration that is traced."""
-        return tuple(map(Column, range(len(self.prims))))
+        return tuple(map(ScalarColumn, range(len(self.prims))))
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ScalarTable:
     """A buffer with a row of values for each iteration that a kernel runs."""
 
     handle: Any
     rows: Sequence[Row]
 
-    def column(self, column: Column) -> list[int]:
+    def column(self, column: ScalarColumn) -> list[int]:
         """The values of all iterations."""
         return [row[column.number] for row in self.rows]
 
-    def element(self, column: Column, prim: Prim, buffer: str) -> str:
+    def element(self, column: ScalarColumn, prim: Prim, buffer: str) -> str:
         """The C expression for a value in the row of this ``round``; ``buffer`` is that for it."""
         place = f"(round * {len(self.rows[0])} + {column.number}) * {CELL}"
         return f"*(__global const {TYPES[prim]} *)({buffer} + {place})"

@@ -20,14 +20,14 @@ from runelift.codegen.passes.local_memory import CELL_BYTES
 from runelift.ir import imp
 from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
-from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.loop_scalars import Column, Course, Table, packed
+from runelift.runtime.execution.loop_scalars import LoopScalars, ScalarColumn, ScalarTable, packed
 from runelift.runtime.records.loop_sampling import how_many
 from runelift.runtime.versions.default_guards import MOST_WAVES
 
 if TYPE_CHECKING:
-    from runelift.runtime.execution.executable import Site
+    from runelift.runtime.execution.executable import KernelSite
     from runelift.runtime.execution.run import Run
 
 INDEX = object()
@@ -53,7 +53,7 @@ Ring: TypeAlias = tuple[Buffer, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class LaunchCommand:
     """A traced launch: the number of its site in the plan, and what was given.
 
     If iterations differ in how many groups there are, ``groups`` is the most, and ``count`` says
@@ -66,21 +66,21 @@ class Launched:
     group: int
     lengths: tuple[int, ...]
     args: tuple[Any, ...]
-    count: tuple[Column, int] | None = None
+    count: tuple[ScalarColumn, int] | None = None
 
 
 @dataclass(slots=True)
-class Round:
+class TracedIteration:
     """A traced iteration: its launches, what it allocated, what it was given and hands on."""
 
     before: tuple[Buffer | None, ...]
     after: tuple[Buffer | None, ...] = ()
-    launches: list[Launched] = field(default_factory=list)
+    launches: list[LaunchCommand] = field(default_factory=list)
     allocated: list[Buffer] = field(default_factory=list)
     fresh: frozenset[int] = frozenset()
     asked: Buffer | None = None
     """What says whether there is another iteration, if the device knows."""
-    table: Table | None = None
+    table: ScalarTable | None = None
     """The scalars that the host has computed for this iteration and those after it."""
 
     def rings(self) -> list[Ring] | None:
@@ -109,10 +109,10 @@ def rings(before: Sequence[Buffer | None], after: Sequence[Buffer | None]) -> li
     reached = {id(new.handle) for new in following.values()}
     if len(reached) < len(following):
         return None
-    given = {id(b.handle): b for b in before if b is not None}
+    iteration_inputs = {id(b.handle): b for b in before if b is not None}
     found: list[Ring] = []
     for start in following.keys() - reached:
-        ring = [given[start]]
+        ring = [iteration_inputs[start]]
         while (new := following.pop(id(ring[-1].handle), None)) is not None:
             ring.append(new)
         found.append(tuple(ring))
@@ -126,18 +126,18 @@ class Arguments:
     """The arguments of a persistent kernel while its phases are put together."""
 
     turns: Mapping[int, Sequence[Any]]
-    table: Table | None = None
+    table: ScalarTable | None = None
     buffers: list[Any] = field(default_factory=list)
     scalars: list[Any] = field(default_factory=list)
     prims: list[Prim] = field(default_factory=list)
 
-    def phase(self, launched: Launched, kernel: Kernel) -> Phase:
+    def phase(self, launched: LaunchCommand, kernel: Kernel) -> Phase:
         """The phase that does what a launch does."""
         return Phase(kernel, launched.constants, tuple(
             self._of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
             _offsets(launched.lengths)[:-1], self._count(launched))
 
-    def _count(self, launched: Launched) -> str:
+    def _count(self, launched: LaunchCommand) -> str:
         """The C expression for the number of groups, if iterations differ in that."""
         if launched.count is None:
             return ""
@@ -145,7 +145,7 @@ class Arguments:
         count = self._element(column, Prim.I64)
         return count if own == group else f"({count} * {own} + {group - 1}) / {group}"
 
-    def _element(self, column: Column, prim: Prim) -> str:
+    def _element(self, column: ScalarColumn, prim: Prim) -> str:
         """The C expression for a scalar that is another one in each iteration."""
         assert self.table is not None
         return self.table.element(column, prim, self._buffer(self.table.handle))
@@ -155,7 +155,7 @@ class Arguments:
         if isinstance(param, imp.ScalarParam):
             if value is INDEX:
                 return "index"
-            if isinstance(value, Column):
+            if isinstance(value, ScalarColumn):
                 return self._element(value, param.prim)
             return self.scalar(value, param.prim)
         return argument(param, self.place(value))
@@ -181,14 +181,14 @@ class Arguments:
         return f"buffer_{place}"
 
 
-def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
-           course: Course | None) -> Iterator[Any]:
+def host_iterations(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
+                    course: LoopScalars | None) -> Iterator[Any]:
     """The iterations of a loop, as far as the host must take them."""
     met, made = run.encounters, set[int]()
 
     def taken(index: int) -> Iterator[Any]:
         with run.noting_allocations() as allocated:
-            yield from given(course, (index,))
+            yield from iteration_inputs(course, (index,))
         made.update(id(b.handle) for b in allocated)
         allocated.clear()
 
@@ -209,7 +209,7 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
     start, first = first, first + (bound - first - 1) % period
     for index in range(start, first):
         yield from taken(index)
-    traced = Round(carried(), fresh=frozenset(made))
+    traced = TracedIteration(carried(), fresh=frozenset(made))
     with run.tracing(traced):
         yield INDEX if course is None else (INDEX, *course.columns)
     traced.after = carried()
@@ -217,40 +217,40 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
     if course is not None and rows is None:  # one of them fails, after what is before it
         run.recheck()
         run.replay(traced, first, course.row(first))
-        yield from given(course, range(first + 1, bound))
+        yield from iteration_inputs(course, range(first + 1, bound))
         return
     if course is not None and rows and course.prims:
-        traced.table = Table(run.table(packed(rows, course.prims)), rows)
+        traced.table = ScalarTable(run.table(packed(rows, course.prims)), rows)
     if not _finish(run, traced, first, bound - first):
         run.replay(traced, first, rows[0] if rows else ())
         for index in range(first + 1, bound):
             yield (index, *rows[index - first]) if rows else index
 
 
-def iterations(run: Run, course: Course | None, first: int, bound: int) -> Iterable[Any]:
+def iterations(run: Run, course: LoopScalars | None, first: int, bound: int) -> Iterable[Any]:
     """Iterations of such a loop that the host takes; of a record maybe samples."""
     indices = range(first, bound)
     if run.samples and len(indices) > 1:
         count = how_many(len(indices) - 1)
         if count < len(indices) - 1:
             return _sampled(run, course, indices, count)
-    return given(course, indices)
+    return iteration_inputs(course, indices)
 
 
-def _sampled(run: Run, course: Course | None, indices: range, count: int) -> Iterator[Any]:
+def _sampled(run: Run, course: LoopScalars | None, indices: range, count: int) -> Iterator[Any]:
     """The same, where ``count`` stand for all but the first one, which may be late in many ways."""
     assert run.recorder is not None
-    yield from given(course, indices[:1])
+    yield from iteration_inputs(course, indices[:1])
     begin = run.recorder.place
-    yield from given(course, indices[1:1 + count])
-    left = given(course, indices[1 + count:])
+    yield from iteration_inputs(course, indices[1:1 + count])
+    left = iteration_inputs(course, indices[1 + count:])
     if not run.recorder.stand_for(begin, count, len(indices) - 1 - count):
         yield from left
     elif course is not None:
         deque(left, maxlen=0)  # what comes after the loop is given the last of its scalars
 
 
-def given(course: Course | None, indices: Iterable[int]) -> Iterable[Any]:
+def iteration_inputs(course: LoopScalars | None, indices: Iterable[int]) -> Iterable[Any]:
     """What iterations are given: their index, and the scalars of a course if there is one."""
     return indices if course is None else ((index, *course.row(index)) for index in indices)
 
@@ -264,8 +264,8 @@ def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],
     return lcm(*map(len, found))
 
 
-def rounds_while(run: Run, cond: Callable[[], Buffer],
-                 carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[None]:
+def while_iterations(run: Run, cond: Callable[[], Buffer],
+                     carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[None]:
     """The iterations of a loop that goes on while the only element of ``cond()`` is true."""
     def goes_on() -> bool:
         return bool(run.read(cond(), "bool", 0))
@@ -280,13 +280,13 @@ def rounds_while(run: Run, cond: Callable[[], Buffer],
     with run.noting_allocations() as fresh:
         yield
     if run.encounters == met and run.merges(LEAST_ROUNDS) and goes_on():
-        traced = Round(carried(), fresh=frozenset(id(b.handle) for b in fresh))
+        traced = TracedIteration(carried(), fresh=frozenset(id(b.handle) for b in fresh))
         fresh.clear()
         traced.asked = cond()
         with run.tracing(traced):
             yield
         traced.after = carried()
-        if (joined := join(run, traced)) is not None:
+        if (joined := persistent_launch(run, traced)) is not None:
             run.launch_rounds_while(joined)
             return
         run.replay(traced, 0)
@@ -294,9 +294,9 @@ def rounds_while(run: Run, cond: Callable[[], Buffer],
         yield
 
 
-def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
+def _finish(run: Run, traced: TracedIteration, first: int, count: int) -> bool:
     """Run the traced iteration and all after it by one kernel; False if that is not possible."""
-    joined = join(run, traced)
+    joined = persistent_launch(run, traced)
     if joined is None or (count - 1) % lcm(*map(len, joined.rings)):
         return False
     run.launch_rounds(joined, first, count)
@@ -304,14 +304,14 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class PersistentLaunch:
     """A kernel for the iterations of a loop, with what it is given at each launch.
 
     ``groups`` work-groups of ``group`` work-items meet after each of ``phases`` phases; the
     buffers of ``rings`` exchange roles after every iteration.
     """
 
-    kernel: Prepared
+    kernel: BoundKernel
     groups: int
     group: int
     phases: int
@@ -355,7 +355,7 @@ class Joined:
         return self.groups * self.phases * count
 
 
-def join(run: Run, traced: Round) -> Joined | None:
+def persistent_launch(run: Run, traced: TracedIteration) -> PersistentLaunch | None:
     """The kernel for a traced iteration and those after it; None if there is none."""
     found, launches = traced.rings(), traced.launches
     if found is None or not 0 < len(launches) <= MOST_PHASES:
@@ -384,20 +384,20 @@ def join(run: Run, traced: Round) -> Joined | None:
         tuple(sorted({len(ring) for ring in found}))))
     if merged is None:
         return None
-    return Joined(merged, min(groups, most), group, len(phases), room,
-                  (*arguments.buffers, *arguments.scalars, *counts), found)
+    return PersistentLaunch(merged, min(groups, most), group, len(phases), room,
+                            (*arguments.buffers, *arguments.scalars, *counts), found)
 
 
-def _at_most(launched: Launched, table: Table | None) -> Launched:
+def _at_most(launched: LaunchCommand, table: ScalarTable | None) -> LaunchCommand:
     """A launch with as many groups as any iteration has."""
     column: Any = launched.groups
-    if not isinstance(column, Column):
+    if not isinstance(column, ScalarColumn):
         return launched
     assert table is not None
     return replace(launched, groups=max(1, *table.column(column)), count=(column, launched.group))
 
 
-def _usual_groups(launched: Launched, table: Table | None) -> float:
+def _usual_groups(launched: LaunchCommand, table: ScalarTable | None) -> float:
     """How many groups iterations have on average."""
     if launched.count is None:
         return launched.groups
@@ -406,7 +406,8 @@ def _usual_groups(launched: Launched, table: Table | None) -> float:
     return own / launched.group * sum(table.column(column)) / len(table.rows)
 
 
-def in_common_groups(sites: Sequence[Site], launches: Sequence[Launched]) -> list[Launched] | None:
+def in_common_groups(sites: Sequence[KernelSite],
+                     launches: Sequence[LaunchCommand]) -> list[LaunchCommand] | None:
     """The same launches in groups of one size; None if two of them need different ones."""
     kernels = [sites[each.number].launch.kernel for each in launches]
     group = common_group([(each, kernel)
@@ -416,8 +417,8 @@ def in_common_groups(sites: Sequence[Site], launches: Sequence[Launched]) -> lis
         _in_groups_of(group, each, kernel) for each, kernel in zip(launches, kernels, strict=True)]
 
 
-def common_group(fixed: Sequence[tuple[Launched, Kernel]],
-                 launches: Sequence[Launched]) -> int | None:
+def common_group(fixed: Sequence[tuple[LaunchCommand, Kernel]],
+                 launches: Sequence[LaunchCommand]) -> int | None:
     """The size of the groups that can do all of it; None if two launches need different ones.
 
     ``fixed`` are those whose groups have a size of their own; rows side by side may be others.
@@ -431,7 +432,7 @@ def common_group(fixed: Sequence[tuple[Launched, Kernel]],
     return group if fits else None
 
 
-def _in_large_groups(run: Run, launches: Sequence[Launched]) -> list[Launched]:
+def _in_large_groups(run: Run, launches: Sequence[LaunchCommand]) -> list[LaunchCommand]:
     """Launches in groups of any size in groups twice as large as usual: fewer have to meet.
 
     Where that would leave compute units without a group, or somebody chose another size, they stay
@@ -445,7 +446,7 @@ def _in_large_groups(run: Run, launches: Sequence[Launched]) -> list[Launched]:
             for each in launches]
 
 
-def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
+def _in_groups_of(group: int, launched: LaunchCommand, kernel: Kernel) -> LaunchCommand:
     """The same launch with groups of another size, if it has that."""
     if launched.group == group:
         return launched
@@ -459,7 +460,7 @@ def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
                    lengths=tuple(length // before * teams for length in launched.lengths))
 
 
-def room_for(launches: Sequence[Launched]) -> int:
+def room_for(launches: Sequence[LaunchCommand]) -> int:
     """How many bytes of local memory suffice for each of these launches."""
     return CELL_BYTES * max([1, *(_offsets(each.lengths)[-1] for each in launches)])
 

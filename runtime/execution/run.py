@@ -19,20 +19,28 @@ from runelift.codegen.plan.plan import Choose
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.build import Infeasible
-from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution import persistent_loops as persistent
 from runelift.runtime.execution.decision_cache import REMEMBERED
-from runelift.runtime.execution.executable import Executable, Main, Site
-from runelift.runtime.execution.loop_scalars import Column, Course, Row
-from runelift.runtime.geometry.tiles import Boxes, Combining, Segments, block, coarse, strip, width
+from runelift.runtime.execution.executable import Executable, KernelSite, Main
+from runelift.runtime.execution.loop_scalars import LoopScalars, Row, ScalarColumn
+from runelift.runtime.geometry.tiles import (
+    Boxes,
+    Combining,
+    SegmentBatch,
+    block,
+    coarse,
+    strip,
+    width,
+)
 from runelift.runtime.geometry.work_groups import share_out, spread, subgroup_of, teams, tile
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.estimates import alone
 from runelift.runtime.records.record import Record
-from runelift.runtime.records.recorder import Recorder, Situation
-from runelift.runtime.versions.default_guards import Crowd
-from runelift.runtime.versions.size_guards import finer_of
+from runelift.runtime.records.recorder import EncounterKind, Recorder
+from runelift.runtime.versions.default_guards import Occupancy
+from runelift.runtime.versions.size_guards import size_guards_of
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -95,7 +103,7 @@ class Run:
         self.allocate = self._pool.allocate
         self.launch, self.launch_built = self.issue, self.issue_built
         self._thresholds = thresholds
-        self._finer = finer_of(thresholds)
+        self._finer = size_guards_of(thresholds)
         self._force = force
         decisions = executable.decisions.under(thresholds, force)
         self._shares, self._teams = decisions.shares, decisions.teams
@@ -323,7 +331,7 @@ class Run:
                loops: int, size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:
         """How groups share segments that are reduced together."""
         info = self.device.info
-        return coarse(info.shares, Segments(height, width, batch, length),
+        return coarse(info.shares, SegmentBatch(height, width, batch, length),
                       Combining(slides, roots, loops, size, boxes),
                       info.handle.max_compute_units, info.local_bytes, wanted)
 
@@ -332,7 +340,7 @@ class Run:
         info = self.device.info
         return strip(info.shares, width, batch, length, info.handle.max_compute_units)
 
-    def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
+    def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:
         if lengths and (needed := sum(lengths)) > self.device.info.local_bytes:
             raise Infeasible(f"kernel {site.launch.kernel.name} needs {needed} bytes of local "
@@ -355,16 +363,16 @@ class Run:
     # Loops
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
-               course: Course | None = None) -> Iterable[Any]:
+               course: LoopScalars | None = None) -> Iterable[Any]:
         """The iterations of a loop that launches the same kernels again and again."""
         if self.merges(bound):
-            return persistent.rounds(self, bound, carried, course)
+            return persistent.host_iterations(self, bound, carried, course)
         return persistent.iterations(self, course, 0, bound)
 
     def course(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
-               carried: Row) -> Course:
+               carried: Row) -> LoopScalars:
         """The scalars of such a loop."""
-        return Course(step, prims, carried)
+        return LoopScalars(step, prims, carried)
 
     def table(self, values: np.ndarray[Any, Any]) -> Any:
         """The handle of a buffer with what kernels are given in each iteration."""
@@ -381,9 +389,9 @@ class Run:
     def rounds_while(self, cond: Callable[[], Buffer],
                      carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[None]:
         """The same for a loop that goes on while the only element of ``cond()`` says so."""
-        return persistent.rounds_while(self, cond, carried)
+        return persistent.while_iterations(self, cond, carried)
 
-    def merged_kernel(self, merged: Merged) -> Prepared | None:
+    def merged_kernel(self, merged: Merged) -> BoundKernel | None:
         """The kernel that does the rounds of a loop; None if there is none."""
         return self.executable.persistent(merged)
 
@@ -403,7 +411,7 @@ class Run:
             self.allocate = allocate
 
     @contextlib.contextmanager
-    def tracing(self, traced: persistent.Round) -> Iterator[None]:
+    def tracing(self, traced: persistent.TracedIteration) -> Iterator[None]:
         """Note launches in ``traced`` rather than issue them."""
         def launch(number: int, groups: int, group: int, lengths: tuple[int, ...],
                    *args: Any) -> None:
@@ -411,8 +419,8 @@ class Run:
 
         def launch_built(number: int, constants: tuple[int, ...], groups: int, group: int,
                          lengths: tuple[int, ...], *args: Any) -> None:
-            if isinstance(groups, Column) or groups > 0:
-                traced.launches.append(persistent.Launched(
+            if isinstance(groups, ScalarColumn) or groups > 0:
+                traced.launches.append(persistent.LaunchCommand(
                     number, constants, groups, group, lengths, args))
 
         with self.noting_allocations() as traced.allocated:
@@ -422,11 +430,11 @@ class Run:
             finally:
                 self.launch, self.launch_built = self.issue, self.issue_built
 
-    def replay(self, traced: persistent.Round, index: int, row: Row = ()) -> None:
+    def replay(self, traced: persistent.TracedIteration, index: int, row: Row = ()) -> None:
         """Issue the launches of an iteration that was traced in vain, with its scalars."""
         def value(given: Any) -> Any:
             return (index if given is persistent.INDEX
-                    else row[given.number] if isinstance(given, Column) else given)
+                    else row[given.number] if isinstance(given, ScalarColumn) else given)
 
         for launched in traced.launches:
             args = map(value, launched.args)
@@ -436,15 +444,15 @@ class Run:
             else:
                 self.issue(launched.number, *shape, *args)
 
-    def launch_rounds(self, joined: persistent.Joined, first: int, count: int) -> None:
+    def launch_rounds(self, joined: persistent.PersistentLaunch, first: int, count: int) -> None:
         """Have one kernel do so many rounds of a loop."""
         joined.run_all(self, first, count)
 
-    def launch_rounds_while(self, joined: persistent.Joined) -> None:
+    def launch_rounds_while(self, joined: persistent.PersistentLaunch) -> None:
         """The same until the device says that there is none left."""
         joined.run_while(self)
 
-    def enqueue_persistent(self, kernel: Prepared, groups: int, group: int) -> None:
+    def enqueue_persistent(self, kernel: BoundKernel, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
         event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
         self._command(event, launch=True)
@@ -462,7 +470,7 @@ class Run:
         """How many encounters have been recorded."""
         return 0 if self.recorder is None else self.recorder.encounters
 
-    def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+    def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterable[int]:
         """The alternatives of a site to try, the chosen one first."""
         order = self.order(number, pars, crowds, local)
@@ -486,7 +494,7 @@ class Run:
             return order
         return [chosen, *(k for k in order if k != chosen)]
 
-    def order(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+    def order(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
               local: tuple[int, ...]) -> list[int]:
         """The alternatives of a site that can run, the chosen one first."""
         key = number, pars, crowds, local
@@ -494,7 +502,7 @@ class Run:
             order = self._orders[key] = self._order(number, pars, crowds, local)
         return order
 
-    def _order(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+    def _order(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                local: tuple[int, ...]) -> list[int]:
         site = self.executable.generated.sites[number]
         left = [k for k, version in enumerate(site.versions)
@@ -509,7 +517,7 @@ class Run:
             left.remove(order[-1])
         return order
 
-    def _recorded(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+    def _recorded(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                   order: list[int], sizes: dict[str, int]) -> Iterator[int]:
         assert self.recorder is not None
         situation = self.situation(number, pars, crowds, sizes)
@@ -517,8 +525,8 @@ class Run:
             self.recorder.enter(situation, tuple(sorted(order[place:])), chosen)
             yield chosen
 
-    def situation(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
-                  sizes: Mapping[str, int]) -> Situation:
+    def situation(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
+                  sizes: Mapping[str, int]) -> EncounterKind:
         """What encounters like this one have in common, worked out for the first of them."""
         known = self.executable.situations
         key = number, pars, crowds, *sizes.values()
@@ -528,14 +536,14 @@ class Run:
             found = known[key] = self._situation(number, pars, crowds, sizes)
         return found
 
-    def _situation(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
-                   sizes: Mapping[str, int]) -> Situation:
+    def _situation(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
+                   sizes: Mapping[str, int]) -> EncounterKind:
         site = self.executable.generated.sites[number]
         par = _compared(site, pars)
         scarce = tuple(
             v.guard.name for v, p, crowd in zip(site.versions, pars, crowds, strict=True)
             if v.guard and crowd and not self.device.info.choice.holds(v.guard, p, crowd))
-        return Situation(site.site, dict(sizes), par, scarce)
+        return EncounterKind(site.site, dict(sizes), par, scarce)
 
     def none_left(self, number: int) -> None:
         """No version of a site could run."""
@@ -543,7 +551,7 @@ class Run:
             raise self._obstacle
         raise Infeasible("; ".join(self._obstacles(self.executable.generated.sites[number])))
 
-    def _choose(self, site: Choose, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+    def _choose(self, site: Choose, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                 feasible: Sequence[int]) -> int:
         for k in feasible:
             guard = site.versions[k].guard

@@ -16,7 +16,7 @@ from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir.names import VName
 from runelift.ir.types import Atom
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.geometry.tiles import Combining, Segments, block, coarse
+from runelift.runtime.geometry.tiles import Combining, SegmentBatch, block, coarse
 from runelift.runtime.geometry.work_groups import tile
 
 MOST_GROUPS = 4
@@ -41,7 +41,7 @@ Chosen: TypeAlias = dict[Quantity, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ParameterRange:
     """A parameter, the value that it has where nobody chose one, and all that are possible."""
 
     parameter: Parameter
@@ -50,11 +50,11 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class ParameterSpace:
     """The settings of an operation: combinations of values whose kernels fit the device."""
 
     operation: plan.Operation
-    ranges: tuple[Range, ...]
+    ranges: tuple[ParameterRange, ...]
     info: DeviceInfo = field(repr=False)
 
     @property
@@ -89,13 +89,13 @@ class Space:
 
     def nearest(self, wanted: Chosen) -> Setting:
         """A setting that has these values, or others near them where they do not go together."""
-        def near(each: Range) -> Sequence[int]:
+        def near(each: ParameterRange) -> Sequence[int]:
             place = each.values.index(wanted.get(each.parameter.quantity, each.default))
             return sorted(each.values, key=lambda v: abs(each.values.index(v) - place))
 
         return next(self._all(near), self.default)
 
-    def _all(self, values: Callable[[Range], Sequence[int]]) -> Iterator[Setting]:
+    def _all(self, values: Callable[[ParameterRange], Sequence[int]]) -> Iterator[Setting]:
         """All settings, their values tried in the order given."""
         steps = tuple(plan.all_steps(self.operation.steps))
         known: dict[Setting, bool] = {}
@@ -190,7 +190,7 @@ class Space:
         combining = Combining(step.slides, step.roots, step.loops, step.bytes,
                               tuple((box.bytes, box.sides) for box in step.boxes))
         found = dict(zip(step.names(), coarse(
-            self.info.shares, Segments(PLENTY, PLENTY, 1, PLENTY), combining, 1,
+            self.info.shares, SegmentBatch(PLENTY, PLENTY, 1, PLENTY), combining, 1,
             self.info.local_bytes, wanted), strict=True))
         if found[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
             raise _Impossible("a work-item cannot keep so many steps for so many points in "
@@ -207,7 +207,7 @@ def _wanted(atoms: Sequence[Atom], known: Mapping[VName, int]) -> tuple[int, ...
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ParameterRule:
     """What a value of ``quantity`` needs of others that were chosen before, and why."""
 
     quantities: tuple[Quantity, ...]
@@ -221,22 +221,23 @@ def _points(chosen: Chosen) -> int:
 
 
 RULES = (
-    Rule((Quantity.STEPS, Quantity.SPLIT, Quantity.TILE),
-         lambda value, c: not value or bool(_points(c)),
-         "steps, split and tile go with points of their own"),
-    Rule((Quantity.SPLIT,), lambda split, c: split <= c.get(Quantity.GROUP, split),
-         "a group cannot be split among more work-items than it has"),
-    Rule((Quantity.ROWS, Quantity.COLUMNS), lambda value, c: not value or bool(c[Quantity.SIDE]),
-         "rows and columns of points go with a side of their own"),
-    Rule((Quantity.COLUMNS,), lambda columns, c: columns * c[Quantity.ROWS] <= MOST_CELLS,
-         "a work-item cannot keep so many rows and columns of points in registers"),
+    ParameterRule((Quantity.STEPS, Quantity.SPLIT, Quantity.TILE),
+                  lambda value, c: not value or bool(_points(c)),
+                  "steps, split and tile go with points of their own"),
+    ParameterRule((Quantity.SPLIT,), lambda split, c: split <= c.get(Quantity.GROUP, split),
+                  "a group cannot be split among more work-items than it has"),
+    ParameterRule((Quantity.ROWS, Quantity.COLUMNS), lambda value,
+                  c: not value or bool(c[Quantity.SIDE]),
+                  "rows and columns of points go with a side of their own"),
+    ParameterRule((Quantity.COLUMNS,), lambda columns, c: columns * c[Quantity.ROWS] <= MOST_CELLS,
+                  "a work-item cannot keep so many rows and columns of points in registers"),
 )
 IDLE = (Quantity.GROUPS, Quantity.SHORT)
 """What makes no difference to work-items that have several segments."""
 
 
-def _choices(chosen: Chosen, ranges: Sequence[Range],
-             values: Callable[[Range], Sequence[int]]) -> Iterator[Chosen]:
+def _choices(chosen: Chosen, ranges: Sequence[ParameterRange],
+             values: Callable[[ParameterRange], Sequence[int]]) -> Iterator[Chosen]:
     """All ways to choose from the other ranges, too."""
     if not ranges:
         yield chosen
@@ -247,7 +248,7 @@ def _choices(chosen: Chosen, ranges: Sequence[Range],
             yield from _choices({**chosen, first.parameter.quantity: value}, others, values)
 
 
-def _clash(each: Range, value: int, chosen: Chosen) -> str:
+def _clash(each: ParameterRange, value: int, chosen: Chosen) -> str:
     """Why a value does not go with those of other parameters; nothing if it does."""
     quantity = each.parameter.quantity
     if quantity in IDLE and value != each.default and _points(chosen):
@@ -256,7 +257,7 @@ def _clash(each: Range, value: int, chosen: Chosen) -> str:
                  if quantity in rule.quantities and not rule.allows(value, chosen)), "")
 
 
-def _precedence(each: Range) -> int:
+def _precedence(each: ParameterRange) -> int:
     """Where a parameter stands among those that are chosen one after the other."""
     first = (Quantity.GROUP, Quantity.SIDE, Quantity.ROWS, Quantity.POINTS)
     quantity = each.parameter.quantity
@@ -267,20 +268,20 @@ class _Impossible(Exception):
     """A setting whose sizes do not go together."""
 
 
-def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, Space]:
+def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
     """The spaces of all operations that have parameters."""
     return {operation.name: space_of(operation, info)
             for operation in plan.operations(host.steps) if operation.parameters}
 
 
-def space_of(operation: plan.Operation, info: DeviceInfo) -> Space:
+def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
     """The space of an operation."""
     ranges = []
     for parameter in operation.parameters:
         default = default_of(parameter.quantity, info)
         values = {default, *_values(parameter.quantity, operation, info)}
-        ranges.append(Range(parameter, default, tuple(sorted(values))))
-    return Space(operation, tuple(ranges), info)
+        ranges.append(ParameterRange(parameter, default, tuple(sorted(values))))
+    return ParameterSpace(operation, tuple(ranges), info)
 
 
 def default_of(quantity: Quantity, info: DeviceInfo) -> int:
@@ -332,7 +333,7 @@ def _powers(least: int, most: int) -> list[int]:
     return [1 << k for k in range(least.bit_length() - 1, most.bit_length())]
 
 
-def render(found: Iterable[Space]) -> str:
+def render(found: Iterable[ParameterSpace]) -> str:
     """The parameters of operations with their values, the default in brackets, as text."""
     lines = list[str]()
     for space in found:
@@ -347,6 +348,6 @@ def render(found: Iterable[Space]) -> str:
     return "\n".join(lines)
 
 
-def settings_under(host: Mapping[str, Space], chosen: Mapping[str, int]) -> Setting:
+def settings_under(host: Mapping[str, ParameterSpace], chosen: Mapping[str, int]) -> Setting:
     """The values of all parameters; an operation whose setting is not possible has its default."""
     return tuple(value for space in host.values() for value in space.in_force(chosen))

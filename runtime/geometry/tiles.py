@@ -11,7 +11,12 @@ from math import isqrt, prod
 from typing import NamedTuple, TypeAlias
 
 from runelift.runtime.execution.decision_cache import REMEMBERED
-from runelift.runtime.geometry.work_groups import ShareLimits, over, power, power_below
+from runelift.runtime.geometry.work_groups import (
+    ShareLimits,
+    ceil_div,
+    power_of_two_above,
+    power_of_two_below,
+)
 
 Boxes: TypeAlias = tuple[tuple[int, tuple[tuple[int, int, int, int], ...]], ...]
 """The fields of each :class:`runelift.codegen.plan.distribution.Box`."""
@@ -48,7 +53,7 @@ def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, s
     (8, 2)
     """
     enough = NEAR_POINTS if shares else ON_THEIR_WAY // size
-    found = power_below(max(1, min(wanted or enough, most, rows)))
+    found = power_of_two_below(max(1, min(wanted or enough, most, rows)))
     if wanted:
         return found
     if not limits.staged or beside < limits.lanes:
@@ -109,14 +114,14 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     alike = limits.staged or any(wanted)
     if not alike or min(height, width) < side or (not wanted[0] and group != limits.group):
         return limits.group, side, 0, 0, side, 0, 1, 1
-    most = [min(most or MOST_POINTS, power_below(size // side))
+    most = [min(most or MOST_POINTS, power_of_two_below(size // side))
             for most, size in zip(wanted[1:], (height, width), strict=True)]
 
     def blocks(rows: int, columns: int) -> int:
-        return batch * over(height, side * rows) * over(width, side * columns)
+        return batch * ceil_div(height, side * rows) * ceil_div(width, side * columns)
 
     def time(shape: tuple[int, int]) -> int:
-        rounds = FILLED * over(blocks(*shape), units) + 1
+        rounds = FILLED * ceil_div(blocks(*shape), units) + 1
         return rounds * (COMBINE * prod(shape) + BRING * sum(shape))
 
     def slab(shape: tuple[int, int]) -> int:
@@ -137,7 +142,7 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     return group, side, rows, columns, side, rows * columns, slabs, pieces
 
 
-# Segments that share elements
+# SegmentBatch that share elements
 
 WORD = 8
 """Totals of so many bytes leave registers enough for groups as large as possible; these are the
@@ -173,7 +178,7 @@ LEAST_STEPS = 4
 """if each has so many elements."""
 
 
-class Segments(NamedTuple):
+class SegmentBatch(NamedTuple):
     """How many segments of ``length`` elements there are: ``batch`` matrices of them.
 
     A work-item takes its segments from those of a column, or of a row if ``height`` is 0.
@@ -199,7 +204,7 @@ class Combining(NamedTuple):
 
 
 @lru_cache(REMEMBERED)
-def coarse(limits: ShareLimits, segments: Segments, combining: Combining, units: int,
+def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, units: int,
            local_bytes: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.distribution.Coarse`.
 
@@ -210,7 +215,7 @@ def coarse(limits: ShareLimits, segments: Segments, combining: Combining, units:
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(height, width, batch, length, slides, size, wanted, boxes=()):
-    ...     return coarse(gpu, Segments(height, width, batch, length),
+    ...     return coarse(gpu, SegmentBatch(height, width, batch, length),
     ...                   Combining(slides, False, 1, size, boxes), 132, 48 << 10, wanted)
     >>> some(512, 512, 1, 256, False, 4, (256, 8, 4, 1, 0))
     (256, 256, 1, 8, 4, 32, 0)
@@ -230,10 +235,10 @@ def coarse(limits: ShareLimits, segments: Segments, combining: Combining, units:
     (256, 32, 8, 8, 4, 32, 0)
     >>> some(64, 64, 64, 64, True, 64, (256, 0, 0, 0, 0))
     (256, 32, 8, 2, 16, 32, 0)
-    >>> [coarse(gpu, Segments(0, n, 1, n), Combining(False, True, 1, 12), 132, 48 << 10,
+    >>> [coarse(gpu, SegmentBatch(0, n, 1, n), Combining(False, True, 1, 12), 132, 48 << 10,
     ...         (256, 0, 0, 0, 0)) for n in (16384, 65536)]
     [(256, 16, 16, 4, 4, 16, 0), (256, 16, 16, 8, 2, 16, 0)]
-    >>> [coarse(gpu, Segments(0, n, 1, n), Combining(True, False, 0, 4), 132, 48 << 10,
+    >>> [coarse(gpu, SegmentBatch(0, n, 1, n), Combining(True, False, 0, 4), 132, 48 << 10,
     ...         (256, 0, 0, 0, 0))
     ...  for n in (16384, 65536, 1 << 20)]  # doctest: +NORMALIZE_WHITESPACE
     [(1024, 32, 32, 4, 16, 64, 0), (1024, 32, 32, 8, 16, 128, 0), (256, 128, 2, 8, 16, 128, 0)]
@@ -267,7 +272,7 @@ def coarse(limits: ShareLimits, segments: Segments, combining: Combining, units:
         items, split = max(1, batch * max(height, 1) * width // points), 1
         crowd = (CROWD_BOXED if tile else CROWD) * units
         while 2 * split <= min(group // LEAST_ACROSS, MOST_SPLIT, length // LEAST_STEPS) and (
-                items * split < crowd or group // split > power(max(1, width))):
+                items * split < crowd or group // split > power_of_two_above(max(1, width))):
             split *= 2
     split = min(split, group)
     across = group // split
@@ -277,7 +282,7 @@ def coarse(limits: ShareLimits, segments: Segments, combining: Combining, units:
         points //= 2
     kept = STRAIGHT if not loops else KEPT_BOXED if tile else KEPT_ROOTS if roots else KEPT
     together = max(1, length // split) if tile else MOST_STEPS
-    steps = steps or power_below(max(1, min(MOST_STEPS, kept // points, together)))
+    steps = steps or power_of_two_below(max(1, min(MOST_STEPS, kept // points, together)))
     room = local_bytes - (points * group * size if split > 1 else 0)
     while tile and _boxes_bytes(boxes, points, steps * split, across, tile) > room:
         tile = tile // 2 if tile > LEAST_ITERATIONS or wanted[4] else 0
@@ -296,7 +301,7 @@ def _boxes_bytes(boxes: Boxes, points: int, elements: int, across: int, tile: in
         lengths = [1 + sum(walked * (count - 1) for walked, count in zip(side, counts, strict=True))
                    for side in sides]
         if sides[-1][1] and any(side[2] for side in sides[:-1]):
-            lengths[-1] = 4 * (2 * over(over(lengths[-1], 4) + 1, 2) - 1)
+            lengths[-1] = 4 * (2 * ceil_div(ceil_div(lengths[-1], 4) + 1, 2) - 1)
         total += bytes_ * prod(lengths)
     return total
 
@@ -328,11 +333,11 @@ def strip(limits: ShareLimits, width: int, batch: int, length: int,
     ((1, 8, 1), (1, 0, 1))
     """
     columns = limits.columns
-    while columns >= NARROWEST and 4 * columns * over(width, columns) > 5 * width:
+    while columns >= NARROWEST and 4 * columns * ceil_div(width, columns) > 5 * width:
         columns //= 2
     columns = columns if columns >= NARROWEST else min(NARROWEST, limits.columns)
     if not columns or width < columns:
         return 1, 0, 1
-    strips = batch * over(width, columns)
-    near = over(length, NEAR_ROWS) if width > columns else 1
+    strips = batch * ceil_div(width, columns)
+    near = ceil_div(length, NEAR_ROWS) if width > columns else 1
     return 1, columns, max(1, near, min(length // LEAST_ROWS, SHARES * units // max(1, strips)))

@@ -63,15 +63,15 @@ class ShareLimits:
 
     def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
         """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
-        size = min(power(chunk), self.max_chunk) if chunk else self.chunk
-        least = min(power(lanes), self.max_group) if lanes else (
+        size = min(power_of_two_above(chunk), self.max_chunk) if chunk else self.chunk
+        least = min(power_of_two_above(lanes), self.max_group) if lanes else (
             1 if size > self.chunk else self.lanes)
         return replace(self, chunk=size, lanes=least, crew=NEVER if lanes else self.crew,
                        short=NEVER if chunk else self.short)
 
     def lanes_of(self, groups: int) -> int:
         """How many work-items so many groups have at least, if several can run side by side."""
-        return min(self.lanes, power(over(self.crew, max(1, groups))))
+        return min(self.lanes, power_of_two_above(ceil_div(self.crew, max(1, groups))))
 
     def chunk_of(self, longest: int, groups: int, apart: int) -> int:
         """How long chunks are where so many groups share rows of at most ``longest`` elements.
@@ -82,9 +82,9 @@ class ShareLimits:
         counts the rows; if several do, those of a group that has just one row know it.
         """
         if groups < self.crowd or apart == 1:
-            many = groups >= self.crowd and groups * over(longest, self.short) > self.crew
+            many = groups >= self.crowd and groups * ceil_div(longest, self.short) > self.crew
             return min(self.chunk, 2 * self.short if many else self.short)
-        alone = apart and power(over(longest, self.short)) >= self.together
+        alone = apart and power_of_two_above(ceil_div(longest, self.short)) >= self.together
         return min(self.chunk, self.short) if alone else self.chunk
 
 
@@ -93,7 +93,7 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
               groups: int, *, rows: tuple[tuple[int, int], ...] = (),
               teams: bool = False, apart: int = 0, changing: tuple[int, ...] = ()
               ) -> tuple[int, ...]:
-    """The values of :meth:`runelift.codegen.plan.distribution.ShareOut.names` for ``groups``
+    """The values of :meth:`runelift.codegen.plan.distribution.GroupShape.names` for ``groups``
     groups.
 
     Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
@@ -130,20 +130,21 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     longest, chunk = max(points, default=1), 1
     lanes = limits.lanes_of(groups) if teams else limits.lanes
     enough = limits.chunk_of(longest, groups, apart)
-    while chunk < enough and over(longest, chunk) > lanes:
+    while chunk < enough and ceil_div(longest, chunk) > lanes:
         chunk *= 2
-    while chunk < limits.max_chunk and over(longest, chunk) > limits.max_group:
+    while chunk < limits.max_chunk and ceil_div(longest, chunk) > limits.max_group:
         chunk *= 2
     alone = ALONE if groups >= limits.crowd else 1
-    busy = [over(max(loops, default=1), alone)]
-    busy += [min(count * min(over(length, alone), limits.subgroup),
-                 over(limits.crew, max(1, groups)))
+    busy = [ceil_div(max(loops, default=1), alone)]
+    busy += [min(count * min(ceil_div(length, alone), limits.subgroup),
+                 ceil_div(limits.crew, max(1, groups)))
              for count, length in rows if count < lanes]
     looping = min(max(busy), limits.group)
     least = 1 if teams and groups >= limits.crowd else lanes
-    group = min(max(least, power(over(longest, chunk)), power(looping)),
+    group = min(max(least, power_of_two_above(ceil_div(longest, chunk)),
+                    power_of_two_above(looping)),
                 limits.max_group)
-    sizes = [power(over(count, group)) for count in points]
+    sizes = [power_of_two_above(ceil_div(count, group)) for count in points]
     possible = max(sizes, default=1) <= limits.max_chunk
     chunks = (n for place, (size, count) in enumerate(zip(sizes, points, strict=True))
               for n in (size, int(size * group == count and place not in changing)))
@@ -183,8 +184,8 @@ def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: 
     most = limits.together // max(1, group)
     if size == 0 and limits.together > 1 and not (apart > 1 and group >= limits.together):
         most = max(most, BESIDE)
-    count = power_below(max(1, min(wanted or most, limits.max_group // max(1, group),
-                                   local_bytes // max(1, size))))
+    count = power_of_two_below(max(1, min(wanted or most, limits.max_group // max(1, group),
+                                          local_bytes // max(1, size))))
     least = _load(limits, groups, 1)
     while not wanted and count > 1 and UNEVEN * (_load(limits, groups, count) - least) > least:
         count //= 2
@@ -193,7 +194,7 @@ def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: 
 
 def _load(limits: ShareLimits, groups: int, count: int) -> int:
     """How many groups a compute unit has at most if ``count`` run side by side."""
-    return count * over(over(groups, count), max(1, limits.crowd))
+    return count * ceil_div(ceil_div(groups, count), max(1, limits.crowd))
 
 
 def spread(group: int, points: int, groups: int) -> int:
@@ -232,7 +233,7 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     """
     group = 1
     if limits.staged:
-        group = power_below(wanted[0]) if wanted[0] else limits.group
+        group = power_of_two_below(wanted[0]) if wanted[0] else limits.group
     chunk = wanted[1] or limits.tile
     while chunk > 1 and points < (1 if wanted[1] else groups) * group * chunk:
         chunk //= 2
@@ -251,16 +252,16 @@ def _tile_bytes(group: int, chunk: int, size: int) -> int:
     return size * (group * chunk * 33 // 32 + 3 * group) + 8 * group + 256
 
 
-def power_below(most: int) -> int:
+def power_of_two_below(most: int) -> int:
     """The last power of two that is not above ``most``."""
     return 1 << (most.bit_length() - 1)
 
 
-def over(count: int, part: int) -> int:
+def ceil_div(count: int, part: int) -> int:
     """How many parts there are of what is not nothing, the last maybe smaller."""
     return -(-max(count, 1) // part)
 
 
-def power(least: int) -> int:
+def power_of_two_above(least: int) -> int:
     """The first power of two that is not below ``least``."""
     return 1 << (least - 1).bit_length()

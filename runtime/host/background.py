@@ -26,7 +26,7 @@ def short_turns() -> Iterator[None]:
 
 
 @contextmanager
-def beside(work: Callable[[], Made]) -> Iterator[Callable[[], Made]]:
+def in_background(work: Callable[[], Made]) -> Iterator[Callable[[], Made]]:
     """Have a thread do ``work`` while this one mostly waits; who calls the value has the result."""
     with short_turns(), ThreadPoolExecutor(1, "beside") as pool:
         yield pool.submit(work).result

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from runelift.ir.source import Source
-from runelift.runtime.devices.build import Infeasible, bare_of, build_program, quietly
+from runelift.runtime.devices.build import Infeasible, build_program, build_target, quietly
 from runelift.runtime.devices.context import open_device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.executable import Executable
@@ -46,7 +46,7 @@ class FirstRun:
     def __init__(self, info: DeviceInfo, device: str | None, count: int) -> None:
         self._roomy = info.global_bytes >= ROOMY
         self._builders = Builders(device, count, first=partial(open_device, info), trials=TRIALS,
-                                  patience=PATIENCE, bare=bare_of(info))
+                                  patience=PATIENCE, bare=build_target(info))
 
     def leave_trial(self, name: str) -> None:
         """Wait for a trial that another process is making."""

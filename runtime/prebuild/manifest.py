@@ -51,7 +51,7 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class Manifest:
     """``sources`` are the programs of kernels (text and further options) that runs wanted.
 
     ``asked`` stands for the runs that were to be made (:func:`question`).  Of the ``runs`` that
@@ -88,18 +88,18 @@ def name_of(run: Hashable) -> str:
     return disk.key(repr(run))
 
 
-def is_foreseen(path: Path, policy: str) -> bool:
+def is_known(path: Path, policy: str) -> bool:
     """Whether this program has been tuned before, on whatever device and for whatever runs."""
     return kept.is_kept(read_source(path), policy, FORESEEN)
 
 
-def read(compiled: Compiled) -> dict[str, Foreseen]:
+def read(compiled: Compiled) -> dict[str, Manifest]:
     """What was wanted the last time, by entry point, if anything is known."""
     content = kept.load(compiled.source, compiled.policy, FORESEEN)
     return {} if content is None else pickle.loads(content)
 
 
-def write(compiled: Compiled, entry: str, found: Foreseen) -> None:
+def write(compiled: Compiled, entry: str, found: Manifest) -> None:
     """Keep what runs of an entry point want."""
     kept.store(compiled.source, compiled.policy, pickle.dumps(
         {**read(compiled), entry: found}, pickle.HIGHEST_PROTOCOL), FORESEEN)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runelift.runtime.program import Program
 
 
-class Run(NamedTuple):
+class PlannedRun(NamedTuple):
     """An entry point with sizes and scalars, the versions that are forced, and the thresholds."""
 
     entry: str
@@ -29,18 +29,18 @@ class Run(NamedTuple):
         return self.entry, self.sizes, self.thresholds
 
 
-class Preparations:
-    """Preparations for runs of a program on its device.
+class Prebuilder:
+    """Prebuilder for runs of a program on its device.
 
     ``rehearsed`` has the number of work-items of a run, and what it would build.
     """
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self.rehearsed: dict[Run, tuple[int | None, dict[Any, None]]] = {}
-        self._foreseen: dict[str, foreseen.Foreseen] = {}
+        self.rehearsed: dict[PlannedRun, tuple[int | None, dict[Any, None]]] = {}
+        self._foreseen: dict[str, foreseen.Manifest] = {}
         """What is kept of the runs that an entry point was asked for first."""
-        self._recalled: dict[str, foreseen.Foreseen] = {}
+        self._recalled: dict[str, foreseen.Manifest] = {}
         """What an earlier tuning had built for an entry point: it is in the cache."""
 
     def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
@@ -101,7 +101,7 @@ class Preparations:
         for args in inputs:
             begin(wanted(args, forces))
         if not forces[0]:  # the runs by default, not only some that are to be made later
-            self._foreseen[entry] = foreseen.Foreseen(
+            self._foreseen[entry] = foreseen.Manifest(
                 asked, tuple(sources), *self._made(entry), executable.texts(sources))
             foreseen.write(compiled, entry, self._foreseen[entry])
         return builds
@@ -123,7 +123,7 @@ class Preparations:
         loading.keep(compiled.source, compiled.policy, early.identity(info.name, info.driver),
                      loads)
 
-    def _built(self, entry: str, before: foreseen.Foreseen) -> foreseen.Foreseen:
+    def _built(self, entry: str, before: foreseen.Manifest) -> foreseen.Manifest:
         """What is to be known of an entry point where so much was foreseen ``before`` its runs."""
         executable = self._program._executable(entry)
         wanted = {each: None for _, found in self._rehearsed(entry).values() for each in found}
@@ -133,10 +133,10 @@ class Preparations:
         built = {each: None for each in sources if each is not None and (
             (entry in self._recalled and each in before.sources) or executable.is_built(each))}
         there = {each for each in wanted if executable.source_of(each) in built}
-        return foreseen.Foreseen(before.asked, tuple(built), *self._made(entry, there),
+        return foreseen.Manifest(before.asked, tuple(built), *self._made(entry, there),
                                  executable.texts(built))
 
-    def _rehearsed(self, entry: str) -> dict[Run, tuple[int | None, dict[Any, None]]]:
+    def _rehearsed(self, entry: str) -> dict[PlannedRun, tuple[int | None, dict[Any, None]]]:
         return {run: found for run, found in self.rehearsed.items() if run.entry == entry}
 
     def _made(self, entry: str, there: Set[Any] | None = None
@@ -179,7 +179,7 @@ class Preparations:
                  wanted: dict[Any, None], thresholds: Mapping[str, int] | None = None
                  ) -> int | None:
         """Add what a run would build; the number of its work-items, if that is known."""
-        from runelift.runtime.prebuild.rehearsal import Rehearsal, nothing
+        from runelift.runtime.prebuild.rehearsal import KernelCollector, nothing
 
         key = self.run(entry, args, force, thresholds)
         if key not in self.rehearsed:
@@ -187,20 +187,20 @@ class Preparations:
             program = self._program
             bound = program._bind(program._plan(entry), list(args), lambda array: (
                 array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
-            items = Rehearsal(program._executable(entry), program._chosen(thresholds), force,
-                              found).rehearse(bound)
+            items = KernelCollector(program._executable(entry), program._chosen(thresholds), force,
+                                    found).rehearse(bound)
             self.rehearsed[key] = items, found
         items, found = self.rehearsed[key]
         wanted.update(found)
         return items
 
     def run(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
-            thresholds: Mapping[str, int] | None = None) -> Run:
+            thresholds: Mapping[str, int] | None = None) -> PlannedRun:
         """What determines what a run builds, as far as it can be foreseen."""
         bound = self._program._bind(self._program._plan(entry), list(args), lambda array: None)
         sizes = tuple((name, value) for name, value in bound.items() if value is not None)
-        return Run(entry, sizes, tuple(force.items()),
-                   tuple(self._program._chosen(thresholds).items()))
+        return PlannedRun(entry, sizes, tuple(force.items()),
+                          tuple(self._program._chosen(thresholds).items()))
 
 
 def unmerged(wanted: Mapping[Any, None]) -> dict[Any, None]:

@@ -16,12 +16,12 @@ from runelift.codegen.emit.persistent import Merged
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.dry_run import Silent, Unforeseen
-from runelift.runtime.execution.executable import Executable, Wanted
-from runelift.runtime.execution.loop_scalars import Course
+from runelift.runtime.execution.dry_run import DependsOnDevice, DryRun
+from runelift.runtime.execution.executable import Executable, NeededKernels
+from runelift.runtime.execution.loop_scalars import LoopScalars
 from runelift.runtime.execution.persistent_loops import INDEX
 from runelift.runtime.execution.run import Force
-from runelift.runtime.versions.default_guards import Crowd
+from runelift.runtime.versions.default_guards import Occupancy
 
 FEW, UNTRACED = 3, 16
 """After how many iterations of a loop that launches the same in each of them it is left, and after
@@ -30,11 +30,11 @@ PATIENCE = 0.25
 """After how many seconds a rehearsal ends: a loop of very many rounds builds nothing new."""
 
 
-class Rehearsal(Silent):
+class KernelCollector(DryRun):
     """A run of a plan that notes in ``wanted`` what it would build."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
-                 wanted: dict[Wanted, None]) -> None:
+                 wanted: dict[NeededKernels, None]) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self._wanted = wanted
         self._noted = set[tuple[int, tuple[int, ...]]]()
@@ -80,7 +80,7 @@ class Rehearsal(Silent):
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: Sequence[int]) -> None:
         if time.perf_counter() > self._end:
-            raise Unforeseen("too many launches")
+            raise DependsOnDevice("too many launches")
         if sum(lengths) > self.device.info.local_bytes:
             raise Infeasible("too little local memory")
         if groups > 0 and group > 0:
@@ -94,7 +94,7 @@ class Rehearsal(Silent):
         self._wanted[merged] = None
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
-               course: Course | None = None) -> Iterator[Any]:
+               course: LoopScalars | None = None) -> Iterator[Any]:
         """A few of the iterations: the others launch the same as the last of these.
 
         If one kernel might do them, it is known by the one that is traced.  Where scalars change
@@ -111,7 +111,7 @@ class Rehearsal(Silent):
 
     # Versions
 
-    def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+    def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterator[int]:
         """The alternatives to try, until one is lost sight of."""
         for version in self.order(number, pars, crowds, local):
@@ -121,11 +121,11 @@ class Rehearsal(Silent):
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
         """A version cannot run, or cannot be foreseen."""
-        self._lost |= isinstance(reason, Unforeseen)
+        self._lost |= isinstance(reason, DependsOnDevice)
 
     def none_left(self, number: int) -> None:
         """Nothing is known of what follows."""
-        raise Unforeseen("no version")
+        raise DependsOnDevice("no version")
 
 
 def nothing(size: int) -> Buffer:

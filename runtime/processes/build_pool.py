@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from runelift.runtime.devices import probe_results as proofs
 from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver.build import BUILD, Bare
+from runelift.runtime.devices.driver.build import BUILD, BuildTarget
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes.process import Process, trying_ahead
@@ -78,7 +78,7 @@ class Builders:
     def __init__(self, device: str | None, count: int, *,
                  first: Callable[[], object] | None = None, trials: Sequence[str] = (),
                  patience: float | None = None, nothing: bool = False,
-                 bare: Bare | None = None) -> None:
+                 bare: BuildTarget | None = None) -> None:
         self._device = device
         self._most = count
         self._patience = patience

@@ -13,7 +13,7 @@ from typing import Any
 from runelift.runtime.devices.driver import build as bare
 from runelift.runtime.devices.driver import icd as early
 from runelift.runtime.devices.driver import preload as loading
-from runelift.runtime.devices.driver.build import Told
+from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.host.channel import receive, send
 
 AFTER = 0.3
@@ -38,7 +38,7 @@ def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool)
 
 def _serve(link: Connection, is_open: partial[None], builds: bool, tries: bool) -> None:
     """Answer requests until nobody makes any more."""
-    told: Told | None = None
+    told: BuildRequest | None = None
     request = None
     if builds and not tries:
         try:
@@ -55,7 +55,7 @@ def _serve(link: Connection, is_open: partial[None], builds: bool, tries: bool) 
 
 
 def _go_on(link: Connection, builds: bool, tries: bool, is_open: partial[None],
-           told: Told | None, request: tuple[Any, ...] | None) -> None:
+           told: BuildRequest | None, request: tuple[Any, ...] | None) -> None:
     """The same with all that running programs takes."""
     from runelift.runtime.devices.info import register_runtimes
 

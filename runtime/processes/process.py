@@ -13,7 +13,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from runelift.runtime.cache import disk as cache
-from runelift.runtime.devices.driver.build import Bare, Told
+from runelift.runtime.devices.driver.build import BuildRequest, BuildTarget
 from runelift.runtime.host.channel import send
 from runelift.runtime.host.interpreter import command
 
@@ -132,12 +132,12 @@ class Process:
 
     def __init__(self, device: str | None, *, builds: bool = False, tries: bool = False,
                  held: bool = False, program: tuple[str, str] | None = None,
-                 after: Process | None = None, bare: Bare | None = None) -> None:
+                 after: Process | None = None, bare: BuildTarget | None = None) -> None:
         self.tries = tries
         ahead = (_trying if tries else []) if builds else _running
         self._started: _Starting = ahead.pop(0) if ahead else _Starting(
             device, builds=builds, tries=tries, after=None if after is None else after._started)
-        self._told = Told(device, program, bare, cache.ourselves())
+        self._told = BuildRequest(device, program, bare, cache.ourselves())
         self.connection = self._started.connection
         self._process = self._started.process
         if not held:

@@ -46,7 +46,7 @@ def alone(items: int, most: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observation:
     """A version took ``seconds``, or was stopped then; the ``best`` one took less."""
 
     par: int
@@ -62,7 +62,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Outlook:
+class Estimates:
     """What has been seen of versions.
 
     The least that a version took counts, since chance makes runs slow only, but not less than a
@@ -76,14 +76,14 @@ class Outlook:
     work: int | None = None
     at_once: float = math.inf
     crowds: dict[str, float] = field(default_factory=dict)
-    _seen: dict[str, list[Seen]] = field(default_factory=dict)
+    _seen: dict[str, list[Observation]] = field(default_factory=dict)
 
     def saw(self, version: str, par: int, seconds: float, best: float, *,
             stopped: bool = False) -> None:
         """A version took so long, or was stopped then."""
         if self.work and par > 0 and 0 < best < math.inf:
             self._seen.setdefault(version, []).append(
-                Seen(par, seconds, best, self.work, stopped))
+                Observation(par, seconds, best, self.work, stopped))
 
     def begin(self, work: int | None) -> None:
         """The next dataset is at hand."""
@@ -117,6 +117,6 @@ class Outlook:
                     "other versions spread over the device")
         return None
 
-    def take(self, other: Outlook) -> None:
+    def take(self, other: Estimates) -> None:
         """Know what a copy has seen."""
         self._seen = other._seen

@@ -8,7 +8,7 @@ commands and encounters of these follow in the record as if they had been made, 
 long as one of those that were.  How long a whole run takes is timed without a record.
 
 That what comes after the loop launches the same takes a plan that decides nothing by what the
-device has computed (:func:`is_foreseeable`).
+device has computed (:func:`is_predictable`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.epilogue import split
 
 if TYPE_CHECKING:
-    from runelift.runtime.records.recorder import Command, Opened
+    from runelift.runtime.records.recorder import Command, OpenEncounter
 
 FEW = 8
 """So many iterations at least stand for the others,"""
@@ -38,7 +38,7 @@ def how_many(iterations: int) -> int:
     return count if iterations >= 2 * count else iterations
 
 
-def is_foreseeable(host: plan.Plan) -> bool:
+def is_predictable(host: plan.Plan) -> bool:
     """Whether what a plan issues depends on nothing that the device computes."""
     issuing, _ = split(host)
     return not any(isinstance(step, plan.Read | plan.WhileLoop)
@@ -46,7 +46,7 @@ def is_foreseeable(host: plan.Plan) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordPosition:
     """Where a record stands: after how many commands, some of them launches, and encounters.
 
     ``seconds`` is the time of the host.
@@ -59,14 +59,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LoopSample:
     """Iterations from ``first`` to ``last``, ``count`` in all, which stand for ``left`` more.
 
     They lie in the encounters ``around``.
     """
 
-    first: Place
-    last: Place
+    first: RecordPosition
+    last: RecordPosition
     count: int
     left: int
     around: tuple[int, ...]
@@ -96,7 +96,7 @@ class Sample:
         return ((number % self.count, number // self.count) for number in range(self.left))
 
 
-def are_alike(encounters: Sequence[Opened], commands: int, count: int) -> bool:
+def are_alike(encounters: Sequence[OpenEncounter], commands: int, count: int) -> bool:
     """Whether encounters and so many commands are those of ``count`` iterations, all alike."""
     each, uneven = divmod(len(encounters), count)
     if uneven or commands % count:
@@ -105,7 +105,7 @@ def are_alike(encounters: Sequence[Opened], commands: int, count: int) -> bool:
     return done == done[:each] * count
 
 
-def with_all_commands(commands: Sequence[Command], samples: Sequence[Sample]) -> list[Command]:
+def with_all_commands(commands: Sequence[Command], samples: Sequence[LoopSample]) -> list[Command]:
     """The commands, and those of iterations that were not made."""
     found: list[Command] = []
     done = late = 0
@@ -130,18 +130,19 @@ def _later(commands: Sequence[Command], late: int) -> list[Command]:
             for c in commands] if late else list(commands)
 
 
-def with_all_encounters(encounters: Sequence[Opened], samples: Sequence[Sample]) -> list[Opened]:
+def with_all_encounters(encounters: Sequence[OpenEncounter],
+                        samples: Sequence[LoopSample]) -> list[OpenEncounter]:
     """The encounters, and those of iterations that were not made, in all commands."""
     ends = [sample.last.commands for sample in samples]
     further = [0, *accumulate(sample.left * sample.commands for sample in samples)]
-    inside = defaultdict[int, list[Sample]](list)
+    inside = defaultdict[int, list[LoopSample]](list)
     for sample in samples:
         for number in sample.around:
             inside[number].append(sample)
-    found: list[Opened] = []
+    found: list[OpenEncounter] = []
     numbers: list[int] = []
 
-    def moved(number: int) -> Opened:
+    def moved(number: int) -> OpenEncounter:
         """An encounter that no sample has, where it lies among all commands."""
         opened = encounters[number]
         parent = None if opened.parent is None else numbers[opened.parent]
@@ -152,7 +153,7 @@ def with_all_encounters(encounters: Sequence[Opened], samples: Sequence[Sample])
             launches=opened.launches + sum(s.launches for s in inside[number]),
             issue=opened.issue + sum(s.seconds for s in inside[number]))
 
-    def of_iteration(sample: Sample, which: int, commands: int) -> None:
+    def of_iteration(sample: LoopSample, which: int, commands: int) -> None:
         """Those of an iteration whose commands come so much later."""
         first = sample.first.encounters + which * sample.encounters
         place = len(found)

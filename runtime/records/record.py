@@ -57,7 +57,7 @@ class Encounter(NamedTuple):
         return max(0.0, self.time - self.gap)
 
 
-class Shares(NamedTuple):
+class DeviceShares(NamedTuple):
     """The parts of busy and of idle times that recording did not take."""
 
     works: float
@@ -105,7 +105,7 @@ class Record:
         """The part of ``span`` that does not depend on how fast the host is (seconds)."""
         return max(0.0, self.span - self.host)
 
-    def shares(self, cost: float) -> Shares:
+    def shares(self, cost: float) -> DeviceShares:
         """What is left of times if recording had not cost ``cost`` seconds.
 
         They were spent on launches, while the device was idle: they are taken off idle times,
@@ -114,7 +114,7 @@ class Record:
         idle = max(0.0, self.span - self.busy)
         waits = max(0.0, 1.0 - cost / idle) if idle else 0.0
         works = max(0.0, 1.0 - max(0.0, cost - idle) / self.busy) if self.busy else 0.0
-        return Shares(works, waits)
+        return DeviceShares(works, waits)
 
     def without_recording(self, cost: float) -> Record:
         """What the record would say if recording had not cost ``cost`` seconds."""

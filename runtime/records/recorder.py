@@ -13,8 +13,8 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from runelift.runtime.records.loop_sampling import (
-    Place,
-    Sample,
+    LoopSample,
+    RecordPosition,
     are_alike,
     with_all_commands,
     with_all_encounters,
@@ -38,7 +38,7 @@ class Command(NamedTuple):
     crowd: float = 0.0
 
 
-class Situation(NamedTuple):
+class EncounterKind(NamedTuple):
     """What encounters with the same sizes have in common, but for the version that runs.
 
     It stands in all of their records: who gets one must not change it.
@@ -51,10 +51,10 @@ class Situation(NamedTuple):
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenEncounter:
     """An encounter and the commands ``first`` up to ``last`` that belong to it."""
 
-    situation: Situation
+    situation: EncounterKind
     parent: int | None
     feasible: tuple[int, ...]
     chosen: int
@@ -72,10 +72,10 @@ class Recorder:
     def __init__(self) -> None:
         self._events: list[tuple[Any, float]] = []
         self._launches = 0
-        self._encounters: list[Opened] = []
+        self._encounters: list[OpenEncounter] = []
         self._open: list[int] = []
         self._waits = 0
-        self._samples: list[Sample] = []
+        self._samples: list[LoopSample] = []
 
     @property
     def encounters(self) -> int:
@@ -108,11 +108,12 @@ class Recorder:
         """The host waited until the device had done all that was issued."""
         self._waits += 1
 
-    def enter(self, situation: Situation, feasible: tuple[int, ...], chosen: int) -> None:
+    def enter(self, situation: EncounterKind, feasible: tuple[int, ...], chosen: int) -> None:
         """A version is about to run."""
         parent = self._open[-1] if self._open else None
         self._open.append(len(self._encounters))
-        self._encounters.append(Opened(situation, parent, feasible, chosen, len(self._events),
+        self._encounters.append(OpenEncounter(situation, parent, feasible, chosen,
+                                              len(self._events),
                                       self._launches, time.perf_counter()))
 
     def leave(self) -> None:
@@ -127,12 +128,12 @@ class Recorder:
         del self._encounters[self._open.pop():]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RecordPosition:
         """Where the record stands."""
-        return Place(len(self._events), self._launches, len(self._encounters),
-                     time.perf_counter())
+        return RecordPosition(len(self._events), self._launches, len(self._encounters),
+                              time.perf_counter())
 
-    def stand_for(self, first: Place, count: int, left: int) -> bool:
+    def stand_for(self, first: RecordPosition, count: int, left: int) -> bool:
         """Have ``count`` iterations of a loop since a place stand for others that are ``left``.
 
         Not if they did not all do the same; the result is whether they do stand for these.
@@ -141,7 +142,7 @@ class Recorder:
         alike = are_alike(self._encounters[first.encounters:], last.commands - first.commands,
                           count)
         if alike:
-            self._samples.append(Sample(first, last, count, left, tuple(self._open)))
+            self._samples.append(LoopSample(first, last, count, left, tuple(self._open)))
         return alike
 
     def commands(self, first: int = 0) -> list[Command]:
@@ -175,7 +176,7 @@ class _Spent:
         self._gaps = _sums(gaps)
         self._crowds = _sums(_crowded(c) for c in commands)
 
-    def encounter(self, number: int, opened: Opened) -> Encounter:
+    def encounter(self, number: int, opened: OpenEncounter) -> Encounter:
         """An encounter whose commands are all over."""
         (site, sizes, par, scarce), first, last = opened.situation, opened.first, opened.last
         return Encounter(
@@ -214,7 +215,7 @@ def busy(commands: Sequence[Command]) -> float:
     return sum(c.end - c.start for c in commands) * 1e-9
 
 
-def crowded(commands: Sequence[Command]) -> float:
+def occupied(commands: Sequence[Command]) -> float:
     """How many seconds one work-item would take at least for what crowds did."""
     return sum(map(_crowded, commands)) * 1e-9
 

@@ -73,7 +73,7 @@ __kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const lo
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class VersionPair:
     """Two versions of a site."""
 
     site: str
@@ -85,7 +85,7 @@ class Pair:
 class _Comparison:
     """Two arrays of ``count`` elements; those that are ``rounded`` need not be the same."""
 
-    pair: Pair
+    pair: VersionPair
     prim: Prim
     count: int
     rounded: bool
@@ -114,10 +114,11 @@ class Differences:
         self._found: Any = None
         self._given: list[tuple[Prim, Buffer, int]] = []
         self._scale: float | None = None
-        self.agreeing: dict[Pair, int] = {}
-        self.differing: dict[Pair, str] = {}
+        self.agreeing: dict[VersionPair, int] = {}
+        self.differing: dict[VersionPair, str] = {}
 
-    def scalars(self, pair: Pair, prim: Prim, one: Any, other: Any, *, rounded: bool) -> None:
+    def scalars(self, pair: VersionPair, prim: Prim, one: Any, other: Any, *,
+                rounded: bool) -> None:
         """Compare two scalars that the host knows."""
         bound = RELATIVE.get(prim, 0.0)
         same = (rounded and not prim.is_float) or one == other or (
@@ -125,7 +126,7 @@ class Differences:
             abs(one - other) <= bound * max(abs(one), abs(other)))
         self._note(pair, None if same else f"{one} and {other}")
 
-    def arrays(self, pair: Pair, prim: Prim, one: Buffer, other: Buffer, count: int, *,
+    def arrays(self, pair: VersionPair, prim: Prim, one: Buffer, other: Buffer, count: int, *,
                rounded: bool) -> None:
         """Compare two arrays of so many elements; ``rounded``: they depend on floats."""
         if count <= 0 or one is other:
@@ -186,7 +187,7 @@ class Differences:
             self._note(each.pair, each.difference(odd[k], apart[k], greatest[k], scale))
         self._waiting.clear()
 
-    def _note(self, pair: Pair, how: str | None) -> None:
+    def _note(self, pair: VersionPair, how: str | None) -> None:
         if how is None:
             self.agreeing[pair] = self.agreeing.get(pair, 0) + 1
         else:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.runtime.records.estimates import Outlook
+from runelift.runtime.records.estimates import Estimates
 
 BEAT = 0.05
 """How many seconds there are at least between two signs of life."""
@@ -33,7 +33,7 @@ Alike: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(slots=True)
-class Lane:
+class RaceState:
     """What is known of a kind of encounters.
 
     ``ratios`` says how many times as long as the best each version took, later encounters
@@ -98,12 +98,12 @@ class Race:
     patience: float = 1.0
     banned: dict[str, str] = field(default_factory=dict)
     stopped: dict[str, str] = field(default_factory=dict)
-    outlook: Outlook = field(default_factory=Outlook)
+    outlook: Estimates = field(default_factory=Estimates)
     single: frozenset[str] = frozenset()
     deadline: float = math.inf
     repeated: bool = False
     watch: Callable[[str | None, float | None, int | None], None] = _nobody
-    _lanes: dict[Alike, Lane] = field(default_factory=dict)
+    _lanes: dict[Alike, RaceState] = field(default_factory=dict)
     _beat: float = 0.0
 
     @property
@@ -135,9 +135,9 @@ class Race:
         self.outlook.take(other.outlook)
         self._lanes = other._lanes
 
-    def lane(self, site: str, par: Sequence[int], versions: Sequence[int]) -> Lane:
+    def lane(self, site: str, par: Sequence[int], versions: Sequence[int]) -> RaceState:
         """The kind of an encounter."""
-        return self._lanes.setdefault(_alike(site, par, versions), Lane())
+        return self._lanes.setdefault(_alike(site, par, versions), RaceState())
 
     def lost(self, site: str, par: Sequence[int], versions: Sequence[int]) -> dict[int, float]:
         """The versions that need not run, and how many times as long as the best they take."""

@@ -15,23 +15,23 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.records.recorder import Command, Recorder, crowded
+from runelift.runtime.records.recorder import Command, Recorder, occupied
 from runelift.runtime.records.statistics import median
 
 Key: TypeAlias = tuple[str, int, tuple[tuple[str, int], ...]]
 """An encounter within a version: its site, which of those there, and its sizes."""
 
 
-class NoRoom(Exception):
+class OutOfReplayMemory(Exception):
     """Replaying needs more memory than there is."""
 
 
-class Unknown(Exception):
+class UnknownCost(Exception):
     """A run with these versions would give wrong results, or what it would cost is not known."""
 
 
 @dataclass(slots=True)
-class Spent:
+class ExclusiveCost:
     """What an attempt cost, without the encounters inside of it (seconds, as in a record)."""
 
     time: float = 0.0
@@ -47,29 +47,32 @@ class Spent:
         """How long it takes if host and device work at the same time."""
         return max(self.time - self.gap, self.issue)
 
-    def scaled(self, factor: float) -> Spent:
+    def scaled(self, factor: float) -> ExclusiveCost:
         """``factor`` times as much."""
-        return Spent(factor * self.time, factor * self.busy, factor * self.gap,
-                     factor * self.issue, self.launches, self.waits, factor * self.crowd)
+        return ExclusiveCost(factor * self.time, factor * self.busy, factor * self.gap,
+                             factor * self.issue, self.launches, self.waits, factor * self.crowd)
 
 
-def total(spent: Sequence[Spent]) -> Spent:
+def total(spent: Sequence[ExclusiveCost]) -> ExclusiveCost:
     """The sum of all parts."""
-    return Spent(sum(each.time for each in spent), sum(each.busy for each in spent),
-                 sum(each.gap for each in spent), sum(each.issue for each in spent),
-                 sum(each.launches for each in spent), sum(each.waits for each in spent),
-                 sum(each.crowd for each in spent))
+    return ExclusiveCost(sum(each.time for each in spent), sum(each.busy for each in spent),
+                         sum(each.gap for each in spent), sum(each.issue for each in spent),
+                         sum(each.launches for each in spent), sum(each.waits for each in spent),
+                         sum(each.crowd for each in spent))
 
 
-def typical(spent: Sequence[Spent]) -> Spent:
+def typical(spent: Sequence[ExclusiveCost]) -> ExclusiveCost:
     """The median of each part, of repeated attempts."""
-    return Spent(median([each.time for each in spent]), median([each.busy for each in spent]),
-                 median([each.gap for each in spent]), median([each.issue for each in spent]),
-                 spent[-1].launches, spent[-1].waits, median([each.crowd for each in spent]))
+    return ExclusiveCost(median([each.time for each in spent]),
+                         median([each.busy for each in spent]),
+                         median([each.gap for each in spent]),
+                         median([each.issue for each in spent]),
+                         spent[-1].launches, spent[-1].waits,
+                         median([each.crowd for each in spent]))
 
 
 @dataclass(slots=True)
-class Meeting:
+class ReplayedEncounter:
     """An encounter at which versions were replayed.
 
     ``default`` is the version that runs without tuning.  ``attempts`` are those of each version,
@@ -83,18 +86,18 @@ class Meeting:
     scarce: tuple[str, ...]
     default: int
     feasible: list[int]
-    attempts: dict[int, list[Spent]] = field(default_factory=dict)
-    inside: dict[int, dict[Key, Meeting]] = field(default_factory=dict)
+    attempts: dict[int, list[ExclusiveCost]] = field(default_factory=dict)
+    inside: dict[int, dict[Key, ReplayedEncounter]] = field(default_factory=dict)
     ratios: dict[int, float] = field(default_factory=dict)
     rival: int = 0
 
-    def own(self, version: int) -> Spent:
+    def own(self, version: int) -> ExclusiveCost:
         """What a version costs without the encounters inside of it."""
         if version in self.attempts:
             return typical(self.attempts[version])
         return self.cost(self.rival).scaled(self.ratios[version])
 
-    def cost(self, version: int) -> Spent:
+    def cost(self, version: int) -> ExclusiveCost:
         """What a version costs, if the best versions run inside of it."""
         return total([self.own(version), *(
             min(map(inner.cost, inner.known()), key=lambda spent: spent.seconds)
@@ -110,7 +113,7 @@ class Meeting:
         return [version for version in self.feasible
                 if version in self.attempts or version in self.ratios]
 
-    def within(self, version: int) -> list[Meeting]:
+    def within(self, version: int) -> list[ReplayedEncounter]:
         """The encounters inside of a version."""
         return [inner for inner in self.inside.get(version, {}).values() if inner.known()]
 
@@ -126,9 +129,9 @@ class Ledger(Recorder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rest = Spent()
+        self.rest = ExclusiveCost()
         self.begun = 0
-        self._owners: list[Spent] = []
+        self._owners: list[ExclusiveCost] = []
         self._stack = [self.rest]
         self._clock = time.perf_counter()
         self._settled = 0
@@ -155,11 +158,11 @@ class Ledger(Recorder):
         super().waited()
         self._stack[-1].waits += 1
 
-    def begin(self) -> Spent:
+    def begin(self) -> ExclusiveCost:
         """What is issued from here on belongs to a new attempt."""
         self.begun += 1
         self._book()
-        self._stack.append(Spent())
+        self._stack.append(ExclusiveCost())
         return self._stack[-1]
 
     def finish(self) -> None:
@@ -175,7 +178,7 @@ class Ledger(Recorder):
     def untimed(self) -> Iterator[None]:
         """What is issued meanwhile is no attempt's."""
         self._book()
-        self._stack.append(Spent())
+        self._stack.append(ExclusiveCost())
         try:
             yield
         finally:
@@ -193,7 +196,7 @@ class Ledger(Recorder):
             before = self._last.end if self._last is not None else command.start
             owner.time += (command.end - before) * 1e-9
             owner.busy += (command.end - command.start) * 1e-9
-            owner.crowd += crowded([command])
+            owner.crowd += occupied([command])
             if command.queued > before:
                 owner.gap += max(0, command.start - before) * 1e-9
             self._last = command
@@ -201,15 +204,15 @@ class Ledger(Recorder):
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayRecord:
     """A run with replayed versions: what lay outside of encounters, and the outermost of these.
 
     ``banned`` are the versions that turned out not to compute what others do, and why.
     """
 
     entry: str
-    rest: Spent
-    meetings: tuple[Meeting, ...]
+    rest: ExclusiveCost
+    meetings: tuple[ReplayedEncounter, ...]
     peak_bytes: int
     device: str
     infeasible: dict[str, str]
@@ -218,11 +221,11 @@ class Replayed:
     def record(self, force: Mapping[str, int] | None) -> Record:
         """The record of a run that forces versions, or (None) runs what it would untuned.
 
-        :class:`Unknown` if such a run must not, or cannot, be put together.
+        :class:`UnknownCost` if such a run must not, or cannot, be put together.
         """
         encounters: list[Encounter] = []
 
-        def choose(meeting: Meeting) -> int:
+        def choose(meeting: ReplayedEncounter) -> int:
             if force is None or meeting.site not in force:
                 return meeting.default if meeting.default in meeting.feasible else (
                     meeting.feasible[-1])
@@ -237,12 +240,13 @@ class Replayed:
                       infeasible=dict(self.infeasible), issue=spent.issue, waits=spent.waits)
 
 
-def _unroll(meeting: Meeting, parent: int | None, choose: Callable[[Meeting], int],
-            encounters: list[Encounter]) -> Spent:
+def _unroll(meeting: ReplayedEncounter, parent: int | None,
+            choose: Callable[[ReplayedEncounter], int],
+            encounters: list[Encounter]) -> ExclusiveCost:
     """Append the encounter with the version that is chosen, and those inside; what it costs."""
     version, number = choose(meeting), len(encounters)
     if version not in meeting.known():
-        raise Unknown(f"{meeting.site}/{version}")
+        raise UnknownCost(f"{meeting.site}/{version}")
     encounters.append(Encounter(
         meeting.site, number, parent, meeting.sizes, meeting.par, tuple(meeting.feasible),
         version, 0.0, 0.0, 0.0, 0, scarce=meeting.scarce))

@@ -24,10 +24,17 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Outcome, Run
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
-from runelift.runtime.replay.compare_results import Differences, Pair
-from runelift.runtime.replay.racing import Lane, Race, rotated
-from runelift.runtime.replay.replay_records import Key, Ledger, Meeting, NoRoom, Replayed, Spent
-from runelift.runtime.versions.default_guards import Crowd
+from runelift.runtime.replay.compare_results import Differences, VersionPair
+from runelift.runtime.replay.racing import Race, RaceState, rotated
+from runelift.runtime.replay.replay_records import (
+    ExclusiveCost,
+    Key,
+    Ledger,
+    OutOfReplayMemory,
+    ReplayedEncounter,
+    ReplayRecord,
+)
+from runelift.runtime.versions.default_guards import Occupancy
 
 ATTEMPTS = 3
 """How often a version is run at most until nothing disturbs its time any more."""
@@ -44,9 +51,9 @@ class _Attempt:
     It is ``disturbed`` where versions were replayed inside of it.
     """
 
-    meeting: Meeting
+    meeting: ReplayedEncounter
     version: int
-    spent: Spent
+    spent: ExclusiveCost
     met: Counter[str] = field(default_factory=Counter)
     done: bool = False
     disturbed: bool = False
@@ -60,8 +67,8 @@ class _Visit:
     first of them.
     """
 
-    meeting: Meeting
-    lane: Lane
+    meeting: ReplayedEncounter
+    lane: RaceState
     saved: Saved
     again: bool
     begun: bool = False
@@ -79,7 +86,7 @@ class ReplayRun(Run):
         self.differences = Differences(self.device, self.queue)
         self._rounded = {choice.site: _computes_with_floats(choice)
                          for choice in executable.generated.sites}
-        self.meetings: dict[Key, Meeting] = {}
+        self.meetings: dict[Key, ReplayedEncounter] = {}
         self._met: Counter[str] = Counter()
         self._attempts: list[_Attempt] = []
         self._visits: list[_Visit] = []
@@ -91,7 +98,7 @@ class ReplayRun(Run):
 
     # What the plan calls
 
-    def replays(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+    def replays(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                 local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
@@ -118,7 +125,7 @@ class ReplayRun(Run):
                 ended = yield from self._attempted(visit, next(iter(meeting.attempts)))
                 self._visits.pop()
             if not ended:
-                raise NoRoom("a version could run only once")
+                raise OutOfReplayMemory("a version could run only once")
 
     def leave_replayed(self, number: int, results: Sequence[Value]) -> None:
         """A version has been issued."""
@@ -134,7 +141,7 @@ class ReplayRun(Run):
         """A version could not run."""
         attempt = self._attempts.pop()
         if isinstance(reason, OutOfMemory):
-            raise NoRoom(str(reason))  # maybe for what replaying holds
+            raise OutOfReplayMemory(str(reason))  # maybe for what replaying holds
         super().abandon(number, version, reason)
         attempt.meeting.fail(version)
 
@@ -146,8 +153,8 @@ class ReplayRun(Run):
 
     # Encounters
 
-    def _meet(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
-              order: Sequence[int], sizes: Mapping[str, int]) -> Meeting:
+    def _meet(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
+              order: Sequence[int], sizes: Mapping[str, int]) -> ReplayedEncounter:
         site, sizes, par, scarce = self.situation(number, pars, crowds, sizes)
         met, meetings = self._met, self.meetings
         if self._attempts:
@@ -156,14 +163,15 @@ class ReplayRun(Run):
         key = site, met[site], tuple(sorted(sizes.items()))
         met[site] += 1
         if key not in meetings:
-            meetings[key] = Meeting(site, sizes, par, scarce, order[0], sorted(order))
+            meetings[key] = ReplayedEncounter(site, sizes, par, scarce, order[0], sorted(order))
         return meetings[key]
 
-    def _once(self, meeting: Meeting, lane: Lane) -> Iterator[int]:
+    def _once(self, meeting: ReplayedEncounter, lane: RaceState) -> Iterator[int]:
         """The version to run where all have run before."""
         yield min(meeting.attempts, key=lambda version: lane.ratios.get(version, math.inf))
 
-    def _all(self, meeting: Meeting, lane: Lane, pars: Sequence[int]) -> Iterator[int]:
+    def _all(self, meeting: ReplayedEncounter, lane: RaceState,
+             pars: Sequence[int]) -> Iterator[int]:
         """The versions to run at an encounter that is new."""
         running = [k for k in meeting.feasible if not self.race.excludes(f"{meeting.site}/{k}")]
         lane.met += 1
@@ -186,7 +194,7 @@ class ReplayRun(Run):
             meeting.rival = lane.best
             meeting.ratios |= {k: lane.behind(k) for k in lost if k not in meeting.attempts}
 
-    def _rounds(self, meeting: Meeting, lane: Lane, running: Sequence[int],
+    def _rounds(self, meeting: ReplayedEncounter, lane: RaceState, running: Sequence[int],
                 lost: Mapping[int, float]) -> Iterator[int]:
         """All versions, then those that stay in the race.
 
@@ -212,7 +220,7 @@ class ReplayRun(Run):
             if self.race.late or time.perf_counter() - started > self.race.patience:
                 break
 
-    def _hopeless(self, meeting: Meeting, version: int) -> bool:
+    def _hopeless(self, meeting: ReplayedEncounter, version: int) -> bool:
         """Whether a version that has not run yet would take far too long."""
         name, par = f"{meeting.site}/{version}", self._points(meeting, version)
         if not meeting.attempts or version in meeting.attempts or par is None:
@@ -222,7 +230,7 @@ class ReplayRun(Run):
             self.race.stopped[name] = why
         return why is not None
 
-    def _points(self, meeting: Meeting, version: int) -> int | None:
+    def _points(self, meeting: ReplayedEncounter, version: int) -> int | None:
         """How many work-items an outer version has, at a site that is met once."""
         if meeting.site not in self.race.single:
             return None
@@ -231,7 +239,7 @@ class ReplayRun(Run):
         guard = choice.versions[version].guard
         return meeting.par[guard.name] if guard and guard.kind is Kind.OUTER else None
 
-    def _quickest(self, meeting: Meeting) -> float:
+    def _quickest(self, meeting: ReplayedEncounter) -> float:
         """The seconds of the version that was the fastest here so far."""
         self.queue.finish()
         self.ledger.settle()
@@ -257,7 +265,7 @@ class ReplayRun(Run):
                 self.queue.finish()
                 self.race.watch(None, None, None)
             if not attempt.done and visit.again:
-                raise NoRoom("a version could run only once")
+                raise OutOfReplayMemory("a version could run only once")
             if not attempt.done:
                 return False
             if visit.again or not (attempt.disturbed or self.executable.build_seconds > before):
@@ -295,11 +303,11 @@ class ReplayRun(Run):
         return [(buffer, self.copied(buffer)) for buffer in buffers.values()]
 
     def copied(self, buffer: Buffer) -> Buffer:
-        """A copy of a whole buffer; NoRoom if there is none for it."""
+        """A copy of a whole buffer; OutOfReplayMemory if there is none for it."""
         try:
             return super().copied(buffer)
         except OutOfMemory as error:
-            raise NoRoom(str(error)) from None
+            raise OutOfReplayMemory(str(error)) from None
 
     def _compare(self, visit: _Visit, version: int, results: Sequence[Value]) -> None:
         if visit.reference is None:
@@ -309,7 +317,7 @@ class ReplayRun(Run):
                  else value, prim, shape) for value, prim, shape in results]
             return
         first, reference = visit.reference
-        pair = Pair(visit.meeting.site, min(first, version), max(first, version))
+        pair = VersionPair(visit.meeting.site, min(first, version), max(first, version))
         rounded = self._rounded[visit.meeting.site]
         for (one, prim, shape), (other, _, _) in zip(reference, results, strict=True):
             if shape is None:
@@ -324,8 +332,9 @@ def _computes_with_floats(choice: Choose) -> bool:
 
 
 def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-           race: Race) -> tuple[Outcome, Replayed]:
-    """Run a plan with all versions; :class:`NoRoom` if there is too little memory for that.
+           race: Race) -> tuple[Outcome, ReplayRecord]:
+    """Run a plan with all versions; :class:`OutOfReplayMemory` if there is too little memory for
+    that.
 
     Versions whose results differ from those of the others are banned from the race.
     """
@@ -335,7 +344,7 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
     banned = wrong(executable.generated.sites, run.differences.differing,
                    run.differences.agreeing)
     race.banned.update(banned)
-    return outcome, Replayed(
+    return outcome, ReplayRecord(
         executable.plan.entry, run.ledger.rest, tuple(run.meetings.values()), run.peak_bytes,
         run.device.info.label, dict(run.infeasible), banned)
 
@@ -357,7 +366,8 @@ def _given(plan: Plan, args: Mapping[str, Any]
     return numbers, arrays
 
 
-def wrong(sites: Sequence[Choose], differing: Mapping[Pair, str], agreeing: Mapping[Pair, int]
+def wrong(sites: Sequence[Choose], differing: Mapping[VersionPair, str],
+          agreeing: Mapping[VersionPair, int]
           ) -> dict[str, str]:
     """The versions to blame for differences, ``site/index``, and how they differ.
 

@@ -24,7 +24,7 @@ from typing import TypeAlias, assert_never
 from runelift.frontend.syntax.files import read_source
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
-from runelift.runtime.data.dataset import Drawn, Generator
+from runelift.runtime.data.dataset import Generator, RandomArray
 from runelift.runtime.data.text import Reader, Spec, Value, format_value
 from runelift.runtime.data.values import load_values
 
@@ -110,7 +110,7 @@ class Case:
             case _:
                 assert_never(self.input)
 
-    def recipes(self, evaluate: Evaluate, wanted: Sequence[Prim] = ()) -> list[Value | Drawn]:
+    def recipes(self, evaluate: Evaluate, wanted: Sequence[Prim] = ()) -> list[Value | RandomArray]:
         """The same, but arrays of random values are only made where they are needed."""
         if isinstance(self.input, Random):
             return Generator().recipes(self.input.specs)

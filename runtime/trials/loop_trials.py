@@ -14,11 +14,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.persistent_loops import Joined, Launched, Round, join
+from runelift.runtime.execution.persistent_loops import (
+    LaunchCommand,
+    PersistentLaunch,
+    TracedIteration,
+    persistent_launch,
+)
 from runelift.runtime.geometry.parameter_space import Setting
 
 if TYPE_CHECKING:
-    from runelift.runtime.trials.protocol import Meeting, Search
+    from runelift.runtime.trials.protocol import OperationId, Search
     from runelift.runtime.trials.trial_run import TrialRun
 
 ROUNDS = 1 << 6
@@ -37,12 +42,12 @@ class TracedTrials:
     that is tried, and ``others`` has those with every setting, or why there are none.
     """
 
-    round: Round
-    meetings: list[Meeting] = field(default_factory=list)
+    round: TracedIteration
+    meetings: list[OperationId] = field(default_factory=list)
     search: Search | None = None
     first: int = 0
     last: int = 0
-    others: dict[Setting, tuple[Launched, ...] | str] = field(default_factory=dict)
+    others: dict[Setting, tuple[LaunchCommand, ...] | str] = field(default_factory=dict)
 
     def note(self, setting: Setting, refusal: str) -> None:
         """What was launched since ``first`` is what a setting launches, and is taken back."""
@@ -53,13 +58,13 @@ class TracedTrials:
             refusal = TOO_LONG
         self.others[setting] = refusal or noted
 
-    def joined(self, run: TrialRun, setting: Setting) -> Joined | str:
+    def joined(self, run: TrialRun, setting: Setting) -> PersistentLaunch | str:
         """The kernel with a setting, or why there is none."""
         noted = self.others[setting]
         if isinstance(noted, str):
             return noted
         launches = self.round.launches
-        return join(run, replace(self.round, launches=[
+        return persistent_launch(run, replace(self.round, launches=[
             *launches[:self.first], *noted, *launches[self.last:]])) or NO_KERNEL
 
 

@@ -12,26 +12,26 @@ from runelift.runtime.geometry.parameter_space import Setting
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class UpcomingSettings:
     """Settings that will be asked for, so that their kernels can be built at the same time."""
 
     settings: tuple[Setting, ...]
 
 
-Search: TypeAlias = Generator[Setting | Coming, "float | Setting | str | None", None]
+Search: TypeAlias = Generator[Setting | UpcomingSettings, "float | Setting | str | None", None]
 """Asks for settings and is sent the seconds that each took, or why one cannot run.
 
 For one that launches the same kernels in the same way as another one did before, it is sent that.
-What is said to be :class:`Coming` is answered with None.
+What is said to be :class:`UpcomingSettings` is answered with None.
 """
-Meeting: TypeAlias = tuple[str, int]
+OperationId: TypeAlias = tuple[str, int]
 """The name of an operation, and how often it has been met before in a run."""
-Searches: TypeAlias = Mapping[Meeting, Callable[[], Search]]
+Searches: TypeAlias = Mapping[OperationId, Callable[[], Search]]
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class OperationTime:
     """An operation that was met in a run, and its device time (seconds)."""
 
-    meeting: Meeting
+    meeting: OperationId
     seconds: float

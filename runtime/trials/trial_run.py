@@ -14,19 +14,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from runelift.codegen.emit.persistent import Merged
 from runelift.runtime.devices.build import Infeasible
-from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.executable import Wanted
-from runelift.runtime.execution.persistent_loops import Joined, Round
+from runelift.runtime.execution.executable import NeededKernels
+from runelift.runtime.execution.persistent_loops import PersistentLaunch, TracedIteration
 from runelift.runtime.execution.run import Force, Run
-from runelift.runtime.geometry.parameter_space import Setting, Space
+from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.recorder import busy
 from runelift.runtime.trials.loop_trials import ROUNDS, TracedTrials, scratch
-from runelift.runtime.trials.protocol import Coming, Meeting, Met, Search, Searches
+from runelift.runtime.trials.protocol import (
+    OperationId,
+    OperationTime,
+    Search,
+    Searches,
+    UpcomingSettings,
+)
 
 if TYPE_CHECKING:
-    from runelift.runtime.execution.executable import Executable, Site
+    from runelift.runtime.execution.executable import Executable, KernelSite
 
 
 Outcome: TypeAlias = tuple[float | str, Hashable]
@@ -43,10 +49,10 @@ class TrialRun(Run):
         self._searches = searches
         self._spaces = [executable.spaces[each.name] for each in executable.tried.operations]
         self._met = Counter[str]()
-        self._spans: list[tuple[tuple[Meeting, ...], int, int]] = []
+        self._spans: list[tuple[tuple[OperationId, ...], int, int]] = []
         self._trying = False
         self._refusal = ""
-        self._wanted: dict[Wanted, None] | None = None
+        self._wanted: dict[NeededKernels, None] | None = None
         self._launched: list[tuple[int, int, int]] = []
         self._tracing: TracedTrials | None = None
         self._traced: TracedTrials | None = None
@@ -82,7 +88,7 @@ class TrialRun(Run):
         asked = next(held, None)
         while asked is not None:
             outcome = None
-            if isinstance(asked, Coming):
+            if isinstance(asked, UpcomingSettings):
                 yield from self._prepared(asked.settings)
             else:
                 first = self.recorder.issued
@@ -94,7 +100,7 @@ class TrialRun(Run):
             asked = _answered(held, outcome)
 
     def _held(self, search: Search, changed: Sequence[Buffer],
-              ) -> Generator[Setting | Coming, Outcome | None, None]:
+              ) -> Generator[Setting | UpcomingSettings, Outcome | None, None]:
         """What a search asks for; each setting finds in the buffers what there was before."""
         assert self.recorder is not None
         kept = [(buffer, self.copied(buffer))
@@ -104,7 +110,7 @@ class TrialRun(Run):
         while asked is not None:
             outcome = yield asked
             found: float | Setting | str | None = None
-            if outcome is not None and not isinstance(asked, Coming):
+            if outcome is not None and not isinstance(asked, UpcomingSettings):
                 found, launched = outcome
                 if not isinstance(found, str):
                     same = seen.setdefault(launched, asked)
@@ -126,7 +132,7 @@ class TrialRun(Run):
     @contextmanager
     def _listing(self) -> Iterator[None]:
         """Build what is wanted meanwhile, several programs at a time."""
-        self._wanted = wanted = dict[Wanted, None]()
+        self._wanted = wanted = dict[NeededKernels, None]()
         yield
         self._wanted = None
         self.executable.prepare(wanted)
@@ -158,7 +164,7 @@ class TrialRun(Run):
             raise Infeasible("a value of the device")
         return super().reads(*elements)
 
-    def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
+    def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:
         if self._trying:
             self._launched.append((id(site.kernel), groups, group))
@@ -172,7 +178,7 @@ class TrialRun(Run):
     # Loops of which one kernel does the iterations
 
     @contextmanager
-    def tracing(self, traced: Round) -> Iterator[None]:
+    def tracing(self, traced: TracedIteration) -> Iterator[None]:
         """Note what an iteration launches, also with the settings that are to be tried."""
         self._tracing = self._traced = TracedTrials(traced)
         try:
@@ -181,7 +187,7 @@ class TrialRun(Run):
         finally:
             self._tracing = None
 
-    def _noted(self, traced: TracedTrials, space: Space, meeting: Meeting,
+    def _noted(self, traced: TracedTrials, space: ParameterSpace, meeting: OperationId,
                search: Callable[[], Search] | None) -> Iterator[Setting]:
         """The settings of which it is noted what they launch, the one that holds last."""
         launches = traced.round.launches
@@ -200,13 +206,13 @@ class TrialRun(Run):
         if search is not None:
             traced.last = len(launches)
 
-    def launch_rounds(self, joined: Joined, first: int, count: int) -> None:
+    def launch_rounds(self, joined: PersistentLaunch, first: int, count: int) -> None:
         """Have one kernel do so many rounds of a loop, after those that are for trials."""
         self._try_rounds(lambda tried: tried.run_all(self, first, min(count, ROUNDS)))
         with self._looping():
             super().launch_rounds(joined, first, count)
 
-    def launch_rounds_while(self, joined: Joined) -> None:
+    def launch_rounds_while(self, joined: PersistentLaunch) -> None:
         """The same until the device says that there is none left."""
         done = self.allocate(8)
         self._try_rounds(lambda tried: tried.run_some(self, ROUNDS, done))
@@ -222,7 +228,7 @@ class TrialRun(Run):
         yield
         self._spans.append((tuple(self._traced.meetings), first, self.recorder.issued))
 
-    def _try_rounds(self, run: Callable[[Joined], object]) -> None:
+    def _try_rounds(self, run: Callable[[PersistentLaunch], object]) -> None:
         """Run iterations with the settings that a search asks for."""
         traced = self._traced
         assert traced is not None
@@ -232,7 +238,7 @@ class TrialRun(Run):
         asked = next(held, None)
         while asked is not None:
             outcome = None
-            if isinstance(asked, Coming):
+            if isinstance(asked, UpcomingSettings):
                 with self._listing():
                     for setting in asked.settings:
                         traced.joined(self, setting)
@@ -240,7 +246,8 @@ class TrialRun(Run):
                 outcome = self._timed(traced.joined(self, asked), run)
             asked = _answered(held, outcome)
 
-    def _timed(self, joined: Joined | str, run: Callable[[Joined], object]) -> Outcome:
+    def _timed(self, joined: PersistentLaunch | str,
+               run: Callable[[PersistentLaunch], object]) -> Outcome:
         """What rounds take by a kernel, and which one that is."""
         assert self.recorder is not None
         if isinstance(joined, str):
@@ -250,26 +257,26 @@ class TrialRun(Run):
         kernel, *_ = self.recorder.taken_back(first)
         return busy([kernel]), (id(joined.kernel), joined.groups, joined.group, joined.local_bytes)
 
-    def merged_kernel(self, merged: Merged) -> Prepared | None:
+    def merged_kernel(self, merged: Merged) -> BoundKernel | None:
         """The kernel that does the rounds of a loop, or note it."""
         if self._wanted is None:
             return super().merged_kernel(merged)
         self._wanted[merged] = None
         return None
 
-    def met(self) -> list[Met]:
+    def met(self) -> list[OperationTime]:
         """The operations that were met, with their times; the queue has finished.
 
         Operations of a loop that is one kernel have equal parts of its time.
         """
         assert self.recorder is not None
         commands = self.recorder.commands()
-        return [Met(meeting, busy(commands[first:last]) / len(meetings))
+        return [OperationTime(meeting, busy(commands[first:last]) / len(meetings))
                 for meetings, first, last in self._spans for meeting in meetings]
 
 
-def _answered(asking: Generator[Setting | Coming, Answer, None], answer: Answer,
-              ) -> Setting | Coming | None:
+def _answered(asking: Generator[Setting | UpcomingSettings, Answer, None], answer: Answer,
+              ) -> Setting | UpcomingSettings | None:
     """What is asked for next; None if that was all."""
     try:
         return asking.send(answer)

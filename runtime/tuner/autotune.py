@@ -1,6 +1,6 @@
 """Tuning from start to end: measure, fit, verify.
 
-Forced runs, or replay, give complete information; the thresholds are solved from it; the tuned
+ForcedRuns runs, or replay, give complete information; the thresholds are solved from it; the tuned
 program is then run beside the default one, in turn and without records, until it is certain which
 one is faster.  A dataset that turns out slower after all keeps the versions that it has by default
 in the next fit; where no dataset gains for certain, the default stays.
@@ -17,20 +17,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
-from runelift.runtime.host.background import beside
+from runelift.runtime.host.background import in_background
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, Measurements
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit, fit, objective
-from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.paired_comparison import (
     PAIRS,
     UNTUNED,
-    Pair,
-    Verified,
-    all_side_by_side,
+    PairedRun,
+    PairedTimes,
+    compare_all_paired,
 )
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, Method, Progress
+from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, MeasuringMethod, Progress
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest, Forests
@@ -58,7 +58,7 @@ class EntryTuning:
     measurements: Measurements
     costs: Costs
     fit: Fit
-    verified: dict[str, Verified] = field(default_factory=dict)
+    verified: dict[str, PairedTimes] = field(default_factory=dict)
     interrupted: bool = False
     first: Fit | None = None
     unmoved: frozenset[str] = frozenset()
@@ -103,7 +103,7 @@ def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
 
 
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,
-             method: Method | None = None, repeats: int | None = None, verify: bool = True,
+             method: MeasuringMethod | None = None, repeats: int | None = None, verify: bool = True,
              log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None,
              aim: Objective = Objective.RELATIVE, end: float = math.inf,
              meanwhile: Callable[[EntryTuning], object] | None = None) -> Tuning:
@@ -115,7 +115,7 @@ def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
     measured.  Entry points share the time until ``end`` (by :func:`time.perf_counter`).  A thread
     does ``meanwhile`` what can be done with a fit before it has been run beside the default.
     """
-    method = method or Forced()
+    method = method or ForcedRuns()
     repeats = repeats or method.repeats
     entries: list[EntryTuning] = []
     forests_with = {forest.entry: forest for forest in forests.entries if forest.trees}
@@ -143,13 +143,13 @@ def _meanwhile(work: Callable[[EntryTuning], object] | None, tuning: EntryTuning
     if work is None or tuning.fit.kept_default:
         yield
         return
-    with beside(partial(work, tuning)) as done:
+    with in_background(partial(work, tuning)) as done:
         yield
         done()
 
 
 def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
-               defaults: dict[str, int], method: Method, repeats: int, log: Log | None,
+               defaults: dict[str, int], method: MeasuringMethod, repeats: int, log: Log | None,
                progress: Callable[[Progress], None], aim: Objective) -> EntryTuning:
     """Measure and fit; if what is chosen has only been estimated on a dataset, measure that."""
     measurements = method.measure(program, forest, datasets, repeats=repeats, log=log,
@@ -194,8 +194,8 @@ def _worthwhile(tuning: EntryTuning) -> EntryTuning:
 def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Dataset],
               repeats: int, end: float = math.inf) -> EntryTuning:
     """Run tuned and default side by side; what got slower keeps its versions in the next fit."""
-    found, times, kept = tuning.fit, dict[str, Verified](), set[str]()
-    seen: dict[tuple[str, tuple[int, ...]], Pair] = {}
+    found, times, kept = tuning.fit, dict[str, PairedTimes](), set[str]()
+    seen: dict[tuple[str, tuple[int, ...]], PairedRun] = {}
     try:
         while not found.kept_default:
             times = _compare_all(program, tuning, found, datasets, repeats, end, seen)
@@ -240,7 +240,7 @@ def _listed(names: Collection[str]) -> str:
 
 def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets: Sequence[Dataset],
                  repeats: int, end: float,
-                 seen: dict[tuple[str, tuple[int, ...]], Pair]) -> dict[str, Verified]:
+                 seen: dict[tuple[str, tuple[int, ...]], PairedRun]) -> dict[str, PairedTimes]:
     """Comparisons by dataset; where both thresholds lead to the same versions, none is needed.
 
     Nor is a second one of the same versions: ``seen`` are those that have been made.
@@ -250,20 +250,21 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets:
     same = {d.name for d in tuning.costs.datasets if d.name in paths
             and d.launched(tuning.defaults) == paths[d.name]}
     seconds = {d.name: d.total(tuning.defaults) for d in tuning.costs.datasets}
-    pairs: dict[str, Pair] = {}
+    pairs: dict[str, PairedRun] = {}
     for dataset in datasets:
         if dataset.name in same | _hopeless(tuning):
             continue
         key = dataset.name, paths.get(dataset.name, ())
         if not key[1] or key not in seen:
-            seen[key] = Pair(program, dataset, UNTUNED, found.thresholds, max(repeats, PAIRS), end,
-                             seconds.get(dataset.name, 0.0))
+            seen[key] = PairedRun(program, dataset, UNTUNED, found.thresholds, max(repeats, PAIRS),
+                                  end,
+                                  seconds.get(dataset.name, 0.0))
         pairs[dataset.name] = seen[key]
-    return all_side_by_side(pairs, anyway=lambda: bool(_hopeless(tuning)))
+    return compare_all_paired(pairs, anyway=lambda: bool(_hopeless(tuning)))
 
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
-         method: Method | None = None, repeats: int | None = None, verify: bool = True,
+         method: MeasuringMethod | None = None, repeats: int | None = None, verify: bool = True,
          log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None,
          time_limit: str | None = None) -> Tuning:
     """Tune a compiled program for datasets: name to entry point and arguments.

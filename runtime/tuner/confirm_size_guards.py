@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from runelift.runtime.host.background import beside
+from runelift.runtime.host.background import in_background
 from runelift.runtime.tuner.analysis.guard_curves import version_name
 from runelift.runtime.tuner.autotune import EntryTuning
 from runelift.runtime.tuner.costs.cost_model import Costs
@@ -20,20 +20,25 @@ from runelift.runtime.tuner.fit.size_guards import (
     HOPELESS,
     ROUNDS,
     WORTHWHILE,
-    Guards,
+    SizeGuardKind,
+    fit_size_guards,
     keeping,
-    refine,
 )
 from runelift.runtime.tuner.measure.paired_comparison import (
     PAIRS,
     UNTUNED,
-    Pair,
-    Verified,
-    all_side_by_side,
+    PairedRun,
+    PairedTimes,
+    compare_all_paired,
 )
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
 from runelift.runtime.tuner.report.text import show_seconds, table
-from runelift.runtime.versions.size_guards import Finer, Guarded, Nearby, to_json
+from runelift.runtime.versions.size_guards import (
+    GuardedThresholds,
+    NearestSizes,
+    SizeGuard,
+    to_json,
+)
 from runelift.runtime.versions.size_names import show_name
 
 FEW = 3
@@ -42,12 +47,12 @@ GAIN = 0.02
 """A dataset that would gain a smaller fraction keeps its versions: that costs more runs than it is
 worth."""
 HARM = 0.1
-"""Nearby sizes that serve known ones better may guess so much worse than thresholds do: with few
-datasets, those that are left out lie outside of all others."""
+"""NearestSizes sizes that serve known ones better may guess so much worse than thresholds do: with
+few datasets, those that are left out lie outside of all others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refined:
+class ConfirmedSizeGuards:
     """The finer guards of an entry point.
 
     ``versions`` are the names of versions by site, ``titles`` what to call sites, and ``sizes``
@@ -59,20 +64,21 @@ class Refined:
     """
 
     entry: str
-    guards: Guards
-    finer: dict[str, Finer]
+    guards: SizeGuardKind
+    finer: dict[str, SizeGuard]
     depth: int = DEPTH
     versions: dict[str, list[str]] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, str] = field(default_factory=dict)
     before: dict[str, float] = field(default_factory=dict)
     after: dict[str, float] = field(default_factory=dict)
-    verified: dict[str, Verified] = field(default_factory=dict)
+    verified: dict[str, PairedTimes] = field(default_factory=dict)
     loss: float | None = 0.0
     why: str = ""
 
 
-def refine_guards(tuning: EntryTuning, guards: Guards, *, ahead: bool = False) -> Refined:
+def fit_guards(tuning: EntryTuning, guards: SizeGuardKind, *,
+               ahead: bool = False) -> ConfirmedSizeGuards:
     """The finer guards for the records of an entry point.
 
     Trees decide about sizes that were not measured, too.  They are as deep as is best for datasets
@@ -80,11 +86,11 @@ def refine_guards(tuning: EntryTuning, guards: Guards, *, ahead: bool = False) -
     takes, fits to all other datasets, is worked out once for an entry point, whatever becomes of
     its own fit; with ``ahead``, only if it decides whether anything is to be run.
     """
-    if guards is Guards.AUTO:
+    if guards is SizeGuardKind.AUTO:
         return _automatic(tuning, ahead=ahead)
-    if guards is not Guards.TREE:
+    if guards is not SizeGuardKind.TREE:
         return _fitted(tuning, _known(tuning, guards), guards)
-    losses = _losses_of_guessing(tuning, Guards.TREE, range(1, DEPTH + 1))
+    losses = _losses_of_guessing(tuning, SizeGuardKind.TREE, range(1, DEPTH + 1))
     depth = min(losses, key=lambda each: losses[each])
     found = _fitted(tuning, tuning.known, guards, depth)
     if found.finer and losses[depth] > 0:
@@ -94,14 +100,15 @@ def refine_guards(tuning: EntryTuning, guards: Guards, *, ahead: bool = False) -
     return replace(found, loss=losses[depth])
 
 
-def _automatic(tuning: EntryTuning, *, ahead: bool) -> Refined:
-    """Nearby sizes, where they serve datasets better than thresholds, or those that are left out.
+def _automatic(tuning: EntryTuning, *, ahead: bool) -> ConfirmedSizeGuards:
+    """NearestSizes sizes, where they serve datasets better than thresholds, or those that are left
+    out.
 
     Where they guess badly, a memo has the sizes that are known.
     """
-    found = _fitted(tuning, _known(tuning, Guards.NEAR), Guards.NEAR)
+    found = _fitted(tuning, _known(tuning, SizeGuardKind.NEAR), SizeGuardKind.NEAR)
     better = objective(tuning.known, tuning.fit.thresholds, tuning.aim) > (1 + ALONE) * objective(
-        tuning.known, Guarded(tuning.fit.thresholds, found.finer), tuning.aim)
+        tuning.known, GuardedThresholds(tuning.fit.thresholds, found.finer), tuning.aim)
     if better and ahead:
         return replace(found, loss=None)
     loss = _loss_of_nearby(tuning) if found.finer else 0.0
@@ -110,29 +117,29 @@ def _automatic(tuning: EntryTuning, *, ahead: bool) -> Refined:
     return _remembered(tuning, found) if better else _by_memo(tuning)
 
 
-def _remembered(tuning: EntryTuning, found: Refined) -> Refined:
+def _remembered(tuning: EntryTuning, found: ConfirmedSizeGuards) -> ConfirmedSizeGuards:
     """The versions that nearby sizes choose for known ones, without a guess for others."""
-    finer: dict[str, Finer] = {site: each.memo() if isinstance(each, Nearby) else each
-                               for site, each in found.finer.items()}
-    guarded = Guarded(tuning.fit.thresholds, finer)
-    return replace(found, guards=Guards.MEMO, finer=finer, loss=0.0, after={
+    finer: dict[str, SizeGuard] = {site: each.memo() if isinstance(each, NearestSizes) else each
+                                   for site, each in found.finer.items()}
+    guarded = GuardedThresholds(tuning.fit.thresholds, finer)
+    return replace(found, guards=SizeGuardKind.MEMO, finer=finer, loss=0.0, after={
         d.name: d.total(guarded) for d in tuning.costs.datasets})
 
 
-def _by_memo(tuning: EntryTuning) -> Refined:
-    return _fitted(tuning, tuning.known, Guards.MEMO)
+def _by_memo(tuning: EntryTuning) -> ConfirmedSizeGuards:
+    return _fitted(tuning, tuning.known, SizeGuardKind.MEMO)
 
 
-def _known(tuning: EntryTuning, guards: Guards) -> Costs:
+def _known(tuning: EntryTuning, guards: SizeGuardKind) -> Costs:
     """The costs by all runs: where runs side by side refute the forced ones, they count."""
     return keeping(tuning.costs, tuning.unmoved, tuning.defaults, guards)
 
 
 def _loss_of_nearby(tuning: EntryTuning) -> float:
-    return _losses_of_guessing(tuning, Guards.NEAR)[DEPTH]
+    return _losses_of_guessing(tuning, SizeGuardKind.NEAR)[DEPTH]
 
 
-def _losses_of_guessing(tuning: EntryTuning, guards: Guards, depths: Sequence[int] = (DEPTH,)
+def _losses_of_guessing(tuning: EntryTuning, guards: SizeGuardKind, depths: Sequence[int] = (DEPTH,)
                         ) -> dict[int, float]:
     """By what fraction left-out datasets are slower than with thresholds, by depth of trees.
 
@@ -145,7 +152,7 @@ def _losses_of_guessing(tuning: EntryTuning, guards: Guards, depths: Sequence[in
         for dataset, others, thresholds in fitted_to_others(costs, defaults, aim):
             before = dataset.total(thresholds)
             for depth, ratios in logs.items():
-                after = dataset.total(refine(others, thresholds, guards, aim, depth))
+                after = dataset.total(fit_size_guards(others, thresholds, guards, aim, depth))
                 ratios.append(_slowdown(before, after))
         return {depth: math.exp(sum(ratios) / len(ratios)) - 1 if len(ratios) >= FEW else 0.0
                 for depth, ratios in logs.items()}
@@ -161,8 +168,9 @@ def _slowdown(before: float, after: float) -> float:
     return math.log(min(max(ratio, 1 / HOPELESS), HOPELESS))
 
 
-def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards, depth: int = DEPTH) -> Refined:
-    found = refine(costs, tuning.fit.thresholds, guards, tuning.aim, depth)
+def _fitted(tuning: EntryTuning, costs: Costs, guards: SizeGuardKind,
+            depth: int = DEPTH) -> ConfirmedSizeGuards:
+    found = fit_size_guards(costs, tuning.fit.thresholds, guards, tuning.aim, depth)
     before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
     after = {d.name: d.total(found) for d in tuning.costs.datasets}
     why = "" if found.finer else "the thresholds are about as good"
@@ -170,13 +178,13 @@ def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards, depth: int = DEPT
     versions = {site.name: [version_name(each) for each in site.alternatives] for site in sites}
     titles = {site.name: f"{site.name} [{site.place}]" if site.place else site.name
               for site in sites}
-    return Refined(tuning.forest.entry, guards, found.finer, depth, versions, titles,
-                   dict(tuning.forest.shown), before, after, why=why)
+    return ConfirmedSizeGuards(tuning.forest.entry, guards, found.finer, depth, versions, titles,
+                               dict(tuning.forest.shown), before, after, why=why)
 
 
-def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
+def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeGuards,
                    datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int
-                   ) -> Refined:
+                   ) -> ConfirmedSizeGuards:
     """The guards as far as no dataset is slower with them than with ``values`` alone.
 
     Datasets that are keep their versions, and the guards are fitted again; so do, before anything
@@ -185,12 +193,12 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
     records say.  A thread sees to the latter while guards run for which it has not been worked
     out; if these guess badly, a memo has what they choose for known sizes.
     """
-    def confirmed(refined: Refined, loss: Callable[[], float]) -> Refined:
+    def confirmed(refined: ConfirmedSizeGuards, loss: Callable[[], float]) -> ConfirmedSizeGuards:
         return _confirmed(program, tuning, refined, datasets, values, repeats, loss)
 
     if (known := refined.loss) is not None:
         return confirmed(refined, lambda: known)
-    with beside(partial(_loss_of_nearby, tuning)) as loss:
+    with in_background(partial(_loss_of_nearby, tuning)) as loss:
         found = confirmed(refined, loss)
     if loss() <= HARM:
         return replace(found, loss=loss())
@@ -200,14 +208,14 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
     return confirmed(memo, lambda: 0.0)
 
 
-def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
+def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeGuards,
                datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int,
-               loss: Callable[[], float]) -> Refined:
+               loss: Callable[[], float]) -> ConfirmedSizeGuards:
     """The same, if datasets that are left out become slower by ``loss``."""
     costs = _known(tuning, refined.guards)
     alone = UNTUNED if values == tuning.defaults else values
 
-    def without(names: set[str]) -> Refined:
+    def without(names: set[str]) -> ConfirmedSizeGuards:
         nonlocal costs
         costs = keeping(costs, names, tuning.fit.thresholds, refined.guards)
         return replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
@@ -217,21 +225,21 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
 
     if idle := _idle(tuning, refined):
         refined = without(idle)
-    seen: dict[tuple[str, tuple[int, ...]], Pair] = {}
+    seen: dict[tuple[str, tuple[int, ...]], PairedRun] = {}
     for _ in range(ROUNDS):
         if not refined.finer:
             return refined
-        guarded = Guarded(values, refined.finer)
+        guarded = GuardedThresholds(values, refined.finer)
         paths = _paths(tuning, refined)
         same = _same(tuning, paths)
-        pairs: dict[str, Pair] = {}
+        pairs: dict[str, PairedRun] = {}
         for dataset in datasets:
             if dataset.name not in same:
-                pair = Pair(program, dataset, alone, guarded, max(repeats, PAIRS),
-                            seconds=refined.before.get(dataset.name, 0.0))
+                pair = PairedRun(program, dataset, alone, guarded, max(repeats, PAIRS),
+                                 seconds=refined.before.get(dataset.name, 0.0))
                 path = paths.get(dataset.name)
                 pairs[dataset.name] = seen.setdefault((dataset.name, path), pair) if path else pair
-        verified = all_side_by_side(pairs, anyway=guesses_well, must_last=False)
+        verified = compare_all_paired(pairs, anyway=guesses_well, must_last=False)
         slower = {name for name, both in verified.items() if both.slower}
         if not slower and not any(both.faster for both in verified.values()) and not guesses_well():
             return _dropped(refined, "run side by side, no dataset is faster for certain")
@@ -248,14 +256,14 @@ def _same(tuning: EntryTuning, paths: Mapping[str, tuple[int, ...]]) -> set[str]
             if d.launched(tuning.fit.thresholds) == paths.get(d.name)}
 
 
-def _paths(tuning: EntryTuning, refined: Refined) -> dict[str, tuple[int, ...]]:
+def _paths(tuning: EntryTuning, refined: ConfirmedSizeGuards) -> dict[str, tuple[int, ...]]:
     """The versions that run with guards, by dataset, where they are known at all encounters."""
-    finer = Guarded(tuning.fit.thresholds, refined.finer)
+    finer = GuardedThresholds(tuning.fit.thresholds, refined.finer)
     return {d.name: d.launched(finer) for d in tuning.costs.datasets
             if not tuning.costs.incomplete[d.name]}
 
 
-def _idle(tuning: EntryTuning, refined: Refined) -> set[str]:
+def _idle(tuning: EntryTuning, refined: ConfirmedSizeGuards) -> set[str]:
     """The datasets that run other versions with the guards, but gain little."""
     gained = {name for name, before in refined.before.items()
               if refined.after[name] < (1 - GAIN) * before}
@@ -263,20 +271,20 @@ def _idle(tuning: EntryTuning, refined: Refined) -> set[str]:
         tuning, _paths(tuning, refined)) if refined.finer else set()
 
 
-def _dropped(refined: Refined, why: str) -> Refined:
+def _dropped(refined: ConfirmedSizeGuards, why: str) -> ConfirmedSizeGuards:
     return replace(refined, finer={}, after=refined.before, why=why)
 
 
-def render(refined: Refined) -> str:
+def render(refined: ConfirmedSizeGuards) -> str:
     """The guards, and what they are worth."""
-    lines = [f"Guards of {refined.entry} ({refined.guards.value}):"]
+    lines = [f"SizeGuardKind of {refined.entry} ({refined.guards.value}):"]
     if refined.why:
         return "\n".join([*lines, f"  Thresholds decide alone: {refined.why}."])
     return "\n".join([*lines, *(f"  {line}" for line in described(refined)), "",
                       table(time_rows(refined), "  ")])
 
 
-def described(refined: Refined) -> Iterator[str]:
+def described(refined: ConfirmedSizeGuards) -> Iterator[str]:
     """The guards as indented text."""
     for site, finer in refined.finer.items():
         names = sorted(finer.mentioned())
@@ -287,7 +295,7 @@ def described(refined: Refined) -> Iterator[str]:
         yield from (f"  {line}" for line in finer.lines(refined.versions[site], shown.__getitem__))
 
 
-def time_rows(refined: Refined) -> list[list[str]]:
+def time_rows(refined: ConfirmedSizeGuards) -> list[list[str]]:
     """What datasets take, the head first."""
     rows = [["dataset", "with thresholds", "with the guards", "gain"]]
     for name, before in refined.before.items():
@@ -299,7 +307,7 @@ def time_rows(refined: Refined) -> list[list[str]]:
     return rows
 
 
-def facts(found: Sequence[Refined], device: str, policy: str) -> dict[str, Any]:
+def facts(found: Sequence[ConfirmedSizeGuards], device: str, policy: str) -> dict[str, Any]:
     """What the JSON file keeps: the guards, and the device and policy that they are for."""
     return {"device": device, "policy": policy,
             "sites": {site: to_json(finer) for each in found

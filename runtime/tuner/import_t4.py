@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from runelift.runtime.geometry.parameter_space import Space
+from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.tuner.autotune import default_thresholds
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
 from runelift.runtime.tuner.strategies import Search
-from runelift.runtime.tuner.strategies.tune_by_search import Searched, confirm
-from runelift.runtime.tuner.t4 import Result, Results, best_configuration
+from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning, confirm
+from runelift.runtime.tuner.t4 import T4Result, T4Results, best_configuration
 from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.tuning_file import PROGRAM, Identity, unknown_names
 
 NAME = "T4"
 
 
-class Importing(Protocol):
+class T4Target(Protocol):
     """A program that knows its thresholds and the parameters of its kernels."""
 
     @property
@@ -35,20 +35,20 @@ class Importing(Protocol):
         """The names of parameters, with their entry points."""
         ...
 
-    def spaces(self, entry: str | None = None) -> list[Space]:
+    def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
         """What the parameters can be."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Usable:
+class UsableResults:
     """What of a file can be used for a program, and what is wrong with the rest."""
 
-    results: tuple[Result, ...]
+    results: tuple[T4Result, ...]
     problems: tuple[str, ...]
 
 
-def usable(program: Importing, found: Results, device: str) -> Usable:
+def usable(program: T4Target, found: T4Results, device: str) -> UsableResults:
     """The results without names that the program does not have, or that are of something else."""
     thresholds = {guard.name for guard in program.tree.guards()}
     kernels = program.kernel_parameters().keys()
@@ -64,10 +64,10 @@ def usable(program: Importing, found: Results, device: str) -> Usable:
     if len(possible) < len(results):
         problems.append(f"{len(results) - len(possible)} configurations have nothing to set here, "
                         "or values that are not possible on this device; they are ignored.")
-    return Usable(tuple(possible), tuple(problems))
+    return UsableResults(tuple(possible), tuple(problems))
 
 
-def _problems(found: Results, changed: bool, device: str) -> Iterator[str]:
+def _problems(found: T4Results, changed: bool, device: str) -> Iterator[str]:
     if changed:
         yield ("The program has changed since these configurations were measured, so the "
                "parameters of its kernels are ignored.")
@@ -79,15 +79,15 @@ def _problems(found: Results, changed: bool, device: str) -> Iterator[str]:
                "are ignored.")
 
 
-def _obstacle(program: Importing, configuration: Mapping[str, int]) -> str:
+def _obstacle(program: T4Target, configuration: Mapping[str, int]) -> str:
     return next((why for space in program.spaces()
                  if any(each.parameter.name in configuration for each in space.ranges)
                  and (why := space.obstacle(space.chosen(configuration)))), "")
 
 
-def adopt(program: Importing, runner: Measurable, results: Sequence[Result],
+def adopt(program: T4Target, runner: Measurable, results: Sequence[T4Result],
           datasets: Sequence[Dataset], device: int, *, repeats: int = 3,
-          verify: bool = True) -> list[Searched]:
+          verify: bool = True) -> list[SearchTuning]:
     """The best configuration of each entry point, run beside the default before it is kept.
 
     ``runner`` runs the program; ``device`` is the threshold that the device has by default.
@@ -99,7 +99,7 @@ def adopt(program: Importing, runner: Measurable, results: Sequence[Result],
         if not best:
             continue
         defaults = default_thresholds(forest, device)
-        each = Searched(forest, defaults, Search(
+        each = SearchTuning(forest, defaults, Search(
             NAME, 0, {**defaults, **best}, sum(len(r.seconds) for r in own), len(own),
             sum(sum(r.seconds) for r in own), True, False, ()))
         mine = [dataset for dataset in datasets if dataset.entry == forest.entry]
@@ -107,7 +107,7 @@ def adopt(program: Importing, runner: Measurable, results: Sequence[Result],
     return found
 
 
-def _of_entry(program: Importing, forest: Forest, result: Result) -> Result:
+def _of_entry(program: T4Target, forest: Forest, result: T4Result) -> T4Result:
     entries = {**program.kernel_parameters(), **dict.fromkeys(forest.guards(), forest.entry)}
     return replace(result, configuration={name: value for name, value
                                           in result.configuration.items()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.log import Measurements, Run
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.noise import run_seconds
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.versions.forest import Forest
@@ -40,7 +40,7 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "": 1e-3}
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class T4Result:
     """A configuration on a dataset and its times (seconds), none if it is ``invalid``."""
 
     configuration: dict[str, int]
@@ -51,10 +51,10 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class T4Results:
     """The content of a file; ``skipped`` counts results that have no time or no whole numbers."""
 
-    results: tuple[Result, ...]
+    results: tuple[T4Result, ...]
     metadata: dict[str, str] = field(default_factory=dict)
     skipped: int = 0
 
@@ -62,16 +62,16 @@ class Results:
 # What was measured
 
 
-def of_measurements(forest: Forest, measurements: Measurements) -> Iterator[Result]:
+def of_measurements(forest: Forest, measurements: Measurements) -> Iterator[T4Result]:
     """The runs with forced versions, repeated ones together."""
-    runs: dict[tuple[str, tuple[tuple[str, int], ...]], list[Run]] = defaultdict(list)
+    runs: dict[tuple[str, tuple[tuple[str, int], ...]], list[LoggedRun]] = defaultdict(list)
     for run in measurements.runs:
         if not run.reference:
             runs[run.dataset, tuple(run.force.items())].append(run)
     for (dataset, force), made in runs.items():
         seconds = tuple(t for t in map(run_seconds, made) if t is not None)
-        yield Result(thresholds_of(forest, dict(force)), dataset, seconds,
-                     "" if seconds else "runtime")
+        yield T4Result(thresholds_of(forest, dict(force)), dataset, seconds,
+                       "" if seconds else "runtime")
 
 
 def thresholds_of(forest: Forest, force: Mapping[str, int]) -> dict[str, int]:
@@ -80,20 +80,20 @@ def thresholds_of(forest: Forest, force: Mapping[str, int]) -> dict[str, int]:
             for name, site in forest.sites().items() for index, guard in enumerate(site.guards)}
 
 
-def of_trials(trials: Iterable[Trial]) -> Iterator[Result]:
+def of_trials(trials: Iterable[Trial]) -> Iterator[T4Result]:
     """The settings of an operation that were tried; the same setting on a dataset together."""
     found: dict[tuple[str, tuple[tuple[str, int], ...]], list[float | None]] = defaultdict(list)
     for trial in trials:
         found[trial.dataset, tuple(trial.setting.items())].append(trial.seconds)
     for (dataset, setting), times in found.items():
         seconds = tuple(t for t in times if t is not None)
-        yield Result(dict(setting), dataset, seconds, "" if seconds else "constraints")
+        yield T4Result(dict(setting), dataset, seconds, "" if seconds else "constraints")
 
 
 # Files
 
 
-def write_t4(path: Path, results: Iterable[Result], about: Mapping[str, str]) -> None:
+def write_t4(path: Path, results: Iterable[T4Result], about: Mapping[str, str]) -> None:
     """Write a file; ``about`` is what the results hold for."""
     when = about.get("written", "")
     content = {"schema_version": SCHEMA, "metadata": dict(about),
@@ -101,7 +101,7 @@ def write_t4(path: Path, results: Iterable[Result], about: Mapping[str, str]) ->
     write_atomically(path, json.dumps(content, indent=1) + "\n")
 
 
-def _written(result: Result, when: str) -> dict[str, Any]:
+def _written(result: T4Result, when: str) -> dict[str, Any]:
     runtimes = [_MILLI * seconds for seconds in result.seconds]
     return {
         "timestamp": result.timestamp or when,
@@ -115,7 +115,7 @@ def _written(result: Result, when: str) -> dict[str, Any]:
         if runtimes else []}
 
 
-def read_t4(path: Path) -> Results:
+def read_t4(path: Path) -> T4Results:
     """The content of a file; UserError if it is no T4 file of a version that is known."""
     try:
         raw = json.loads(path.read_text())
@@ -134,25 +134,25 @@ def read_t4(path: Path) -> Results:
         raise _malformed(path, f"version {version} is not known, but {SCHEMA} is")
     metadata = raw.get("metadata")
     known = [result for result in found if result is not None]
-    return Results(tuple(known), {str(k): str(v) for k, v in metadata.items()}
-                   if isinstance(metadata, dict) else {}, len(found) - len(known))
+    return T4Results(tuple(known), {str(k): str(v) for k, v in metadata.items()}
+                     if isinstance(metadata, dict) else {}, len(found) - len(known))
 
 
 def _malformed(path: Path, why: str) -> UserError:
     return UserError(f"{path}: error[malformed-results]: not results in the T4 format: {why}.")
 
 
-def _read(raw: Mapping[str, Any]) -> Result | None:
+def _read(raw: Mapping[str, Any]) -> T4Result | None:
     """A result; None if its parameters are no whole numbers or it says no time."""
     configuration = dict(raw["configuration"])
     dataset = str(configuration.pop(DATASET, ""))
     if not all(isinstance(value, int) for value in configuration.values()):
         return None
     if raw["invalidity"] != "correct":
-        return Result(configuration, dataset, (), str(raw["invalidity"]))
+        return T4Result(configuration, dataset, (), str(raw["invalidity"]))
     seconds = _times(raw)
-    return Result(configuration, dataset, seconds, timestamp=str(raw.get("timestamp", ""))
-                  ) if seconds else None
+    return T4Result(configuration, dataset, seconds, timestamp=str(raw.get("timestamp", ""))
+                    ) if seconds else None
 
 
 def _times(raw: Mapping[str, Any]) -> tuple[float, ...]:
@@ -170,7 +170,7 @@ def _times(raw: Mapping[str, Any]) -> tuple[float, ...]:
 # What is best
 
 
-def best_configuration(results: Iterable[Result]) -> dict[str, int]:
+def best_configuration(results: Iterable[T4Result]) -> dict[str, int]:
     """The configuration with the least sum of times, each relative to the best of its dataset.
 
     It must be valid on every dataset that any configuration is valid on; nothing if none is.

@@ -10,13 +10,13 @@ from runelift.ir.guards import Guard, Kind, Rival
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
 
-Crowd: TypeAlias = tuple[int, int] | tuple[int, int, int]
+Occupancy: TypeAlias = tuple[int, int] | tuple[int, int, int]
 """How many work-groups an intra version has, how many work-items each of them can use, and how many
 in loops, if the last version has launches in loops there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Defaults:
     """When versions use a device well.
 
     ``threshold`` work-items keep all of it busy: an outer version pays from there on.  So do
@@ -37,7 +37,7 @@ class Choice:
     than are ``shared`` out evenly are left to versions that share out their points, and so are
     rows that are too few for groups, if they have more than ``even`` points that take long each.
 
-    >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
+    >>> h200 = Defaults(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
     ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.guards import Kind, Rival
@@ -56,7 +56,7 @@ class Choice:
     >>> rows = Guard("t", "t", Kind.OUTER, Size.of(1))
     >>> [h200.holds(rows, n, (n, m)) for n, m in [(65536, 16), (65536, 256), (65536, 1 << 20)]]
     [True, False, True]
-    >>> cores, uneven = Choice(10, 10, 64, 512, shared=3200), Guard(
+    >>> cores, uneven = Defaults(10, 10, 64, 512, shared=3200), Guard(
     ...     "t", "t", Kind.OUTER, Size.of(1), rival=Rival.POINTS)
     >>> [cores.holds(uneven, n, (n, 2048)) for n in (2048, 4096)]
     [False, True]
@@ -87,7 +87,7 @@ class Choice:
     even: int = 0
     shared: int = 0
 
-    def fills(self, guard: Guard, crowd: Crowd | None) -> bool:
+    def fills(self, guard: Guard, crowd: Occupancy | None) -> bool:
         """Whether the work-groups of an intra version, if it is one, are the best use."""
         if crowd is None:
             return True
@@ -105,7 +105,7 @@ class Choice:
         return elements <= (self.long if many else self.short) or (
             guard.streams and groups >= self.busy)
 
-    def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
+    def holds(self, guard: Guard, par: int, crowd: Occupancy | None) -> bool:
         """Whether the guard's version runs, provided those before it do not."""
         if guard.kind is Kind.REDOMAP and guard.rival is Rival.PRODUCT:
             return False
@@ -117,12 +117,12 @@ class Choice:
             return False
         return par >= guard.untuned(self.threshold) // self._part(guard, crowd)
 
-    def _occupies(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
+    def _occupies(self, guard: Guard, par: int, crowd: Occupancy | None) -> bool:
         """Whether the work-items of a group have enough to do, and so those of other versions."""
         return par >= guard.untuned(self.threshold) or (
             crowd is not None and len(crowd) > 2 and self.together and 2 * crowd[2] >= self.least)
 
-    def _part(self, guard: Guard, crowd: Crowd | None) -> int:
+    def _part(self, guard: Guard, crowd: Occupancy | None) -> int:
         """By what the threshold of an outer version is divided, for the groups beside it."""
         if crowd is None:
             return 1

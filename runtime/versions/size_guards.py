@@ -23,7 +23,7 @@ Show: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Memo:
+class SizeTable:
     """Versions by exact sizes; ``names`` are the sizes that count, in order."""
 
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ class Memo:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearby:
+class NearestSizes:
     """How many times as long as the best each version took, at sizes that were measured.
 
     At other sizes a version should take as many times as long as a weighted mean says: of the
@@ -77,10 +77,10 @@ class Nearby:
                            for k in range(len(weighed[0][1])))
         return ratios.index(min(ratios))
 
-    def memo(self) -> Memo:
+    def memo(self) -> SizeTable:
         """The same for sizes that were measured, without a guess for others."""
-        return Memo(self.names, {values: ratios.index(min(ratios))
-                                 for values, ratios in self.ratios.items()})
+        return SizeTable(self.names, {values: ratios.index(min(ratios))
+                                      for values, ratios in self.ratios.items()})
 
     def mentioned(self) -> frozenset[str]:
         """The names of sizes that it asks for."""
@@ -180,13 +180,13 @@ class Split:
 
 
 Tree: TypeAlias = Leaf | Split
-Finer: TypeAlias = Memo | Nearby | Tree
+SizeGuard: TypeAlias = SizeTable | NearestSizes | Tree
 
 
-class Guarded(dict[str, int]):
+class GuardedThresholds(dict[str, int]):
     """Thresholds by name, and the finer guards that come before them, by site."""
 
-    def __init__(self, thresholds: Mapping[str, int], finer: Mapping[str, Finer]) -> None:
+    def __init__(self, thresholds: Mapping[str, int], finer: Mapping[str, SizeGuard]) -> None:
         super().__init__(thresholds)
         self.finer = dict(finer)
 
@@ -196,18 +196,18 @@ class Guarded(dict[str, int]):
         return None if found is None else found.version({**sizes, **par})
 
 
-def finer_of(thresholds: Mapping[str, int]) -> Mapping[str, Finer]:
+def size_guards_of(thresholds: Mapping[str, int]) -> Mapping[str, SizeGuard]:
     """The finer guards that come with thresholds."""
-    return thresholds.finer if isinstance(thresholds, Guarded) else {}
+    return thresholds.finer if isinstance(thresholds, GuardedThresholds) else {}
 
 
-def to_json(finer: Finer) -> dict[str, Any]:
+def to_json(finer: SizeGuard) -> dict[str, Any]:
     """What a JSON file keeps."""
     match finer:
-        case Memo(names, versions):
+        case SizeTable(names, versions):
             return {"sizes": list(names),
                     "versions": [[*values, version] for values, version in versions.items()]}
-        case Nearby(names, ratios):
+        case NearestSizes(names, ratios):
             return {"sizes": list(names),
                     "ratios": [[list(values), list(each)] for values, each in ratios.items()]}
         case Leaf(version):
@@ -217,7 +217,7 @@ def to_json(finer: Finer) -> dict[str, Any]:
                     "below": to_json(below)}
 
 
-def from_json(raw: Mapping[str, Any]) -> Finer:
+def from_json(raw: Mapping[str, Any]) -> SizeGuard:
     """What :func:`to_json` made; ValueError, KeyError or TypeError if it is damaged."""
     if "sizes" not in raw:
         return _tree(raw)
@@ -225,13 +225,13 @@ def from_json(raw: Mapping[str, Any]) -> Finer:
     if "versions" in raw:
         versions = {tuple(map(int, values)): int(version) for *values, version in raw["versions"]}
         _check(names, versions)
-        return Memo(names, versions)
+        return SizeTable(names, versions)
     ratios = {tuple(map(int, values)): tuple(map(float, each)) for values, each in raw["ratios"]}
     _check(names, ratios)
     if len({len(each) for each in ratios.values()}) != 1 or any(
             not each >= 1 for several in ratios.values() for each in several):
         raise ValueError("ratios of versions are missing or below 1")
-    return Nearby(names, ratios)
+    return NearestSizes(names, ratios)
 
 
 def _check(names: Sequence[str], entries: Iterable[Sequence[int]]) -> None:

@@ -1,4 +1,6 @@
-"""Tuning files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside them."""
+"""TuningValues files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import Diagnostic, ProgramError, UserError
 from runelift.ir.source import Source, Span
-from runelift.runtime.versions.size_guards import Finer, from_json
+from runelift.runtime.versions.size_guards import SizeGuard, from_json
 
 if TYPE_CHECKING:
     from runelift.runtime.versions.forest import Forests, Site
@@ -73,7 +75,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class TuningValues:
     """Values for thresholds and parameters, and the file they are from, if any.
 
     ``elsewhere`` has the parameters of kernels on other devices, ``stale`` says why some of the
@@ -90,7 +92,7 @@ class Tuning:
         for problem in filter(None, (self.stale, *problems)):
             warnings.warn(f"{self.file}: {problem}", stacklevel=3)
 
-    def on(self, identity: Identity, kernels: Set[str]) -> Tuning:
+    def on(self, identity: Identity, kernels: Set[str]) -> TuningValues:
         """What of it holds for a program on a device.
 
         ``kernels`` are the names of the parameters of kernels.  They number operations and count
@@ -117,8 +119,8 @@ class Tuning:
         return replace(self, values={**lasting, **lines}, elsewhere=others)
 
 
-def finer_guards(file: Path, identity: Identity, policy: str, forests: Forests
-                 ) -> tuple[dict[str, Finer], str]:
+def read_size_guards(file: Path, identity: Identity, policy: str, forests: Forests
+                     ) -> tuple[dict[str, SizeGuard], str]:
     """The finer guards beside a tuning file that hold here, and why others do not."""
     if not facts_path(file).exists():
         return {}, ""
@@ -149,7 +151,7 @@ dataset, and is one line."""
 _IGNORED = ", so they are ignored; 'runelift autotune' finds new ones."
 
 
-def _fits(site: Site, finer: Finer) -> bool:
+def _fits(site: Site, finer: SizeGuard) -> bool:
     """Whether a site has the versions, and its guards the sizes, that a finer guard mentions."""
     known = {guard.name for guard in site.guards} | {
         str(name) for guard in site.guards for size in guard.sizes()
@@ -158,15 +160,15 @@ def _fits(site: Site, finer: Finer) -> bool:
             and finer.mentioned() <= known)
 
 
-def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> Tuning:
+def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> TuningValues:
     """What is asked for: values, those of a file, or those of the file beside the program."""
     if isinstance(tuning, Mapping):
-        return Tuning(dict(tuning))
+        return TuningValues(dict(tuning))
     beside = tuning_path(program) if program is not None else None
     file = Path(tuning) if tuning is not None else beside
     if file is None or (tuning is None and not file.exists()):
-        return Tuning({})
-    return Tuning(read_tuning(file), file)
+        return TuningValues({})
+    return TuningValues(read_tuning(file), file)
 
 
 def read_tuning(path: Path) -> dict[str, int]:

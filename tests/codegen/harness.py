@@ -311,7 +311,7 @@ class Machine:
                     self.scalars[name] = apply(op, prim, *map(self.atom, args))
                 case plan.Branch(cond, then_, else_):
                     self.run(then_ if self.atom(cond) else else_)
-                case distribution.ShareOut():
+                case distribution.GroupShape():
                     values = share_out(self.shares, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups), teams=step.teams,
@@ -323,7 +323,7 @@ class Machine:
                     self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
                 case distribution.SubGroup(name, group):
                     self.scalars[name] = subgroup_of(self.shares, self.scalars[group])
-                case distribution.Spread(group, most, points):
+                case distribution.GroupSize(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
                 case distribution.Width(name, rows=rows, most=most):
                     self.scalars[name] = max(1, min(self.scalars[WIDTH], most, self.size(rows)))
@@ -331,7 +331,7 @@ class Machine:
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
                                             strict=True))
-                case plan.Statuses(name, words):
+                case plan.AllocScanStatus(name, words):
                     if name not in self.buffers:
                         self.put(name, np.zeros(self.size(words), np.uint64))
                 case distribution.Block():

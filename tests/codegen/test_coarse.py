@@ -13,7 +13,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan.parameters import Quantity
-from runelift.runtime.geometry.parameter_space import Space
+from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
 
@@ -78,7 +78,7 @@ SETTINGS = [  # points, steps, split, group and tile
     (4, 2, 1, 8, 16), (2, 4, 4, 16, 1), (1, 4, 1, 4, 32), (8, 8, 4, 16, 16), (16, 1, 16, 16, 64)]
 
 
-def coarse_spaces(program: Program) -> list[Space]:
+def coarse_spaces(program: Program) -> list[ParameterSpace]:
     """The operations that can be done coarsely."""
     return [space for space in program.spaces("main")
             if any(each.parameter.quantity is Quantity.POINTS for each in space.ranges)]

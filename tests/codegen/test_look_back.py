@@ -97,8 +97,8 @@ def test_any_window_does(window: int, staged: int) -> None:
           {plan.GROUP_SIZE: 8, CHUNK: 2, STAGED: staged, WINDOW: window, PATIENCE: 1 << 20})
 
 
-def _statuses(steps: Sequence[plan.Step]) -> plan.Statuses:
-    return next(s for s in plan.all_steps(steps) if isinstance(s, plan.Statuses))
+def _statuses(steps: Sequence[plan.Step]) -> plan.AllocScanStatus:
+    return next(s for s in plan.all_steps(steps) if isinstance(s, plan.AllocScanStatus))
 
 
 def _starting_with(words: Callable[[int], np.ndarray[Any, Any]], runs: int = 0) -> Any:

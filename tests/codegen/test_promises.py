@@ -106,9 +106,9 @@ def test_copies_do_not_change_results(reference: Program, programs: dict[str, Pr
 @pytest.mark.parametrize(("entry", "copies"), COPIES.items())
 def test_what_is_read_often_enough_is_copied(reference: Program, entry: str, copies: int) -> None:
     """Unless the same kernel reads it the other way, too."""
-    def promises(*, interleave: bool) -> list[plan.Promise]:
+    def promises(*, interleave: bool) -> list[plan.LazyCopy]:
         steps = reference.compiled.plan(entry, interleave=interleave).steps
-        return [step for step in plan.all_steps(steps) if isinstance(step, plan.Promise)]
+        return [step for step in plan.all_steps(steps) if isinstance(step, plan.LazyCopy)]
 
     assert len(promises(interleave=True)) == copies
     assert promises(interleave=False) == []

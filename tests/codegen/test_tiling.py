@@ -15,7 +15,7 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.execution import run as executor
 from runelift.runtime.geometry.tiles import SLABS as LEAST_SLABS
 from runelift.runtime.geometry.tiles import SPARE, block
-from runelift.runtime.geometry.work_groups import ShareLimits, over
+from runelift.runtime.geometry.work_groups import ShareLimits, ceil_div
 from runelift.runtime.versions.forest import plans
 
 from .harness import ROWS, SLABS
@@ -99,6 +99,6 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
     assert side * columns <= width
     assert slabs * depth * sum(size * (side * count + SPARE) for size, count in zip(
         sizes, (rows, columns), strict=True)) <= 48 << 10
-    blocks = over(height, side * rows) * over(width, side * columns)
+    blocks = ceil_div(height, side * rows) * ceil_div(width, side * columns)
     assert (2 * blocks * pieces >= units or (rows, columns) == (1, 1)
             or length < LEAST_SLABS * side * (pieces + 1))

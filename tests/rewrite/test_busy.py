@@ -11,7 +11,7 @@ from runelift.ir.source import Source
 from runelift.rewrite.passes.default_guards import SHARED_POINTS
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.tuner.autotune import default_thresholds
-from runelift.runtime.versions.default_guards import Choice
+from runelift.runtime.versions.default_guards import Defaults
 from runelift.runtime.versions.forest import forest_of
 
 PRODUCT = """
@@ -68,7 +68,7 @@ def test_quotients_by_roots_need_fewer_points(quotient: str, other: str,
 
 def test_no_more_than_the_device_asks_for() -> None:
     _, guard = outer_guards(PRODUCT)
-    gpu, cpu = (Choice(threshold=threshold, groups=1, short=1, long=1)
+    gpu, cpu = (Defaults(threshold=threshold, groups=1, short=1, long=1)
                 for threshold in (200_000, 8))
     assert gpu.holds(guard, SHARED_POINTS, None)
     assert not gpu.holds(guard, SHARED_POINTS - 1, None)
@@ -84,7 +84,7 @@ def test_the_tuner_asks_encounters_for_defaults_that_depend_on_sizes() -> None:
 
 def test_products_are_not_done_row_by_row() -> None:
     one, _ = outer_guards(PRODUCT)
-    gpu = Choice(threshold=1000, groups=8, short=64, long=512, together=True)
+    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True)
     cpu = replace(gpu, together=False)
     assert not gpu.holds(one, 5000, (5000, 100))
     assert cpu.holds(one, 5000, (5000, 100))  # the rows of a product are strips there
@@ -131,7 +131,7 @@ def test_products_that_are_kept_are_made_before_they_are_reduced(text: str, riva
                                                                   ) -> None:
     (guard,) = guards_of(text, Kind.REDOMAP)
     assert guard.rival is rival
-    gpu = Choice(threshold=1000, groups=8, short=64, long=512, together=True)
+    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True)
     assert gpu.holds(guard, 5000, None) == (rival is None)
 
 
@@ -144,7 +144,7 @@ def test_products_that_are_kept_are_made_before_they_are_reduced(text: str, riva
 def test_neighbours_map_side_by_side_where_they_run_together(text: str, maps: bool) -> None:
     (guard,) = outer_guards(f"entry main [n][m] (xss: [n][m]f32): [n][m]f32 = {text}")
     assert guard.rival == (Rival.MAPS if maps else None)
-    gpu = Choice(threshold=1000, groups=8, short=64, long=512, together=True)
+    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True)
     assert gpu.holds(guard, 5000, (5000, 100)) == (not maps)
     assert replace(gpu, together=False).holds(guard, 5000, (5000, 100))
 
@@ -179,8 +179,8 @@ def test_groups_that_only_map_in_loops(text: str, rival: Rival | None) -> None:
 def test_lines_may_be_merged_too() -> None:
     """Groups that do not divide are as good for small maps, if there are enough rows that suit."""
     (guard,) = group_guards(STENCIL.format(LOOP))
-    gpu = Choice(threshold=200_000, groups=100, short=4096, long=32768, merged=1 << 20,
-                 together=True, even=256)
+    gpu = Defaults(threshold=200_000, groups=100, short=4096, long=32768, merged=1 << 20,
+                   together=True, even=256)
     assert [gpu.holds(guard, m, (n, m)) for n, m in (
         (1024, 1024), (256, 256), (1024, 64), (64, 1024), (1024, 8192))] == [
             True, True, False, False, False]
@@ -189,7 +189,7 @@ def test_lines_may_be_merged_too() -> None:
 
 def test_small_maps_are_merged_where_a_device_can() -> None:
     guard = group_guards(SPACE)[-1]
-    gpu, plain = (Choice(threshold=200_000, groups=100, short=4096, long=32768, merged=merged)
+    gpu, plain = (Defaults(threshold=200_000, groups=100, short=4096, long=32768, merged=merged)
                   for merged in (1 << 20, 0))
     assert not gpu.holds(guard, 1024, (1024, 1024))
     assert gpu.holds(guard, 1024, (1025, 1024))
@@ -203,7 +203,7 @@ entry main [n][m] (xss: [n][m]f32) (k: i64): [n][m]f32 =
 """)
     assert str(guard.group) == "max(m_2, m_2*m_2)"
     assert str(below.group) == "m_2"
-    gpu = Choice(threshold=200_000, groups=100, short=4096, long=32768)
+    gpu = Defaults(threshold=200_000, groups=100, short=4096, long=32768)
     few, many = (10, 100 * 100), (1000, 100 * 100)
     assert not gpu.holds(guard, 100, few)
     assert gpu.holds(guard, 100, many)
@@ -246,8 +246,8 @@ def test_rows_stream_where_neighbours_read_side_by_side(text: str, streams: bool
 
 def test_rows_that_stream_may_be_long_and_neighbours_may_have_one_each() -> None:
     (outer,), (group,) = outer_guards(NEAR_ALL), group_guards(NEAR_ALL)
-    gpu = Choice(threshold=1000, groups=8, short=64, long=512, part=10, least=32, busy=64,
-                 streamed=2, even=100)
+    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, part=10, least=32, busy=64,
+                   streamed=2, even=100)
     assert gpu.holds(group, 5000, (64, 5000))
     assert not gpu.holds(group, 5000, (63, 5000))  # too few to keep the device busy
     assert not gpu.holds(replace(group, streams=False), 5000, (64, 5000))
@@ -266,7 +266,7 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
     guard, below = group_guards(text)
     assert (guard.rival, below.rival) == (Rival.POINTS, None)
     assert outer_guards(text)[0].rival is Rival.POINTS
-    gpu = Choice(threshold=200_000, groups=100, short=4096, long=32768)
+    gpu = Defaults(threshold=200_000, groups=100, short=4096, long=32768)
     assert not gpu.holds(guard, 100, (1000, 100))
     assert gpu.holds(guard, 60, (10, 60))
 
@@ -278,7 +278,7 @@ def test_few_rows_of_points_that_take_long_are_no_groups(each: str, rival: Rival
         entry main [n][m] (steps: i32) (xss: [n][m]f32): [n]f32 =
           map (\\xs -> f32.sum (map (\\x -> {each}) xs)) xss""")
     assert group.rival is rival
-    gpu = Choice(threshold=10_000, groups=8, short=4096, long=32768, even=256)
+    gpu = Defaults(threshold=10_000, groups=8, short=4096, long=32768, even=256)
     holds = [gpu.holds(group, m, (n, m)) for n, m in ((7, 257), (7, 256), (8, 257))]
     assert holds == [rival is None, True, True]
 
@@ -290,7 +290,7 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
 """
     (outer,), (group,) = outer_guards(text), group_guards(text)
     assert (outer.rival, group.rival) == (Rival.POINTS, Rival.POINTS)
-    cores = Choice(threshold=10, groups=10, short=64, long=512, shared=3200)
+    cores = Defaults(threshold=10, groups=10, short=64, long=512, shared=3200)
     assert [cores.holds(outer, n, (n, 100)) for n in (3199, 3200)] == [False, True]
     assert not cores.holds(group, 100, (3199, 100))
     assert cores.holds(replace(outer, rival=None), 10, (10, 100))
@@ -311,7 +311,7 @@ def test_groups_that_go_through_a_loop_may_have_small_operations() -> None:
     assert (str(group.par), str(group.looped)) == ("min(n_2, n_2*n_2)", "max(n_2, n_2*n_2)")
     assert all(guard.looped is None for text in (SUMS, SCANS.format(""), NEAR_ALL)
                for guard in group_guards(text))  # their flat versions launch nothing in loops
-    gpu = Choice(threshold=10_000, groups=8, short=64, long=512, least=32, together=True)
+    gpu = Defaults(threshold=10_000, groups=8, short=64, long=512, least=32, together=True)
     for n, holds in ((3, False), (4, True), (22, True), (23, False)):  # up to 512 elements
         assert gpu.holds(group, n, (1000, n * n, n * n)) == holds
     assert not gpu.holds(group, 16, (1000, 256))  # what is not in a loop does not count

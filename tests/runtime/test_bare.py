@@ -13,11 +13,11 @@ import pytest
 
 from runelift.frontend.syntax.files import read_source
 from runelift.runtime.cache import disk
-from runelift.runtime.devices.build import bare_of, cache_name, told_of
+from runelift.runtime.devices.build import build_request, build_target, cache_name
 from runelift.runtime.devices.context import open_device
 from runelift.runtime.devices.driver import icd as early
 from runelift.runtime.devices.driver import preload as loading
-from runelift.runtime.devices.driver.build import KERNELS, Bare
+from runelift.runtime.devices.driver.build import KERNELS, BuildTarget
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes import process
@@ -45,8 +45,8 @@ def info() -> DeviceInfo:
 
 
 @pytest.fixture
-def bare(info: DeviceInfo) -> Bare:
-    found = bare_of(info)
+def bare(info: DeviceInfo) -> BuildTarget:
+    found = build_target(info)
     assert found is not None
     return found
 
@@ -85,7 +85,7 @@ def check(info: DeviceInfo) -> None:
     assert cl.Kernel(cl.Program(context, [info.handle], [binary]).build(), "f").num_args == 1
 
 
-def test_it_is_known_what_the_bindings_add(info: DeviceInfo, bare: Bare) -> None:
+def test_it_is_known_what_the_bindings_add(info: DeviceInfo, bare: BuildTarget) -> None:
     context = open_device(info).context
     program = cl.Program(context, SOURCE[0]).build(options=[SOURCE[1]])
     options = program.get_build_info(info.handle, cl.program_build_info.OPTIONS)
@@ -95,17 +95,17 @@ def test_it_is_known_what_the_bindings_add(info: DeviceInfo, bare: Bare) -> None
 @pytest.mark.parametrize("change", [{"locked_compiler": False}, {"slow_binaries": True},
                                     {"optimised_size": 1e6}])
 def test_only_where_it_does_the_same(info: DeviceInfo, change: dict[str, object]) -> None:
-    assert bare_of(replace(info, **change)) is None  # type: ignore[arg-type]
+    assert build_target(replace(info, **change)) is None  # type: ignore[arg-type]
 
 
 def test_a_device_is_left_to_the_bindings_if_they_do_not_say_what_they_add(
         info: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(cl.Program, "_process_build_options")
-    assert bare_of(info) is None
+    assert build_target(info) is None
 
 
 @pytest.mark.usefixtures("cache", "compiles_alone")
-def test_what_is_built_is_in_the_cache(driver: str, info: DeviceInfo, bare: Bare) -> None:
+def test_what_is_built_is_in_the_cache(driver: str, info: DeviceInfo, bare: BuildTarget) -> None:
     code = f"""
 import sys
 from runelift.runtime.devices.driver import icd as early
@@ -142,7 +142,7 @@ def test_what_was_built_is_loaded_while_python_imports(
         driver: str, info: DeviceInfo, tmp_path: Path) -> None:
     """And is used where it is asked for by the same words, in the same context, once."""
     (path := tmp_path / "program.fut").write_text("def main = 7i32")
-    right, wrong = (told_of(info, *each) for each in (SOURCE, WRONG))
+    right, wrong = (build_request(info, *each) for each in (SOURCE, WRONG))
     assert right is not None
     assert not loading.word_for(str(path), "all")
     device = early.identity(info.name, info.driver)
@@ -170,7 +170,7 @@ assert found.tolist() == [7, 7, 7]
 def test_nothing_is_loaded_for_another_device(
         driver: str, info: DeviceInfo, tmp_path: Path) -> None:
     (path := tmp_path / "program.fut").write_text("def main = 7i32")
-    told = told_of(info, *SOURCE)
+    told = build_request(info, *SOURCE)
     assert told is not None
     for of, is_loaded in (info.driver, True), ("another", False):
         loading.keep(read_source(path), "all", early.identity(info.name, of), [told])
@@ -185,7 +185,7 @@ def test_nothing_is_loaded_where_the_driver_keeps_nothing(
         info: DeviceInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be built anew, one program after the other."""
     (path := tmp_path / "program.fut").write_text("def main = 7i32")
-    told = told_of(info, *SOURCE)
+    told = build_request(info, *SOURCE)
     assert told is not None
     loading.keep(read_source(path), "all", early.identity(info.name, info.driver), [told])
     assert loading.word_for(str(path), "all")
@@ -194,7 +194,7 @@ def test_nothing_is_loaded_where_the_driver_keeps_nothing(
 
 
 @pytest.mark.usefixtures("cache", "compiles_alone", "early_driver")
-def test_processes_build_and_do_more_when_asked(info: DeviceInfo, bare: Bare) -> None:
+def test_processes_build_and_do_more_when_asked(info: DeviceInfo, bare: BuildTarget) -> None:
     builders = Builders("pocl", 2, bare=bare)
     builders.build([SOURCE, WRONG], 60.0)
     check(info)
@@ -213,7 +213,7 @@ def test_processes_build_and_do_more_when_asked(info: DeviceInfo, bare: Bare) ->
 
 
 @pytest.mark.usefixtures("cache", "compiles_alone", "early_driver")
-def test_trials_are_for_those_that_are_ready_for_them(info: DeviceInfo, bare: Bare) -> None:
+def test_trials_are_for_those_that_are_ready_for_them(info: DeviceInfo, bare: BuildTarget) -> None:
     builders = Builders("pocl", 2, trials=["prove_subgroups"], bare=bare)
     first, second = builders._processes
     assert (first.tries, second.tries) == (True, False)
@@ -256,7 +256,7 @@ def test_loops_that_are_unrolled_take_long_to_build() -> None:
 
 
 @pytest.mark.usefixtures("early_driver")
-def test_contexts_are_made_one_after_another(bare: Bare) -> None:
+def test_contexts_are_made_one_after_another(bare: BuildTarget) -> None:
     """The second process waits for the first, even if that ends."""
     for ends in (False, True):
         first = Process("pocl", builds=True, held=True, bare=bare)

@@ -10,9 +10,9 @@ from runelift.runtime.tuner.measure.paired_comparison import (
     LITTLE,
     MANY,
     PAIRS,
-    Pair,
-    all_side_by_side,
-    side_by_side,
+    PairedRun,
+    compare_all_paired,
+    compare_paired,
 )
 from runelift.runtime.tuner.measure.repetitions import SHORT
 from tests.runtime.simulated import CHAIN, Simulated, close, inputs
@@ -46,7 +46,7 @@ def test_undecided_runs_end_after_few_pairs_if_they_take_long(
     (dataset,) = inputs(a=[2])
     monkeypatch.setattr("runelift.runtime.tuner.measure.paired_comparison.time",
                         SimpleNamespace(perf_counter=lambda: sim.taken))
-    both = side_by_side(sim, dataset, {}, {"main.t0": 1}, 3)
+    both = compare_paired(sim, dataset, {}, {"main.t0": 1}, 3)
     assert both is not None
     assert sim.runs == 2 + 2 * pairs
     assert both.faster == (max(slow) < 1)
@@ -73,7 +73,7 @@ def test_runs_that_come_often_decide_where_the_default_launches_less(
 
     sim = Joining.of(CHAIN, close)
     (dataset,) = inputs(a=[2])
-    both = side_by_side(sim, dataset, {}, {"main.t0": 1}, 3)
+    both = compare_paired(sim, dataset, {}, {"main.t0": 1}, 3)
     assert both is not None
     assert sim.often == asked
     assert (both.faster, both.slower) == (not asked, asked)
@@ -102,8 +102,8 @@ def test_kernels_for_runs_that_come_often_are_built_only_for_what_may_be_kept(
             return [0 if thresholds else 400 for thresholds in choices]
 
     sim = Joining.of(CHAIN, close)
-    pairs = {d.name: Pair(sim, d, {}, {"main.t0": 1}, 3) for d in inputs(a=[0], b=[1])}
-    found = all_side_by_side(pairs, anyway=lambda: anyway)
+    pairs = {d.name: PairedRun(sim, d, {}, {"main.t0": 1}, 3) for d in inputs(a=[0], b=[1])}
+    found = compare_all_paired(pairs, anyway=lambda: anyway)
     assert found.keys() == pairs.keys()
     assert sim.often == asked
     assert any(each.faster for each in found.values()) == (min(seconds) < 1.15e-2)
@@ -119,8 +119,8 @@ def test_the_longest_runs_come_first() -> None:
             return super().time(entry, args, **options)
 
     sim = Noted.of(CHAIN, close)
-    pairs = {each.name: Pair(sim, each, sim.default, sim.default, PAIRS, seconds=seconds)
+    pairs = {each.name: PairedRun(sim, each, sim.default, sim.default, PAIRS, seconds=seconds)
              for each, seconds in zip(inputs(a=[2], b=[4], c=[8]), (1.0, 3.0, 2.0), strict=True)}
-    found = all_side_by_side(pairs, anyway=lambda: False)
+    found = compare_all_paired(pairs, anyway=lambda: False)
     assert list(dict.fromkeys(timed)) == [(4,), (8,), (2,)]
     assert list(found) == ["a", "b", "c"]

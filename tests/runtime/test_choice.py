@@ -11,10 +11,10 @@ import runelift
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.sizes import Size
 from runelift.runtime.tuner.autotune import default_thresholds
-from runelift.runtime.tuner.costs.cost_model import Point
-from runelift.runtime.versions.default_guards import Choice
+from runelift.runtime.tuner.costs.cost_model import EncounterCosts
+from runelift.runtime.versions.default_guards import Defaults
 
-CHOICE = Choice(threshold=1000, groups=8, short=64, long=512)
+CHOICE = Defaults(threshold=1000, groups=8, short=64, long=512)
 ROWS = ("entry main [n][m] (xss: [n][m]i32) = "
         "map (\\xs -> scan (+) 0 xs |> map (* 2) |> scan (+) 0) xss")
 OUTER, INTRA, FLAT = range(3)
@@ -39,8 +39,8 @@ def test_a_group_per_row_needs_rows_enough(shape: tuple[int, int], chosen: int, 
     assert record.encounters[0].chosen == chosen
     forest = program.tree.entry("main")
     (encounter,) = [e for e in record.encounters if e.parent is None]
-    point = Point(forest.sites()[encounter.site], encounter.sizes, encounter.par,
-                  frozenset(encounter.feasible), {}, {}, frozenset(encounter.scarce))
+    point = EncounterCosts(forest.sites()[encounter.site], encounter.sizes, encounter.par,
+                           frozenset(encounter.feasible), {}, {}, frozenset(encounter.scarce))
     assert point.choose(default_thresholds(forest, CHOICE.threshold)) == chosen
 
 

@@ -13,7 +13,7 @@ import pytest
 import runelift
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.cli import main
-from runelift.runtime.tuner.costs.log import Run, read_log
+from runelift.runtime.tuner.costs.log import LoggedRun, read_log
 from runelift.runtime.tuner.workers import dask_cluster as cluster
 from runelift.runtime.versions.forest import plans
 
@@ -68,7 +68,7 @@ def machines() -> Iterator[Cluster]:
     found.close()
 
 
-def tune(path: Path, machines: Cluster, *options: str) -> list[Run]:
+def tune(path: Path, machines: Cluster, *options: str) -> list[LoggedRun]:
     """The runs in the log of a tuning."""
     assert main(["autotune", str(path), "--device", "pocl", "--no-parameters", "--scheduler",
                  machines.address, *options]) == 0

@@ -1,4 +1,4 @@
-"""Guards finer than thresholds: fitted, run, written, and dropped when they are stale."""
+"""SizeGuardKind finer than thresholds: fitted, run, written, and dropped when they are stale."""
 
 import json
 import math
@@ -20,26 +20,26 @@ from hypothesis import strategies as st
 
 import runelift
 from runelift.runtime.commands.cli import main
-from runelift.runtime.execution.decision_cache import SETTINGS, Remembered
+from runelift.runtime.execution.decision_cache import SETTINGS, DecisionCache
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.autotune import EntryTuning, conclude
-from runelift.runtime.tuner.confirm_size_guards import confirm_guards, refine_guards, render
+from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards, render
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.fit.fit import fit, objective
 from runelift.runtime.tuner.fit.joint_solver import NOISE
-from runelift.runtime.tuner.fit.size_guards import Guards, refine
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.size_guards import (
-    Finer,
-    Guarded,
+    GuardedThresholds,
     Leaf,
-    Memo,
-    Nearby,
+    NearestSizes,
+    SizeGuard,
+    SizeTable,
     Split,
     from_json,
     to_json,
@@ -48,7 +48,7 @@ from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 from tests.runtime.simulated import Simulated, nested, site
 from tests.runtime.test_tuner_fit import CHAIN, costs_for, simulations
 
-FINER = [Guards.MEMO, Guards.NEAR, Guards.TREE]
+FINER = [SizeGuardKind.MEMO, SizeGuardKind.NEAR, SizeGuardKind.TREE]
 
 
 def unsolvable(long: float = 1.0) -> Simulated:
@@ -74,14 +74,14 @@ def test_no_threshold_serves_all_and_finer_guards_do() -> None:
     assert [c.guard for c in conflicts(costs, thresholds)] == ["main.t0"]
     assert sum(d.total(thresholds) > 1.01 * d.least() for d in costs.datasets) >= 2
     for guards in FINER:
-        found = refine(costs, thresholds, guards)
+        found = fit_size_guards(costs, thresholds, guards)
         for dataset in costs.datasets:
             assert math.isclose(dataset.total(found), dataset.least())
-    tree = refine(costs, thresholds, Guards.TREE).finer["s"]
+    tree = fit_size_guards(costs, thresholds, SizeGuardKind.TREE).finer["s"]
     assert list(tree.lines(["V1", "V2", "V3"])) == ["main.t1 ≥ 374: V1", "else: V2"]
     # a tree knows other sizes as well, a memo does not
     assert tree.version({"n": 30150, "main.t0": 30, "main.t1": 150}) == 1
-    memo = refine(costs, thresholds, Guards.MEMO).finer["s"]
+    memo = fit_size_guards(costs, thresholds, SizeGuardKind.MEMO).finer["s"]
     assert memo.version({"n": 30150, "main.t0": 30, "main.t1": 150}) is None
 
 
@@ -94,12 +94,12 @@ def concluded(sim: Simulated, shapes: dict[str, list[int]]) -> EntryTuning:
 
 
 def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE)
+    found = fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE)
     assert found.finer.keys() == {"s"}
     monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.15, 2: 0.05, 3: -0.05})
-    assert refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE).depth == 3
+    assert fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE).depth == 3
     monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.12, 2: 0.25})
-    dropped = refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE)
+    dropped = fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE)
     assert dropped.finer == {}
     assert "trees are 12 % slower" in dropped.why
 
@@ -107,13 +107,13 @@ def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch)
 def test_how_guards_guess_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if runs side by side change the fit, as it is about fits to other datasets."""
     tuning = concluded(unsolvable(), SHAPES)
-    found = refine_guards(tuning, Guards.AUTO)
+    found = fit_guards(tuning, SizeGuardKind.AUTO)
     monkeypatch.setattr(refined, "fitted_to_others", lambda *_: pytest.fail("once more"))
-    assert refine_guards(tuning, Guards.AUTO) == found
+    assert fit_guards(tuning, SizeGuardKind.AUTO) == found
     name = next(iter(SHAPES))
-    refine_guards(replace(tuning, unmoved=frozenset([name])), Guards.AUTO)
+    fit_guards(replace(tuning, unmoved=frozenset([name])), SizeGuardKind.AUTO)
     with pytest.raises(pytest.fail.Exception, match="once more"):
-        refine_guards(tuning, Guards.TREE)
+        fit_guards(tuning, SizeGuardKind.TREE)
 
 
 def test_no_tree_where_the_best_version_follows_from_nothing() -> None:
@@ -122,25 +122,26 @@ def test_no_tree_where_the_best_version_follows_from_nothing() -> None:
         lambda where, index, par: 1.0 if index == (par in (3, 17, 40)) else 1.1 + 30 * (par == 5),
         pars=lambda par, k: 7)
     tuning = concluded(chance, {str(par): [par] for par in (3, 5, 17, 29, 40)})
-    assert refine_guards(tuning, Guards.TREE).finer == {}
-    assert refine_guards(tuning, Guards.MEMO).finer.keys() == {"s"}
+    assert fit_guards(tuning, SizeGuardKind.TREE).finer == {}
+    assert fit_guards(tuning, SizeGuardKind.MEMO).finer.keys() == {"s"}
 
 
 def test_thresholds_that_are_right_stay_alone() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: [1.6 / par, 0.15, 0.1][index])
     costs = costs_for(sim, {"a": [2, 4, 8], "b": [16, 32]})
     thresholds = fit(costs, sim.default).thresholds
-    for guards in (Guards.THRESHOLD, Guards.MEMO, Guards.TREE):
-        assert refine(costs, thresholds, guards).finer == {}
+    for guards in (SizeGuardKind.THRESHOLD, SizeGuardKind.MEMO, SizeGuardKind.TREE):
+        assert fit_size_guards(costs, thresholds, guards).finer == {}
 
 
 @pytest.mark.parametrize("guards", FINER)
 @given(found=simulations(nested))
 @settings(max_examples=25)
-def test_finer_guards_slow_nothing_down(guards: Guards, found: tuple[Simulated, Costs]) -> None:
+def test_finer_guards_slow_nothing_down(guards: SizeGuardKind,
+                                        found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     thresholds = fit(costs, sim.default).thresholds
-    finer = refine(costs, thresholds, guards)
+    finer = fit_size_guards(costs, thresholds, guards)
     for dataset in costs.datasets:
         assert dataset.total(finer) <= dataset.total(thresholds) * (1 + NOISE) + 1e-9
 
@@ -161,7 +162,7 @@ def test_a_memo_loses_no_more_than_what_it_leaves_to_thresholds(found: tuple[Sim
             runs[tuple(point.par.items()), version].add(math.isfinite(cost.device))
     assume(all(len(each) == 1 for each in runs.values()))
     thresholds = fit(costs, sim.default).thresholds
-    finer = refine(costs, thresholds, Guards.MEMO)
+    finer = fit_size_guards(costs, thresholds, SizeGuardKind.MEMO)
     best = len(costs.datasets)
     assert objective(costs, finer) <= best / (1 - 0.03) * (1 + 0.01) + 1e-9
 
@@ -169,7 +170,7 @@ def test_a_memo_loses_no_more_than_what_it_leaves_to_thresholds(found: tuple[Sim
 def test_a_memo_knows_nothing_about_sizes_that_were_not_measured() -> None:
     sim = unsolvable()
     costs = costs_for(sim, {"one": [10100]})
-    finer = refine(costs, {"main.t0": 1, "main.t1": 1}, Guards.MEMO).finer["s"]
+    finer = fit_size_guards(costs, {"main.t0": 1, "main.t1": 1}, SizeGuardKind.MEMO).finer["s"]
     assert finer.version({"n": 10100}) == 1
     assert finer.version({"n": 10101}) is None
 
@@ -182,17 +183,17 @@ def test_guards_that_are_worth_nothing_are_left_out() -> None:
     costs = costs_for(sim, {str(par): [par] for par in (2, 3, 4, 5)})
     thresholds = fit(costs, sim.default).thresholds
     for guards in FINER:
-        assert refine(costs, thresholds, guards).finer.keys() == {"s"}
+        assert fit_size_guards(costs, thresholds, guards).finer.keys() == {"s"}
 
 
 def test_sizes_in_between_are_decided_by_those_nearby() -> None:
-    guard = Nearby(("n", "m"), {(16, 16): (1.0, 4.0, 30.0), (1024, 16): (8.0, 1.0, 1.5),
-                                (1024, 1 << 20): (30.0, 5.0, 1.0)})
+    guard = NearestSizes(("n", "m"), {(16, 16): (1.0, 4.0, 30.0), (1024, 16): (8.0, 1.0, 1.5),
+                                      (1024, 1 << 20): (30.0, 5.0, 1.0)})
     assert [guard.version({"n": n, "m": m}) for n, m in (
         (16, 16), (1024, 16), (1024, 1 << 20), (32, 16), (512, 32), (900, 1 << 19))] == [
         0, 1, 2, 0, 1, 2]
     # half way, a version that is never far behind is safer than one that is the best at one end
-    between = Nearby(("n",), {(1,): (1.0, 1.1, 9.0), (256,): (9.0, 1.1, 1.0)})
+    between = NearestSizes(("n",), {(1,): (1.0, 1.1, 9.0), (256,): (9.0, 1.1, 1.0)})
     assert between.version({"n": 16}) == 1
     assert between.version({"n": 0}) == 0
     assert [between.memo().version({"n": n}) for n in (1, 16, 256)] == [0, None, 2]
@@ -206,12 +207,12 @@ def test_the_nearest_sizes_are_used_where_they_serve_better() -> None:
         1.0 + abs(math.log2(par) - 9), 4.0][index])
     tuning = concluded(sim, {str(par): [par] for par in (4, 32, 256, 1024, 8192, 1 << 17)})
     assert any(d.total(tuning.fit.thresholds) > 1.1 * d.least() for d in tuning.costs.datasets)
-    found = refine_guards(tuning, Guards.AUTO)
+    found = fit_guards(tuning, SizeGuardKind.AUTO)
     assert found.loss is not None
     assert found.loss < refined.HARM
     assert all(math.isclose(found.after[d.name], d.least()) for d in tuning.costs.datasets)
     guard = found.finer["s"]
-    assert isinstance(guard, Nearby)
+    assert isinstance(guard, NearestSizes)
     assert [guard.version({"n": n}) for n in (8, 16, 400, 2000, 30000)] == [1, 1, 0, 0, 1]
 
 
@@ -219,26 +220,26 @@ def test_a_memo_stands_in_where_the_nearest_sizes_guess_badly(monkeypatch: pytes
                                                               ) -> None:
     tuning = concluded(unsolvable(), SHAPES)
     monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: 0.3})
-    assert isinstance(refine_guards(tuning, Guards.AUTO).finer["s"], Memo)
+    assert isinstance(fit_guards(tuning, SizeGuardKind.AUTO).finer["s"], SizeTable)
     monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: -0.3})
-    assert isinstance(refine_guards(tuning, Guards.AUTO).finer["s"], Nearby)
+    assert isinstance(fit_guards(tuning, SizeGuardKind.AUTO).finer["s"], NearestSizes)
     right = concluded(Simulated.of(CHAIN, lambda where, index, par: [1.6 / par, 0.15, 0.1][index]),
                       {"a": [2, 4, 8], "b": [16, 32], "c": [64], "d": [3]})
     monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: 0.0})
-    assert refine_guards(right, Guards.AUTO).finer == {}
+    assert fit_guards(right, SizeGuardKind.AUTO).finer == {}
 
 
 TREES = st.recursive(
     st.integers(0, 3).map(Leaf), lambda below: st.builds(
         Split, st.sampled_from(["n", "m"]), st.integers(1, 99), below, below), max_leaves=5)
 MEMOS = st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.integers(0, 3)).map(
-    lambda versions: Memo(("n", "m"), versions))
+    lambda versions: SizeTable(("n", "m"), versions))
 NEARBY = st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.tuples(
-    *[st.floats(1.0, 30.0)] * 3), min_size=1).map(lambda ratios: Nearby(("n", "m"), ratios))
+    *[st.floats(1.0, 30.0)] * 3), min_size=1).map(lambda ratios: NearestSizes(("n", "m"), ratios))
 
 
 @given(st.one_of(TREES, MEMOS, NEARBY), st.integers(0, 99), st.integers(0, 99))
-def test_what_is_written_decides_as_before(finer: Finer, n: int, m: int) -> None:
+def test_what_is_written_decides_as_before(finer: SizeGuard, n: int, m: int) -> None:
     read = from_json(json.loads(json.dumps(to_json(finer))))
     assert read == finer
     assert hash(read) == hash(finer)
@@ -252,7 +253,7 @@ def site_of(program: Program) -> Any:
     return tree
 
 
-def written(path: Path, finer: Finer, **changed: Any) -> None:
+def written(path: Path, finer: SizeGuard, **changed: Any) -> None:
     """A tuning file with finer guards for the program."""
     program = runelift.compile(path)
     tree = site_of(program)
@@ -291,7 +292,7 @@ def test_a_run_takes_the_version_that_a_tree_says(path: Path) -> None:
 
 def test_a_memo_knows_its_sizes_and_thresholds_the_others(path: Path) -> None:
     n, m = sizes_of(runelift.compile(path))
-    written(path, Memo((n, m), {(8, 512): 1}))
+    written(path, SizeTable((n, m), {(8, 512): 1}))
     program = runelift.compile(path)
     assert chosen(program, 8, 512) == 1
     assert chosen(program, 8, 511) == 0
@@ -313,7 +314,8 @@ def test_what_is_set_by_hand_goes_before_finer_guards(path: Path) -> None:
     (Leaf(1), {"sites": {"main.versions_0": {"versoin": 0}}}, "damaged"),
     (Leaf(1), {"sites": ["main"]}, "damaged"),
 ])
-def test_stale_guards_are_ignored_with_a_warning(path: Path, finer: Finer, changed: dict[str, Any],
+def test_stale_guards_are_ignored_with_a_warning(path: Path, finer: SizeGuard,
+                                                 changed: dict[str, Any],
                                                  words: str) -> None:
     written(path, finer, **changed)
     with pytest.warns(UserWarning, match=words):
@@ -326,7 +328,7 @@ def test_an_edit_of_the_program_makes_guards_stale(path: Path) -> None:
     path.write_text(path.read_text() + "\n-- edited\n")
     with pytest.warns(UserWarning, match="The program or the policy has changed"):
         program = runelift.compile(path)
-    assert isinstance(program.thresholds, Guarded)
+    assert isinstance(program.thresholds, GuardedThresholds)
     assert program.thresholds.finer == {}
 
 
@@ -349,7 +351,7 @@ def test_runs_side_by_side_confirm_guards() -> None:
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
     datasets = inputs(SHAPES)
-    found = refine_guards(tuning, Guards.MEMO)
+    found = fit_guards(tuning, SizeGuardKind.MEMO)
     values = tuning.fit.thresholds
     program = Follows(sim)
     kept = confirm_guards(program, tuning, found, datasets, values, 1)
@@ -363,9 +365,11 @@ def test_runs_side_by_side_confirm_guards() -> None:
     assert "Thresholds decide alone" in render(dropped)
 
 
-@pytest.mark.parametrize(("loss", "kind"), [(0.05, Nearby), (-0.05, Nearby), (0.3, Memo)])
+@pytest.mark.parametrize(("loss", "kind"),
+                         [(0.05, NearestSizes), (-0.05, NearestSizes), (0.3, SizeTable)])
 def test_how_guards_guess_is_worked_out_while_they_run(
-        loss: float, kind: type[Nearby] | type[Memo], monkeypatch: pytest.MonkeyPatch) -> None:
+        loss: float, kind: type[NearestSizes] | type[SizeTable],
+    monkeypatch: pytest.MonkeyPatch) -> None:
     """If they turn out to guess badly, a memo has what was run."""
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
@@ -377,15 +381,17 @@ def test_how_guards_guess_is_worked_out_while_they_run(
         return {3: loss}
 
     monkeypatch.setattr(refined, "_losses_of_guessing", losses)
-    found = refine_guards(tuning, Guards.AUTO, ahead=True)
+    found = fit_guards(tuning, SizeGuardKind.AUTO, ahead=True)
     assert found.loss is None
     kept = confirm_guards(program, tuning, found, datasets, tuning.fit.thresholds, 1)
     assert isinstance(kept.finer["s"], kind)
-    assert kept.loss == (loss if kind is Nearby else 0.0)
+    assert kept.loss == (loss if kind is NearestSizes else 0.0)
     assert any(both.faster for both in kept.verified.values())
     assert len(program.placed) == len(kept.verified)
     thresholds = tuning.fit.thresholds
-    assert all(d.path(Guarded(thresholds, kept.finer)) == d.path(Guarded(thresholds, found.finer))
+    assert all(d.path(GuardedThresholds(thresholds,
+                                        kept.finer)) == d.path(GuardedThresholds(thresholds,
+                                                                                 found.finer))
                for d in tuning.costs.datasets)
 
 
@@ -396,7 +402,7 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
     class Joining(Follows):
         def time(self, entry: str, args: Any, *, force: Any = None, thresholds: Any = None
                  ) -> float:
-            return 0.99e-2 if isinstance(thresholds, Guarded) else 1e-2
+            return 0.99e-2 if isinstance(thresholds, GuardedThresholds) else 1e-2
 
         def time_all(self, entry: str, args: Any, choices: Sequence[Any], *, often: bool = False
                      ) -> list[float]:
@@ -404,15 +410,15 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
             return super().time_all(entry, args, choices)
 
         def savings(self, entry: str, args: Any, choices: Sequence[Any]) -> list[int]:
-            return [0 if isinstance(each, Guarded) or args[0] != 10900 else 40
+            return [0 if isinstance(each, GuardedThresholds) or args[0] != 10900 else 40
                     for each in choices]
 
     tuning = concluded(unsolvable(), SHAPES)
     monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: -0.05})
-    found = refine_guards(tuning, Guards.NEAR)
+    found = fit_guards(tuning, SizeGuardKind.NEAR)
     changed = {d.name for d in tuning.costs.datasets
                if d.path(tuning.fit.thresholds) != d.path(
-                   Guarded(tuning.fit.thresholds, found.finer))}
+                   GuardedThresholds(tuning.fit.thresholds, found.finer))}
     kept = confirm_guards(Joining(unsolvable()), tuning, replace(found, loss=-0.05),
                           inputs(SHAPES), tuning.fit.thresholds, 1)
     assert changed == {"10 x 900", "50 x 700"}
@@ -420,7 +426,7 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
     assert kept.verified.keys() == {"50 x 700"}
     assert kept.verified["50 x 700"].lasting
     (dataset,) = (d for d in tuning.costs.datasets if d.name == "10 x 900")
-    assert dataset.path(Guarded(tuning.fit.thresholds, kept.finer)) == dataset.path(
+    assert dataset.path(GuardedThresholds(tuning.fit.thresholds, kept.finer)) == dataset.path(
         tuning.fit.thresholds)
 
 
@@ -428,7 +434,7 @@ def test_datasets_that_hardly_gain_are_left_alone(monkeypatch: pytest.MonkeyPatc
     """Nothing is run where guards are worth too little to be told from chance."""
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
-    found = refine_guards(tuning, Guards.MEMO)
+    found = fit_guards(tuning, SizeGuardKind.MEMO)
     assert found.finer
     monkeypatch.setattr(refined, "GAIN", 1.0)
     kept = confirm_guards(sim, tuning, found, [], tuning.fit.thresholds, 1)
@@ -453,7 +459,7 @@ class Follows:
         return self.sim.place(args)
 
     def time(self, entry: str, args: Any, *, force: Any = None, thresholds: Any = None) -> float:
-        if not isinstance(thresholds, Guarded):
+        if not isinstance(thresholds, GuardedThresholds):
             return self.sim.time(entry, args, thresholds=thresholds)
         self.ran.set()
         par = args[0]
@@ -474,7 +480,7 @@ class Follows:
 def test_ctrl_c_keeps_what_was_found_before(
         during: str, options: list[str], path: Path, monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str]) -> None:
-    """Guards that have not been run are not."""
+    """SizeGuardKind that have not been run are not."""
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -494,13 +500,13 @@ def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.Cap
     status = main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
                    "--guards", "memo"])
     assert status == 0
-    assert "Guards of main (memo):" in capsys.readouterr().out
+    assert "SizeGuardKind of main (memo):" in capsys.readouterr().out
     about = json.loads(facts_path(path.with_name("rows.fut.tuning")).read_text())
     assert about["guards"]["entries"]["main"]["kind"] == "memo"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         program = runelift.compile(path)
-    assert isinstance(program.thresholds, Guarded)
+    assert isinstance(program.thresholds, GuardedThresholds)
     assert program.thresholds.finer.keys() == about["guards"]["sites"].keys()
 
 
@@ -514,12 +520,12 @@ def test_versions_that_were_left_out_are_no_part_of_a_tree() -> None:
         for d in costs.datasets))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = refine(lost, sim.default, Guards.TREE)
+        found = fit_size_guards(lost, sim.default, SizeGuardKind.TREE)
     assert [d.path(found) for d in lost.datasets] == [(1,), (1,), (0,), (0,)]
 
 
 @pytest.mark.parametrize("guards", FINER)
-def test_sizes_of_which_every_version_was_left_out_somewhere_say_nothing(guards: Guards) -> None:
+def test_sizes_of_which_every_version_was_left_out_somewhere_say_nothing(guards: SizeGuardKind) -> None:
     """Two datasets meet the same sizes, and neither of the versions has run on both."""
     sim = Simulated.of(CHAIN, lambda where, index, par: float(
         [3, 1, 2][index] if par < 8 else [1, 3, 2][index]))
@@ -530,15 +536,15 @@ def test_sizes_of_which_every_version_was_left_out_somewhere_say_nothing(guards:
         if d.name in ("16", "again") else d for d in costs.datasets))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = refine(lost, sim.default, guards)
+        found = fit_size_guards(lost, sim.default, guards)
     assert all(d.total(found) <= d.total(sim.default) for d in lost.datasets)
-    if guards is not Guards.NEAR:  # which has nothing that is right for both, and so nothing
+    if guards is not SizeGuardKind.NEAR:  # which has nothing that is right for both, and so nothing
         assert [d.path(found) for d in lost.datasets[:3]] == [(1,), (1,), (0,)]
 
 
 def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
     """Not by which object they are: they may have changed."""
-    remembered = Remembered(lambda thresholds: (thresholds["t"],))
+    remembered = DecisionCache(lambda thresholds: (thresholds["t"],))
     one = {"t": 1}
     first = remembered.under(one, {})
     assert remembered.under({"t": 1}, {}) is first
@@ -547,10 +553,10 @@ def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
     assert remembered.under(one, {"s": 0}) is not first
     one["t"] = 2
     assert remembered.under(one, {}).settings == (2,)
-    nearby = Nearby(("n",), {(1,): (1.0, 2.0)})
-    guarded = remembered.under(Guarded({"t": 1}, {"s": nearby}), {})
+    nearby = NearestSizes(("n",), {(1,): (1.0, 2.0)})
+    guarded = remembered.under(GuardedThresholds({"t": 1}, {"s": nearby}), {})
     assert guarded is not first
-    assert remembered.under(Guarded({"t": 1}, {"s": nearby}), {}) is guarded
+    assert remembered.under(GuardedThresholds({"t": 1}, {"s": nearby}), {}) is guarded
     for number in range(SETTINGS):
         remembered.under({"t": number + 3}, {})
     assert remembered.under({"t": 1}, {}) is not first
@@ -562,12 +568,12 @@ def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
 def test_the_tuner_s_process_knows_guards_again() -> None:
     """Each request brings them anew."""
     session = Session(None, multiprocessing.Pipe()[0])
-    guarded = Guarded({"t": 1}, {"s": Nearby(("n",), {(1,): (1.0, 2.0)})})
+    guarded = GuardedThresholds({"t": 1}, {"s": NearestSizes(("n",), {(1,): (1.0, 2.0)})})
     one, other = pickle.loads(pickle.dumps((guarded, guarded)))
     plain = {"t": 1}
     found = session._known([one, plain, other, {}])
     assert found[0] is found[2]
     assert found[1] is plain
     assert session._same(pickle.loads(pickle.dumps(guarded))) is found[0]
-    assert session._same(Guarded({"t": 1}, {"s": Leaf(1)})) is not found[0]
+    assert session._same(GuardedThresholds({"t": 1}, {"s": Leaf(1)})) is not found[0]
     assert session._same(None) is None

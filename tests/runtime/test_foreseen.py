@@ -15,8 +15,8 @@ import runelift
 from runelift.runtime.devices.build import cache_name
 from runelift.runtime.devices.driver.build import KERNELS
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.prebuild.manifest import Versions, is_foreseen, read
-from runelift.runtime.prebuild.rehearsal import Rehearsal
+from runelift.runtime.prebuild.manifest import Versions, is_known, read
+from runelift.runtime.prebuild.rehearsal import KernelCollector
 from runelift.runtime.processes.build_pool import Builders
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.runners import Runners
@@ -34,12 +34,12 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("RUNELIFT_KEEP", raising=False)
     (found := tmp_path / "nested.fut").write_text(NESTED)
-    assert not is_foreseen(found, "all")
+    assert not is_known(found, "all")
     program = opened(found)
     assert program.foresee("main", [ARGS], forces(program))
     program.prepare("main", program.place(ARGS), forces(program))
-    assert is_foreseen(found, "all")
-    assert not is_foreseen(found, "classic")
+    assert is_known(found, "all")
+    assert not is_known(found, "classic")
     return found
 
 
@@ -65,9 +65,9 @@ def forces(program: Program) -> list[dict[str, int]]:
 def counted(program: Program, monkeypatch: pytest.MonkeyPatch, args: Sequence[Any] = ARGS
             ) -> tuple[bool, int]:
     """Whether anything is to be built for runs, and how many of them were rehearsed."""
-    rehearsed, rehearse = [], Rehearsal.rehearse
+    rehearsed, rehearse = [], KernelCollector.rehearse
     with monkeypatch.context() as patch:
-        patch.setattr(Rehearsal, "rehearse", lambda self, bound: (
+        patch.setattr(KernelCollector, "rehearse", lambda self, bound: (
             rehearsed.append(self), rehearse(self, bound))[1])
         builds = program.foresee("main", [args], forces(program))
         placed = program.place(args)
@@ -168,8 +168,8 @@ def test_what_was_never_built_is_not_waited_for(
 def test_what_later_runs_wanted_is_remembered(path: Path, monkeypatch: pytest.MonkeyPatch
                                               ) -> None:
     later = CUBE[:, :3].copy(), np.int64(2)
-    rehearsed, rehearse = [], Rehearsal.rehearse
-    monkeypatch.setattr(Rehearsal, "rehearse", lambda self, bound: (
+    rehearsed, rehearse = [], KernelCollector.rehearse
+    monkeypatch.setattr(KernelCollector, "rehearse", lambda self, bound: (
         rehearsed.append(self), rehearse(self, bound))[1])
     for _ in range(3):
         program = opened(path)
@@ -188,7 +188,7 @@ def test_runs_show_others_that_force_the_same_versions(
     mixed = {site: min(each[site] for each in rows if site in each)
              for site in dict.fromkeys(chain.from_iterable(rows))}
     assert mixed not in rows
-    monkeypatch.setattr(Rehearsal, "rehearse", lambda self, bound: pytest.fail("is known"))
+    monkeypatch.setattr(KernelCollector, "rehearse", lambda self, bound: pytest.fail("is known"))
     program.foresee("main", [ARGS], forces(program))
     args = program.place(ARGS)
     assert program.prepare("main", args, [mixed]) is None
@@ -211,7 +211,7 @@ def test_kernels_that_stand_for_loops_are_of_all_versions_inside() -> None:
 
 def test_another_text_is_foreseen_anew(path: Path) -> None:
     path.write_text(f"{NESTED}\n-- another one")
-    assert not is_foreseen(path, "all")
+    assert not is_known(path, "all")
     assert not read(opened(path).compiled)
 
 

@@ -12,11 +12,11 @@ import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.devices.context import LOOK_BACK, Device, plan_trials
+from runelift.runtime.devices.context import LOOK_BACK, Device, plan_probes
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.devices.probe_results import proven
-from runelift.runtime.devices.scan_status import EPOCHS, Statuses
+from runelift.runtime.devices.scan_status import EPOCHS, ScanStatus
 from runelift.runtime.execution.probes import forward_progress as look_back
 from runelift.runtime.execution.probes import subgroups
 from runelift.runtime.program import Program
@@ -126,7 +126,7 @@ def test_after_a_failure_scans_go_on(device: Device) -> None:
 
 
 def test_statuses_grow_and_are_cleared_before_epochs_come_again(device: Device) -> None:
-    statuses = Statuses(device.context, device.plain)
+    statuses = ScanStatus(device.context, device.plain)
     first = statuses.begin(10)
     assert statuses.begin(20) is first
     larger = statuses.begin(1 << 20)
@@ -140,8 +140,8 @@ def test_statuses_grow_and_are_cleared_before_epochs_come_again(device: Device) 
     assert not words.any()
 
 
-class Disordered(Statuses):
-    """Statuses that say that somebody has taken a tile, and will not come back."""
+class Disordered(ScanStatus):
+    """ScanStatus that say that somebody has taken a tile, and will not come back."""
 
     def begin(self, words: int) -> Buffer:
         self.forget()
@@ -179,15 +179,15 @@ def test_plans_of_trials_are_made_unless_it_is_known_how_they_end(
     made = list[object]()
     for each in look_back, subgroups:
         monkeypatch.setattr(each, "trial", lambda each=each: made.append(each))
-    plan_trials(info)
+    plan_probes(info)
     assert made == [look_back, subgroups]
     if not info.is_simulator:
         assert proven(Device(info), LOOK_BACK, lambda: True)
-        plan_trials(info)
+        plan_probes(info)
         assert len(made) == 2
 
 
 def _trusting(device: Device) -> Device:
     """The device, in the state in which it is tried."""
-    device._proved, device.patience = True, look_back.TRIAL
+    device._proved, device.patience = True, look_back.PROBE_ELEMENTS
     return device

@@ -11,15 +11,15 @@ import pytest
 
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.sizes import Size
-from runelift.runtime.records.estimates import HOPELESS, Outlook
+from runelift.runtime.records.estimates import HOPELESS, Estimates
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.autotune import Tuning, conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
-from runelift.runtime.tuner.costs.log import Log, Measurements, Run
+from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
 from runelift.runtime.tuner.measure import warm_up as warming
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.repetitions import runs_as
-from runelift.runtime.tuner.measure.time_limits import Stopped
+from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.prune.contenders import contenders
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.versions.forest import plans
@@ -34,7 +34,7 @@ class First(Simulated):
 
 def test_one_work_item_for_each_point_takes_the_work_of_a_point() -> None:
     """Twice as many points, and four times the work: each takes twice as long."""
-    outlook = Outlook(work=1 << 20)
+    outlook = Estimates(work=1 << 20)
     assert outlook.seconds("s/0", 128, 0.01) == 0.0
     outlook.saw("s/0", 128, 1.2, 0.01)
     outlook.work = 1 << 22
@@ -50,14 +50,14 @@ def test_one_work_item_for_each_point_takes_the_work_of_a_point() -> None:
 
 def test_what_is_slow_on_a_large_dataset_may_be_best_on_a_small_one() -> None:
     """Work-items that loop are as many on both, so what the best takes tells."""
-    outlook = Outlook(work=1 << 20)
+    outlook = Estimates(work=1 << 20)
     outlook.saw("s/0", 1000, 5.0, 1e-2)
     assert outlook.hopeless("s/0", 100, 1e-5) is None
 
 
 def test_points_beyond_what_a_device_does_at_once_make_nothing_faster() -> None:
     """As rows of 4 and of 262144 elements on ten cores."""
-    outlook = Outlook(at_once=10)
+    outlook = Estimates(at_once=10)
     outlook.begin(1 << 20)
     outlook.saw("s/0", 262144, 0.011, 0.003)
     assert outlook.seconds("s/0", 4, 0.047) == pytest.approx(0.011 * 10 / 4)
@@ -65,7 +65,7 @@ def test_points_beyond_what_a_device_does_at_once_make_nothing_faster() -> None:
 
 
 def test_chance_makes_runs_slow_only_but_a_stop_is_certain() -> None:
-    outlook = Outlook(work=100)
+    outlook = Estimates(work=100)
     for seconds in (3.0, 2.0, 4.0):
         outlook.saw("s/0", 1, seconds, 0.1)
     assert outlook.seconds("s/0", 1, 0.1) == 2.0
@@ -98,7 +98,7 @@ def test_what_cannot_win_is_not_run() -> None:
 
 
 def test_few_work_items_take_long_for_what_a_crowd_did() -> None:
-    outlook = Outlook()
+    outlook = Estimates()
     outlook.saw_crowd("s", 3000.0)
     outlook.saw_crowd("s", 2000.0)
     outlook.saw_crowd("s", 4000.0)
@@ -156,7 +156,7 @@ def test_records_tell_what_runs_by_default(groups: Size | None,
 
 
 def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
-    sim = Counted.of(CHAIN, serial, fail={("s", 0): Stopped("timeout", seconds=500.0)})
+    sim = Counted.of(CHAIN, serial, fail={("s", 0): RunStopped("timeout", seconds=500.0)})
     found = measure(sim, sim.forest, inputs(a=[16], b=[16], c=[1 << 20]), repeats=1)
     errors = [str(run.error) for run in found.runs if run.force["s"] == 0]
     assert errors[0] == "version s/0: timeout"
@@ -221,7 +221,7 @@ def test_what_a_plan_leads_to_is_known_from_other_runs(infeasible: set[tuple[str
     """Of a run with the same versions, unless one was forced that others decide in the plan."""
     sim = Simulated.of(nested(), lambda where, index, par: 1.0, infeasible=frozenset(infeasible))
     forces = [{}, *plans(sim.forest), *({"a": index} for index in range(3)), {"c": 1, "d": 0}]
-    runs = [Run("x", force, sim.record("main", pars, force=force)) for force in forces]
+    runs = [LoggedRun("x", force, sim.record("main", pars, force=force)) for force in forces]
     for force, own in zip(forces, runs, strict=True):
         for run in runs:
             assert own.record is not None
@@ -258,23 +258,24 @@ def test_what_can_gain_hardly_anything_is_no_contender(kept: int, found: set[int
 
     It may be the best there, which is worth something if there are many such iterations.
     """
-    def run(version: int, early: float, taken: float) -> Run:
+    def run(version: int, early: float, taken: float) -> LoggedRun:
         busy = [early] * 5 + [4e-6] * kept
         met = tuple(Encounter("s", k, None, {"n": k}, {}, (0, 1), version, max(each, taken), each,
                               0.0, 1) for k, each in enumerate(busy))
         seconds = sum(max(each, taken) for each in busy)
-        return Run("d", {"s": version}, Record("main", met, seconds, sum(busy), seconds, 0.0,
-                                               len(busy), 0, ""), time=seconds)
+        return LoggedRun("d", {"s": version}, Record("main", met, seconds, sum(busy), seconds, 0.0,
+                                                     len(busy), 0, ""), time=seconds)
 
     assert contenders([run(0, 1e-3, 6e-6), run(1, 1e-2, 6e-6)]) == {"s": found}
 
 
 def test_what_issuing_costs_a_record_makes_no_contenders() -> None:
     """A version is late in records, not in runs without; another's kernels alone take long."""
-    def run(version: int, busy: float, issue: float, time: float | None) -> Run:
+    def run(version: int, busy: float, issue: float, time: float | None) -> LoggedRun:
         met = Encounter("s", 0, None, {}, {}, (0, 1), version, issue, busy, 0.0, 3, issue=issue)
-        return Run("d", {"s": version}, Record("main", (met,), issue, busy, issue, 0.0, 3, 0, "",
-                                               issue=issue), time=time)
+        return LoggedRun("d", {"s": version},
+                         Record("main", (met,), issue, busy, issue, 0.0, 3, 0, "",
+                                                     issue=issue), time=time)
 
     slow = run(0, 50e-6, 60e-6, None)
     assert contenders([slow, run(1, 12e-6, 54e-6, None)]) == {"s": {0, 1}}
@@ -285,11 +286,12 @@ def test_what_issuing_costs_a_record_makes_no_contenders() -> None:
 
 def test_a_version_remains_where_all_were_late_by_turns() -> None:
     """One version was late at one of two encounters alike, the other at the other one."""
-    def run(version: int, *busy: float) -> Run:
+    def run(version: int, *busy: float) -> LoggedRun:
         met = tuple(Encounter("s", k, None, {"n": 4}, {}, (0, 1), version, each, each, 0.0, 1)
                     for k, each in enumerate(busy))
-        return Run("d", {"s": version}, Record("main", met, sum(busy), sum(busy), sum(busy), 0.0,
-                                               len(busy), 0, ""), time=sum(busy))
+        return LoggedRun("d", {"s": version},
+                         Record("main", met, sum(busy), sum(busy), sum(busy), 0.0,
+                                                     len(busy), 0, ""), time=sum(busy))
 
     assert contenders([run(0, 1e-3, 30e-3), run(1, 40e-3, 1e-3)]) == {"s": {0}}
 
@@ -299,7 +301,7 @@ def test_what_runs_by_default_is_not_left_out(kind: type[Simulated],
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     """By chance it seemed far slower on another dataset."""
     monkeypatch.setattr(warming, "LONG", 1.0)  # simulated runs take half a second
-    monkeypatch.setattr(Outlook, "hopeless", lambda self, version, par, best: (
+    monkeypatch.setattr(Estimates, "hopeless", lambda self, version, par, best: (
         "left out: hopeless" if version == "s/0" else None))
     sim = kind.of(CHAIN, lambda where, index, par: 1e-3)
     found = measure(sim, sim.forest, inputs(a=[2]), repeats=1)

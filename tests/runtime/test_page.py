@@ -17,7 +17,7 @@ from runelift.runtime.tuner.costs.log import Log
 from runelift.runtime.tuner.costs.noise import repeated_runs
 from runelift.runtime.tuner.fit.fit import objective
 from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
-from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning, Settled
+from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.report.html import charts
@@ -192,7 +192,7 @@ def test_settings_of_kernels_are_a_heat_map_over_the_two_with_most_values() -> N
                          seconds, 2.0)
                    for group, chunk, seconds in [(32, 1, 2.0), (32, 2, 1.0), (64, 1, 4.0),
                                                  (64, 2, None), (128, 1, 3.0)])
-    tuning = ParameterTuning("main", (Settled("main.r", 6, 5, {}, 1.0, 1.0, 1, trials),))
+    tuning = ParameterTuning("main", (OperationResult("main.r", 6, 5, {}, 1.0, 1.0, 1, trials),))
     page = document("t", parameter_charts(tuning))
     picture = picture_of(page, "main.r")
     assert picture.findtext(f"{SVG}desc") == "fastest with group 32, chunk 2."

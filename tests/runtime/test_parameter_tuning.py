@@ -15,12 +15,15 @@ import pytest
 import runelift
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.execution.sequential_runner import OneByOne
-from runelift.runtime.geometry.parameter_space import Setting, Space
+from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.trials.protocol import Coming, Met, Search, Searches
+from runelift.runtime.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
 from runelift.runtime.trials.trial_run import TrialRun
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import EXHAUSTIVE, Contest
+from runelift.runtime.tuner.kernel_parameters.successive_halving import (
+    EXHAUSTIVE,
+    SuccessiveHalving,
+)
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.versions.forest import Forest
@@ -36,7 +39,7 @@ entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
 ROWS = "entry main [n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss"
 
 
-def space_of(text: str) -> Space:
+def space_of(text: str) -> ParameterSpace:
     """The space of the first operation."""
     return runelift.compile(text).spaces("main")[0]
 
@@ -46,9 +49,9 @@ def drive(search: Search, cost: Callable[[Setting], float | Setting | str],
     """How often a search asks for each setting."""
     asked = Counter[Setting]()
     coming: list[Setting] = []
-    setting: Setting | Coming | None = next(search)
+    setting: Setting | UpcomingSettings | None = next(search)
     while setting is not None:
-        if isinstance(setting, Coming):
+        if isinstance(setting, UpcomingSettings):
             assert coming == []
             coming = list(setting.settings)
         else:
@@ -56,13 +59,13 @@ def drive(search: Search, cost: Callable[[Setting], float | Setting | str],
             if setting in coming:
                 coming.remove(setting)
         try:
-            setting = search.send(None if isinstance(setting, Coming) else cost(setting))
+            setting = search.send(None if isinstance(setting, UpcomingSettings) else cost(setting))
         except StopIteration:
             setting = None
     return asked
 
 
-def distance(space: Space, best: Setting) -> Callable[[Setting], float]:
+def distance(space: ParameterSpace, best: Setting) -> Callable[[Setting], float]:
     """Costs with a single valley: steps to the best setting."""
     def cost(setting: Setting) -> float:
         return 1 + sum(abs(each.values.index(a) - each.values.index(b))
@@ -71,7 +74,7 @@ def distance(space: Space, best: Setting) -> Callable[[Setting], float]:
 
 
 def test_a_small_space_is_tried_in_whole_and_the_best_most_often() -> None:
-    contest = Contest(space_of(MAP))
+    contest = SuccessiveHalving(space_of(MAP))
     settings = list(contest.space.settings())
     assert len(settings) <= EXHAUSTIVE
     best = settings[-1]
@@ -83,7 +86,7 @@ def test_a_small_space_is_tried_in_whole_and_the_best_most_often() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_local_search_comes_to_the_bottom_of_a_valley(seed: int) -> None:
-    contest = Contest(space_of(SCAN), seed)
+    contest = SuccessiveHalving(space_of(SCAN), seed)
     settings = list(contest.space.settings())
     assert len(settings) > EXHAUSTIVE
     best = settings[len(settings) * (seed + 1) // 6]
@@ -96,7 +99,7 @@ def test_local_search_comes_to_the_bottom_of_a_valley(seed: int) -> None:
 @pytest.mark.parametrize("strategy", EXPLORING)
 def test_strategies_come_near_the_bottom_of_a_valley(strategy: str) -> None:
     now = 0.0
-    contest = Contest(space_of(SCAN), 3, strategy=strategy, clock=lambda: now)
+    contest = SuccessiveHalving(space_of(SCAN), 3, strategy=strategy, clock=lambda: now)
     settings = list(contest.space.settings())
     best = settings[len(settings) // 3]
     valley = distance(contest.space, best)
@@ -127,7 +130,7 @@ def test_the_nearest_setting_has_values_that_go_together() -> None:
 
 
 def test_what_cannot_run_is_asked_for_once() -> None:
-    contest = Contest(space_of(MAP))
+    contest = SuccessiveHalving(space_of(MAP))
     bad = list(contest.space.settings())[1]
     asked = drive(contest.search("a", 1.0, 1e9), lambda s: "no" if s == bad else 1.0)
     assert asked[bad] == 1
@@ -137,7 +140,7 @@ def test_what_cannot_run_is_asked_for_once() -> None:
 
 
 def test_settings_that_launch_the_same_are_tried_once() -> None:
-    contest = Contest(space_of(MAP))
+    contest = SuccessiveHalving(space_of(MAP))
     default, *others = contest.space.settings()
     asked = drive(contest.search("a", 1.0, 1e9), lambda s: (
         others[0] if s in others[1:] else 1.0 if s == default else 0.5))
@@ -155,18 +158,18 @@ def test_a_search_ends_in_time() -> None:
         now += 1
         return 1.0
 
-    contest = Contest(space_of(MAP), clock=lambda: now)
+    contest = SuccessiveHalving(space_of(MAP), clock=lambda: now)
     assert sum(drive(contest.search("a", 1.0, 5.0), cost).values()) == 5
 
 
 def test_small_gains_do_not_count_and_no_dataset_may_lose() -> None:
-    contest = Contest(space_of(MAP))
+    contest = SuccessiveHalving(space_of(MAP))
     good, risky = list(contest.space.settings())[1:3]
     drive(contest.search("a", 1.0, 1e9), lambda s: {good: 0.9, risky: 0.5}.get(s, 1.0))
     assert contest.best() == risky
     drive(contest.search("b", 0.1, 1e9), lambda s: {good: 0.9, risky: 1.5}.get(s, 1.0))
     assert contest.best() == good
-    flat = Contest(contest.space)
+    flat = SuccessiveHalving(contest.space)
     drive(flat.search("a", 1.0, 1e9), lambda s: 0.99 if s == good else 1.0)
     assert flat.best() == flat.space.default
 
@@ -189,7 +192,7 @@ class Simulated(OneByOne):
 
     builders = 3
 
-    def spaces(self, entry: str | None = None) -> list[Space]:
+    def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
         return [self.space]
 
     def place(self, args: Any) -> Any:
@@ -219,11 +222,11 @@ class Simulated(OneByOne):
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
-                     searches: Searches | None = None) -> list[Met]:
+                     searches: Searches | None = None) -> list[OperationTime]:
         meeting = self.space.operation.name, 0
         for search in (searches or {}).values():
             drive(search(), self.in_trials)
-        return [Met(meeting, self.in_trials(self.space.default))]
+        return [OperationTime(meeting, self.in_trials(self.space.default))]
 
 
 def tuned(program: Simulated) -> Any:
@@ -231,7 +234,7 @@ def tuned(program: Simulated) -> Any:
                            device=1)
 
 
-def faster(space: Space) -> Callable[[Setting], float]:
+def faster(space: ParameterSpace) -> Callable[[Setting], float]:
     """The largest group takes half the time."""
     return lambda s: 0.5 if s[0] == space.ranges[0].values[-1] else 1.0
 
@@ -277,7 +280,7 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
     spaces = {space.operation.name: space for space in program.spaces("main")}
     asked = list[Setting]()
 
-    def search(space: Space) -> Search:
+    def search(space: ParameterSpace) -> Search:
         for setting in list(space.settings())[:3]:
             asked.append(setting)
             assert not isinstance((yield setting), str)
@@ -379,7 +382,7 @@ def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     trial, clock = Program.try_settings, Program.time
 
     def try_settings(self: Program, *args: Any, searches: Searches | None = None,
-                     **options: Any) -> list[Met]:
+                     **options: Any) -> list[OperationTime]:
         for search in (searches or {}).values():
             drive(search(), lambda s: 0.5 if s == (each.values[0],) else 1.0)
         return trial(self, *args, **options)
@@ -400,7 +403,7 @@ def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.Mon
     from runelift.runtime.commands.cli import main
     from runelift.runtime.program import Program
 
-    def interrupted(*args: Any, **options: Any) -> list[Met]:
+    def interrupted(*args: Any, **options: Any) -> list[OperationTime]:
         raise KeyboardInterrupt
 
     path = tmp_path / "p.fut"
@@ -429,7 +432,7 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     after: list[int] = []
 
     def search() -> Search:
-        assert (yield Coming(tuple(settings))) is None
+        assert (yield UpcomingSettings(tuple(settings))) is None
         after.append(len(made))
         for setting in settings:
             found = yield setting

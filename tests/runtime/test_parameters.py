@@ -17,7 +17,7 @@ from runelift.ir.errors import UserError
 from runelift.runtime.devices.info import DeviceKind, find_devices
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Run
-from runelift.runtime.geometry.parameter_space import Space, space_of
+from runelift.runtime.geometry.parameter_space import ParameterSpace, space_of
 from runelift.runtime.program import Program
 
 SETTINGS = 2
@@ -50,7 +50,7 @@ PROGRAMS: dict[str, tuple[str, list[Any]]] = {
 }
 
 
-def sampled(space: Space) -> list[tuple[int, ...]]:
+def sampled(space: ParameterSpace) -> list[tuple[int, ...]]:
     """Some settings of an operation: the extremes of each parameter, and others at random."""
     everything = list(space.settings())
     extremes = [next((s for s in everything if s[k] == value), space.default)

@@ -20,14 +20,14 @@ from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.execution import persistent_loops as persistent
-from runelift.runtime.execution.persistent_loops import Launched
+from runelift.runtime.execution.persistent_loops import LaunchCommand
 from runelift.runtime.execution.run import Run
-from runelift.runtime.geometry.parameter_space import Setting, Space
+from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.program import Program
 from runelift.runtime.trials.loop_trials import NO_KERNEL
-from runelift.runtime.trials.protocol import Coming, Search
+from runelift.runtime.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.trials.trial_run import TrialRun
 from runelift.runtime.versions.forest import plans
 
@@ -191,7 +191,8 @@ def test_kernels_that_map_join_groups_of_any_size(
     (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
     groups: set[int] = set()
 
-    def noted(fixed: Sequence[tuple[Launched, Kernel]], launches: Sequence[Launched]) -> int | None:
+    def noted(fixed: Sequence[tuple[LaunchCommand, Kernel]],
+              launches: Sequence[LaunchCommand]) -> int | None:
         groups.update(launched.group for launched in launches)
         return group(fixed, launches)
 
@@ -217,7 +218,7 @@ def test_maps_in_a_loop_have_large_groups(
     choice = replace(device.info.choice, groups=units)
     monkeypatch.setattr(device, "info", replace(device.info, choice=choice))
 
-    def noted(run: Run, kernel: Prepared, groups: int, group: int) -> None:
+    def noted(run: Run, kernel: BoundKernel, groups: int, group: int) -> None:
         found.append(group)
         enqueue(run, kernel, groups, group)
 
@@ -427,9 +428,9 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
     for name in in_loop:
         sent: dict[Setting, float | Setting | str | None] = {}
 
-        def search(space: Space = spaces[name], sent: dict[Setting, Any] = sent) -> Search:
+        def search(space: ParameterSpace = spaces[name], sent: dict[Setting, Any] = sent) -> Search:
             settings = [s for s in space.settings() if s[0] == space.default[0]][:3]
-            yield Coming(tuple(settings))
+            yield UpcomingSettings(tuple(settings))
             for setting in settings:
                 sent[setting] = yield setting
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.costs.log import Run
-from runelift.runtime.tuner.costs.recording_overhead import prices_of
+from runelift.runtime.tuner.costs.log import LoggedRun
+from runelift.runtime.tuner.costs.recording_overhead import corrected_records
 
 
 def run(kernels: Sequence[Sequence[float]], profiling: float, *, timed: bool = True,
-        version: int = 0) -> Run:
+        version: int = 0) -> LoggedRun:
     """A run with an encounter for each of these, launching kernels that take so many seconds."""
     encounters = tuple(
         Encounter("s", number, None, {}, {}, (0, 1), version,
@@ -24,7 +24,7 @@ def run(kernels: Sequence[Sequence[float]], profiling: float, *, timed: bool = T
     span = sum(each.time for each in encounters)
     record = Record("main", encounters, span, span, span, 0.0, launches, 0, "simulated")
     seconds = sum(map(sum, kernels)) if timed else None
-    return Run("d", {"s": version}, record, time=seconds, issue=0.0 if timed else None)
+    return LoggedRun("d", {"s": version}, record, time=seconds, issue=0.0 if timed else None)
 
 
 seconds = st.floats(1.0, 100.0)
@@ -34,7 +34,7 @@ encounters = st.lists(st.lists(seconds, min_size=1, max_size=5), min_size=1, max
 @given(encounters, st.floats(0.0, 0.9))
 def test_each_launch_of_a_record_took_as_much_longer(kernels: list[list[float]],
                                                      profiling: float) -> None:
-    (found,) = prices_of([run(kernels, profiling)])
+    (found,) = corrected_records([run(kernels, profiling)])
     assert found.costs[0].tolist() == pytest.approx([sum(each) for each in kernels])
     assert found.whole.device == pytest.approx(sum(map(sum, kernels)))
 
@@ -42,7 +42,7 @@ def test_each_launch_of_a_record_took_as_much_longer(kernels: list[list[float]],
 def test_so_did_those_of_a_record_without_another_run() -> None:
     """Versions that are far behind run once."""
     known, once = [[8.0], [1.0, 2.0]], [[30.0], [4.0, 4.0, 4.0]]
-    _, found = prices_of([run(known, 0.5), run(once, 0.5, timed=False, version=1)])
+    _, found = corrected_records([run(known, 0.5), run(once, 0.5, timed=False, version=1)])
     assert found.costs[0].tolist() == pytest.approx([30.0, 12.0])
 
 
@@ -52,7 +52,8 @@ def test_what_is_shorter_than_recording_a_launch_takes_some_time() -> None:
     made = run(kernels, 2.0)
     record = made.record
     assert record is not None
-    (found,) = prices_of([Run("d", made.force, record, time=record.span / 8, issue=0.0)])
+    (found,
+     ) = corrected_records([LoggedRun("d", made.force, record, time=record.span / 8, issue=0.0)])
     assert found.whole.device == pytest.approx(record.span / 8)
     long, short = found.costs[0]
     assert long == pytest.approx(48.0 - 4 * (7 / 8 * record.span / 20))

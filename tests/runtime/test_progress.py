@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from runelift.runtime.commands.cli import main
-from runelift.runtime.commands.progress import Silent, Terminal, display
+from runelift.runtime.commands.progress import NoDisplay, Terminal, display
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.measure.protocols import Progress
-from runelift.runtime.tuner.strategies.trials import Step
+from runelift.runtime.tuner.strategies.trials import SearchStep
 from runelift.runtime.versions.forest import Forests
 from tests.runtime.simulated import CHAIN, DEVICE, Simulated, inputs
 
@@ -51,7 +51,7 @@ def test_a_line_says_what_is_measured_and_the_best() -> None:
         shown.measured(Progress("wide", 4, 10, 1e-3))
         shown.measured(Progress("wide", 5, 10, math.inf))
         terminal._bars.refresh()  # it is done now and then only
-        shown.searched(Step(7, 1.0, 0.25))
+        shown.searched(SearchStep(7, 1.0, 0.25))
         terminal._bars.refresh()
         shown.within(60.0)
         shown.trying("main.r_1 on wide")
@@ -62,7 +62,7 @@ def test_a_line_says_what_is_measured_and_the_best() -> None:
 
 
 def test_nothing_is_shown_elsewhere() -> None:
-    assert isinstance(display(), Silent)
+    assert isinstance(display(), NoDisplay)
 
 
 def test_quick_replays_and_leaves_parameters(program: Path, capsys: pytest.CaptureFixture[str]

@@ -19,7 +19,7 @@ from runelift.runtime.devices.info import select
 from runelift.runtime.execution import command_buffer as tape
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Run
-from runelift.runtime.prebuild.rehearsal import Rehearsal
+from runelift.runtime.prebuild.rehearsal import KernelCollector
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
 from tests.runtime.test_replay import NESTED
@@ -161,7 +161,7 @@ def test_records_need_no_kernels_for_loops(monkeypatch: pytest.MonkeyPatch) -> N
 def test_scans_have_the_same_buffer_in_runs_and_rehearsals() -> None:
     """Which buffers are the same is in the text of a loop's kernel."""
     executable = runelift.compile(SCANS, device="pocl", tuning={})._executable("main")
-    for run in (Run(executable, {}, {}, False), Rehearsal(executable, {}, {}, {})):
+    for run in (Run(executable, {}, {}, False), KernelCollector(executable, {}, {}, {})):
         assert run.statuses(5).handle is run.statuses(3).handle
 
 
@@ -202,8 +202,8 @@ def test_a_few_iterations_tell_what_all_of_them_build(
                       replace(installed, coherent=coherent))
     xs = np.arange(30, dtype=np.int32)
     args = [np.int64(40), xs if entry != "both" else xs.reshape(5, 6)]
-    launched, note = [], Rehearsal._note
-    monkeypatch.setattr(Rehearsal, "_note", lambda self, *given: (
+    launched, note = [], KernelCollector._note
+    monkeypatch.setattr(KernelCollector, "_note", lambda self, *given: (
         launched.append(given), note(self, *given))[1])
 
     def rehearsed(force: dict[str, int]) -> tuple[int | None, dict[Any, None], int]:
@@ -217,7 +217,7 @@ def test_a_few_iterations_tell_what_all_of_them_build(
     for force in [{}, *plans(program.tree.entry(entry))]:
         *few, noted = rehearsed(force)
         with monkeypatch.context() as patch:
-            patch.setattr(Rehearsal, "rounds", Run.rounds)
+            patch.setattr(KernelCollector, "rounds", Run.rounds)
             *every, all_noted = rehearsed(force)
         assert few == every
         fewer.append(noted < all_noted)

@@ -1,4 +1,4 @@
-"""Replaying versions: that it changes nothing, finds what is wrong, and what its records say."""
+"""ReplayRuns versions: that it changes nothing, finds what is wrong, and what its records say."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from runelift.runtime.devices.memory import OutOfMemory
 from runelift.runtime.execution.run import Run
 from runelift.runtime.program import Program
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.replay.compare_results import Differences, Pair
-from runelift.runtime.replay.racing import Lane, Race, rotated
-from runelift.runtime.replay.replay_records import Unknown
+from runelift.runtime.replay.compare_results import Differences, VersionPair
+from runelift.runtime.replay.racing import Race, RaceState, rotated
+from runelift.runtime.replay.replay_records import UnknownCost
 from runelift.runtime.replay.replay_run import ReplayRun
 from runelift.runtime.tuner.autotune import Tuning, autotune, conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, Measurements, read_log
-from runelift.runtime.tuner.measure.forced_runs import Forced
-from runelift.runtime.tuner.measure.protocols import Dataset, Method, Progress
-from runelift.runtime.tuner.measure.replay_runs import Correction, Replaying
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
+from runelift.runtime.tuner.measure.replay_runs import RecordingCorrection, ReplayRuns
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.versions.forest import plans
 from tests.replays import replayed, results_agree
@@ -67,7 +67,7 @@ entry main [n] (k: i32) (xss: [n][n]i32): [n][n]i32 =
 """
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 12)).astype(np.int32)
-TWICE = Replaying(rounds=2)
+TWICE = ReplayRuns(rounds=2)
 EXACT = Race(factor=math.inf, rounds=1)
 
 
@@ -117,7 +117,7 @@ def test_versions_start_from_the_same_memory(shrinking: Program, monkeypatch: py
     assert found.banned or not np.array_equal(results[0], expected[0])
 
 
-PAIR = Pair("s", 0, 1)
+PAIR = VersionPair("s", 0, 1)
 
 
 @pytest.mark.parametrize(("prim", "one", "other", "rounded", "wrong"), [
@@ -241,7 +241,7 @@ def test_a_wrong_version_is_reported_and_not_chosen(monkeypatch: pytest.MonkeyPa
 
 
 def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 64,
-          method: Method = TWICE, **options: Any) -> Any:
+          method: MeasuringMethod = TWICE, **options: Any) -> Any:
     inputs = [Dataset(name, "main", lambda args=args: args)  # type: ignore[misc]
               for name, args in datasets.items()]
     return autotune(program, program.tree, inputs, device, method=method, **options)
@@ -318,8 +318,8 @@ def test_versions_that_fail_half_way_change_nothing(shrinking: Program,
 
 
 def measured(program: Program, entry: str, args: tuple[Any, ...]) -> Measurements:
-    return Replaying(rounds=1).measure(program, program.tree.entry(entry),
-                                       [Dataset("d", entry, lambda: args)])
+    return ReplayRuns(rounds=1).measure(program, program.tree.entry(entry),
+                                        [Dataset("d", entry, lambda: args)])
 
 
 def test_without_room_versions_are_forced(nested: Program, monkeypatch: pytest.MonkeyPatch
@@ -351,7 +351,7 @@ def test_runs_that_fail_are_forced_runs(nested: Program) -> None:
 
 
 def test_lanes() -> None:
-    lane = Lane()
+    lane = RaceState()
     due = []
     for _ in range(16):
         lane.met += 1
@@ -410,12 +410,12 @@ def test_versions_that_lost_are_estimated(nested: Program) -> None:
 def test_what_was_only_estimated_is_not_chosen(nested: Program, monkeypatch: pytest.MonkeyPatch
                                                ) -> None:
     """It is measured before: here the race is told that all but the slowest version lost."""
-    saw = Lane.saw
+    saw = RaceState.saw
 
-    def reversed_(lane: Lane, seconds: dict[int, float]) -> None:
+    def reversed_(lane: RaceState, seconds: dict[int, float]) -> None:
         saw(lane, {k: 1.0 / each for k, each in seconds.items()})
 
-    monkeypatch.setattr(Lane, "saw", reversed_)
+    monkeypatch.setattr(RaceState, "saw", reversed_)
     tuning = tuned(nested, {"cube": (CUBE, np.int64(3))}, verify=False)
     (entry,) = tuning.entries
     for dataset in entry.costs.datasets:
@@ -424,7 +424,7 @@ def test_what_was_only_estimated_is_not_chosen(nested: Program, monkeypatch: pyt
 
 def test_measured_costs_take_the_place_of_estimates(nested: Program) -> None:
     forest, inputs = nested.tree.entry("main"), [Dataset("d", "main", lambda: (CUBE, np.int64(3)))]
-    method = Replaying(rounds=1, factor=1.0)
+    method = ReplayRuns(rounds=1, factor=1.0)
     found = method.measure(nested, forest, inputs)
     tuning = conclude(forest, dict.fromkeys(forest.guards(), 64), found)
     count = sum(len(p.estimated) for p in tuning.costs.datasets[0].points)
@@ -461,12 +461,12 @@ def test_without_time_for_anything_only_the_default_is_known(nested: Program) ->
     found = replayed(nested, "main", (CUBE, np.int64(2)), Race(deadline=0.0))[1]
     default = found.record(None).encounters[0].chosen
     assert all(list(meeting.attempts) == [default] for meeting in found.meetings)
-    with pytest.raises(Unknown):
+    with pytest.raises(UnknownCost):
         found.record({"main.versions_0": 1 - default})
 
 
 def test_datasets_that_there_is_no_time_for_are_left_out(nested: Program) -> None:
-    found = tuned(nested, {"cube": (CUBE, np.int64(2))}, method=Replaying(budget=0.0))
+    found = tuned(nested, {"cube": (CUBE, np.int64(2))}, method=ReplayRuns(budget=0.0))
     (entry,) = found.entries
     assert entry.measurements.left_out == ["cube"]
     assert "cube: left out, as the budget was spent" in render(found)
@@ -489,8 +489,8 @@ def test_an_interruption_keeps_the_datasets_that_were_over(shrinking: Program) -
     assert list(tuning.entries[0].fit.predicted) == ["a"]
 
 
-@pytest.mark.parametrize("method", [Replaying(rounds=1), Forced()])
-def test_a_killed_tuning_is_resumed(shrinking: Program, method: Method, tmp_path: Path,
+@pytest.mark.parametrize("method", [ReplayRuns(rounds=1), ForcedRuns()])
+def test_a_killed_tuning_is_resumed(shrinking: Program, method: MeasuringMethod, tmp_path: Path,
                                     monkeypatch: pytest.MonkeyPatch) -> None:
     datasets = {"a": (3, MATRIX), "b": (5, MATRIX[:7, :7])}
     log = Log(tmp_path / "log", "this")
@@ -547,13 +547,13 @@ entry main [n][m] (xss: [n][m]f32) (k: i64): [n]f32 =
 def test_correction() -> None:
     made = Record("main", (), span=3.0, busy=2.0, wall=3.0, host=1.0, launches=10, peak_bytes=0,
                   device="d", issue=4.0)
-    host = Correction.of(made, Timing(2.5, 2.0))
+    host = RecordingCorrection.of(made, Timing(2.5, 2.0))
     assert (host.device, host.host, host.slack) == (1.0, 0.5, 0.5)
     assert host.timing(replace(made, issue=8.0)) == Timing(4.5, 4.0)
-    device = Correction.of(made, Timing(1.0, 0.5))
+    device = RecordingCorrection.of(made, Timing(1.0, 0.5))
     assert device.timing(made) == pytest.approx((1.0, 0.5))
     waiting = replace(made, waits=3)
-    assert Correction.of(waiting, Timing(2.5, 2.0)).timing(
+    assert RecordingCorrection.of(waiting, Timing(2.5, 2.0)).timing(
         replace(waiting, launches=20, span=6.0)).seconds == pytest.approx(6.0 - 2 * 0.5)
-    assert Correction.of(waiting, Timing(3.5, 2.0)).timing(
+    assert RecordingCorrection.of(waiting, Timing(3.5, 2.0)).timing(
         replace(waiting, launches=20, span=6.0)).seconds == pytest.approx(6.5)

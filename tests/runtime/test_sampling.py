@@ -13,14 +13,14 @@ import runelift
 from runelift.runtime.program import Program
 from runelift.runtime.records.loop_sampling import (
     FEW,
-    Place,
-    Sample,
+    LoopSample,
+    RecordPosition,
     how_many,
     with_all_commands,
     with_all_encounters,
 )
 from runelift.runtime.records.record import Record
-from runelift.runtime.records.recorder import Command, Opened, Situation
+from runelift.runtime.records.recorder import Command, EncounterKind, OpenEncounter
 from runelift.runtime.versions.forest import plans
 
 SUMS = """
@@ -117,12 +117,12 @@ class Simulated:
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
-        self.encounters: list[Opened] = []
+        self.encounters: list[OpenEncounter] = []
         self.open: list[int] = []
 
-    def place(self) -> Place:
-        return Place(len(self.commands), len(self.commands), len(self.encounters),
-                     float(len(self.commands)))
+    def place(self) -> RecordPosition:
+        return RecordPosition(len(self.commands), len(self.commands), len(self.encounters),
+                              float(len(self.commands)))
 
     def run(self, count: int) -> None:
         for _ in range(count):
@@ -131,8 +131,8 @@ class Simulated:
 
     def enter(self) -> None:
         place = self.place()
-        self.encounters.append(Opened(
-            Situation("s", {}, {}, ()), self.open[-1] if self.open else None, (0,), 0,
+        self.encounters.append(OpenEncounter(
+            EncounterKind("s", {}, {}, ()), self.open[-1] if self.open else None, (0,), 0,
             place.commands, place.launches, place.seconds))
         self.open.append(len(self.encounters) - 1)
 
@@ -170,8 +170,8 @@ def test_what_was_not_made_is_where_it_would_have_been(
             for _ in range(count + (left if simulated is whole else 0)):
                 simulated.do(body)
             if simulated is partly:
-                samples.append(Sample(first, simulated.place(), count, left,
-                                      tuple(simulated.open)))
+                samples.append(LoopSample(first, simulated.place(), count, left,
+                                          tuple(simulated.open)))
             if around:
                 simulated.leave()
         simulated.do(after)

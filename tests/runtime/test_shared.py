@@ -18,20 +18,20 @@ import pytest
 
 from runelift import compile
 from runelift.ir.errors import CompilerBug, UserError
-from runelift.runtime.devices.comparable import make_of, place_of, select_alike, spec_of
+from runelift.runtime.devices.comparable import model_of, place_of, select_comparable, spec_of
 from runelift.runtime.devices.info import select
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.costs.cost_model import costs_of
-from runelift.runtime.tuner.costs.log import Log, Measurements, Run, read_log
-from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements, read_log
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import MORE
 from runelift.runtime.tuner.workers import work_sharing as shared
-from runelift.runtime.tuner.workers.local_devices import LocalCrew
-from runelift.runtime.tuner.workers.work_sharing import Job, Shared
+from runelift.runtime.tuner.workers.local_devices import LocalDevices
+from runelift.runtime.tuner.workers.work_sharing import Job, SharedMeasuring
 from runelift.runtime.versions.forest import entry_forest, plans
-from runelift.runtime.versions.size_guards import Guarded, Leaf
+from runelift.runtime.versions.size_guards import GuardedThresholds, Leaf
 from tests.runtime.simulated import Simulated, fun, nested
 
 ALIKE = {**os.environ, "POCL_DEVICES": "basic basic"}
@@ -74,9 +74,9 @@ class Watched(Simulated):
         return super().record(entry, args, force=force, thresholds=thresholds)
 
 
-def crew() -> tuple[dict[str, Watched], LocalCrew]:
+def crew() -> tuple[dict[str, Watched], LocalDevices]:
     programs = {name: Watched(entry_forest(fun(*nested())), cost) for name in ("x:0", "x:1")}
-    return programs, LocalCrew(programs)
+    return programs, LocalDevices(programs)
 
 
 def meet(programs: dict[str, Watched]) -> None:
@@ -86,18 +86,19 @@ def meet(programs: dict[str, Watched]) -> None:
         program.barrier = barrier
 
 
-def places(runs: Sequence[Run]) -> dict[str, set[str | None]]:
+def places(runs: Sequence[LoggedRun]) -> dict[str, set[str | None]]:
     return {name: {run.place for run in runs if run.dataset == name}
             for name in {run.dataset for run in runs}}
 
 
-def measured(programs: dict[str, Watched], both: LocalCrew, count: int, log: Log | None = None
+def measured(programs: dict[str, Watched], both: LocalDevices, count: int, log: Log | None = None
              ) -> Measurements:
-    return Shared(Forced(), both).measure(programs["x:0"], programs["x:0"].forest, datasets(count),
-                                          repeats=2, log=log)
+    return SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], programs["x:0"].forest,
+                                                       datasets(count),
+                                                       repeats=2, log=log)
 
 
-def forces(runs: Sequence[Run]) -> Counter[tuple[Any, ...]]:
+def forces(runs: Sequence[LoggedRun]) -> Counter[tuple[Any, ...]]:
     return Counter((run.dataset, *run.force.items()) for run in runs if not run.reference)
 
 
@@ -107,10 +108,11 @@ def test_devices_take_datasets_and_then_parts_of_them(tmp_path: Path) -> None:
     meet(programs)
     forest = programs["x:0"].forest
     log, steps = Log(tmp_path / "log"), list[Progress]()
-    found = Shared(Forced(), both).measure(programs["x:0"], forest, datasets(5), repeats=2,
-                                           log=log, progress=steps.append)
+    found = SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], forest, datasets(5),
+                                                        repeats=2,
+                                                        log=log, progress=steps.append)
     log.close()
-    alone = Forced().measure(programs["x:0"], forest, datasets(5), repeats=2)
+    alone = ForcedRuns().measure(programs["x:0"], forest, datasets(5), repeats=2)
     logged = read_log(tmp_path / "log")["main"].runs
     assert found.datasets == alone.datasets
     assert forces(found.runs).keys() == forces(alone.runs).keys()
@@ -151,10 +153,11 @@ def test_versions_of_one_dataset_are_shared_out(tmp_path: Path) -> None:
     assert Counter(by.values()).keys() == {"x:0", "x:1"}
     assert max(Counter(by.values()).values()) <= len(by) - 2
     (ours,) = costs_of(forest, found).datasets
-    (alone,) = costs_of(forest, Forced().measure(Simulated(forest, cost), forest, datasets(1),
-                                                 repeats=2)).datasets
+    (alone,) = costs_of(forest, ForcedRuns().measure(Simulated(forest, cost), forest, datasets(1),
+                                                     repeats=2)).datasets
     for plan in plans(forest):
-        forced = Guarded(programs["x:0"].default, {site: Leaf(k) for site, k in plan.items()})
+        forced = GuardedThresholds(programs["x:0"].default,
+                                   {site: Leaf(k) for site, k in plan.items()})
         assert ours.total(forced) == pytest.approx(alone.total(forced))
     (logged,) = costs_of(forest, read_log(tmp_path / "log")["main"]).datasets
     assert logged.least() == pytest.approx(ours.least())
@@ -170,7 +173,7 @@ def test_a_dataset_that_takes_little_time_is_not_divided() -> None:
     for count in (1, 3):
         found = measured(programs, both, count)
         assert all(len(where) == 1 for where in places(found.runs).values())
-        assert forces(found.runs).keys() == forces(Forced().measure(
+        assert forces(found.runs).keys() == forces(ForcedRuns().measure(
             programs["x:0"], programs["x:0"].forest, datasets(count), repeats=2).runs).keys()
     assert {run.dataset for run in found.runs if run.reference} == set()
 
@@ -182,7 +185,7 @@ def test_short_tunings_are_for_the_first_device(monkeypatch: pytest.MonkeyPatch)
     for count in (2, 3):
         assert set().union(*places(measured(programs, both, count).runs).values()) == {"x:0"}
     assert not programs["x:1"].runs
-    job = Job(programs["x:0"].forest, datasets(1)[0], Forced(), 1, place="x:1")
+    job = Job(programs["x:0"].forest, datasets(1)[0], ForcedRuns(), 1, place="x:1")
     ((_, found),) = both.measure([job], lambda *_: None, lambda *_: None)
     assert {run.place for run in found.runs} == {"x:1"}
 
@@ -244,15 +247,16 @@ def test_a_device_goes_on_with_what_it_began(tmp_path: Path) -> None:
     """And a dataset whose device is not there is begun anew."""
     programs, both = crew()
     forest = programs["x:0"].forest
-    runs = Forced().measure(programs["x:0"], forest, datasets(3), repeats=2).runs
+    runs = ForcedRuns().measure(programs["x:0"], forest, datasets(3), repeats=2).runs
     log = Log(tmp_path / "log", "it")
     for name, count, place in ("d0", 3, "x:1"), ("d1", 3, "gone:0"), ("d2", len(runs), "gone:0"):
         for run in [run for run in runs if run.dataset == name][:count]:
-            log.append("main", Run(name, run.force, run.record, time=run.time, place=place))
+            log.append("main", LoggedRun(name, run.force, run.record, time=run.time, place=place))
     log.close()
     log = Log(tmp_path / "log", "it", resume=True)
-    found = Shared(Forced(), both).measure(programs["x:0"], forest, datasets(3), repeats=2,
-                                           log=log)
+    found = SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], forest, datasets(3),
+                                                        repeats=2,
+                                                        log=log)
     log.close()
     by = places(found.runs)
     begun = [run.force for run in runs if run.dataset == "d0"][:3]
@@ -279,8 +283,8 @@ def test_ctrl_c_ends_all() -> None:
     programs["x:0"].record = interrupting  # type: ignore[method-assign]
     programs["x:1"].record = lambda *a, **k: (  # type: ignore[method-assign]
         interrupts.check(), Simulated.record(programs["x:1"], *a, **k))[1]
-    found = Shared(Forced(), both).measure(programs["x:0"], programs["x:0"].forest,
-                                           datasets(50), repeats=300)
+    found = SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], programs["x:0"].forest,
+                                                        datasets(50), repeats=300)
     assert found.interrupted
     assert len(found.datasets) < 40
     assert not found.left_out
@@ -300,13 +304,14 @@ def test_a_bug_is_not_swallowed() -> None:
 
     programs["x:1"].record = failing  # type: ignore[method-assign]
     with pytest.raises(CompilerBug, match="no way"):
-        Shared(Forced(), both).measure(programs["x:0"], programs["x:0"].forest, datasets(9),
-                                       repeats=2)
+        SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], programs["x:0"].forest,
+                                                    datasets(9),
+                                                    repeats=2)
 
 
 def test_time_is_shared_out() -> None:
     programs, both = crew()
-    method = Shared(Forced(), both).within(10.0)
+    method = SharedMeasuring(ForcedRuns(), both).within(10.0)
     assert method.within(30.0).seconds == 10.0
     found = method.within(0.0).measure(programs["x:0"], programs["x:0"].forest, datasets(2),
                                        repeats=2)
@@ -315,17 +320,17 @@ def test_time_is_shared_out() -> None:
 
 def test_unlike_devices_are_refused(simulator: str) -> None:
     with pytest.raises(UserError, match=r"unlike.*must not be mixed"):
-        select_alike(["pocl", simulator])
+        select_comparable(["pocl", simulator])
     with pytest.raises(UserError, match="twice"):
-        select_alike(["pocl", "pocl:0"])
+        select_comparable(["pocl", "pocl:0"])
     with pytest.raises(UserError, match="interpreter"):
-        select_alike(["pocl", "interpreter"])
-    assert select_alike(["interpreter"]) == []
-    (one,) = select_alike(["pocl"], every=True)
+        select_comparable(["pocl", "interpreter"])
+    assert select_comparable(["interpreter"]) == []
+    (one,) = select_comparable(["pocl"], every=True)
     found = select(spec_of(one))
     assert found is not None
     assert found.handle == one.handle
-    assert make_of(found) == make_of(one)
+    assert model_of(found) == model_of(one)
 
 
 def test_two_devices_tune_a_program(path: Path) -> None:

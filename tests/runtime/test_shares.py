@@ -8,7 +8,7 @@ import pytest
 
 from runelift.runtime.devices.context import open_device
 from runelift.runtime.devices.info import select
-from runelift.runtime.geometry.tiles import Boxes, Combining, Segments, block, coarse
+from runelift.runtime.geometry.tiles import Boxes, Combining, SegmentBatch, block, coarse
 from runelift.runtime.geometry.work_groups import ShareLimits, share_out, teams
 
 GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
@@ -125,7 +125,7 @@ def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
     assert block(plain.shares, 4096, 4096, 1, 4096, 8, (4, 4), 1 << 15)[2] == 0
     for slides, roots in ((True, False), (False, True)):
         combining = Combining(slides, roots, 1, 4)
-        points, none = (coarse(each.shares, Segments(64, 64, 1, 64), combining, 8, 9999,
+        points, none = (coarse(each.shares, SegmentBatch(64, 64, 1, 64), combining, 8, 9999,
                                (64, 0, 0, 0, 0))[3] for each in (info, plain))
         assert points > 0
         assert none == 0
@@ -141,7 +141,8 @@ def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
 def test_coarse_blocks_lie_within_the_segments(width: int, height: int, boxes: Boxes,
                                                wanted: tuple[int, ...]) -> None:
     group, across, split, points, steps, cells, tile = coarse(
-        GPU, Segments(height, width, 2, 50), Combining(True, False, 1, 16, boxes), 132, 48 << 10,
+        GPU, SegmentBatch(height, width, 2, 50), Combining(True, False, 1, 16, boxes), 132,
+        48 << 10,
         wanted)
     partials = points * group * 16 if split > 1 else 0
     assert split == 1 or points == 1 or partials <= 48 << 10

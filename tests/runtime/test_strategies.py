@@ -16,13 +16,13 @@ from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
 from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
-from runelift.runtime.tuner.costs.log import Measurements, Run
-from runelift.runtime.tuner.fit.batch_eval import Table
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
+from runelift.runtime.tuner.fit.batch_eval import PathTable
 from runelift.runtime.tuner.fit.exhaustive import exhaustive
 from runelift.runtime.tuner.fit.fit import Interval, objective
-from runelift.runtime.tuner.measure.forced_runs import Forced, measure
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.measure.time_limits import Stopped
+from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.strategies import STRATEGIES, Search, parse_strategy, search
 from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.cma_es import has_cma
@@ -31,7 +31,7 @@ from runelift.runtime.tuner.strategies.intervals import combine
 from runelift.runtime.tuner.strategies.live import Live, Outcomes
 from runelift.runtime.tuner.strategies.nodes import FALSE, nodes
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
-from runelift.runtime.tuner.strategies.trials import Budget, Trials, parse_budget
+from runelift.runtime.tuner.strategies.trials import Budget, SearchState, parse_budget
 from runelift.runtime.versions.forest import plans
 from tests.runtime.simulated import (
     Simulated,
@@ -216,7 +216,7 @@ def test_intervals_combine_to_what_suits_most(drawn: list[tuple[int, int]]) -> N
 
 def test_runs_with_the_same_path_are_not_repeated() -> None:
     oracle = recorded(Simulated.of(PAIR, crossing), {"a": [10, 100], "b": [30]})
-    trials = Trials(oracle)
+    trials = SearchState(oracle)
     first = trials.times({"main.t0": 20})
     assert trials.runs == 2
     assert trials.times({"main.t0": 30}) == first
@@ -274,7 +274,7 @@ def test_tables_say_what_the_costs_say(stms: list[Stm], data: st.DataObject) -> 
     drawn = data.draw(st.lists(st.fixed_dictionaries(dict.fromkeys(sim.default, some)),
                                min_size=2, max_size=6))
     for dataset in costs.datasets:
-        table = Table.of(dataset)
+        table = PathTable.of(dataset)
         found = [(table.look_up(each), dataset.path(each), each) for each in drawn]
         for (path, seconds), versions, thresholds in found:
             assert seconds == pytest.approx(dataset.total(thresholds))
@@ -294,7 +294,7 @@ def test_tables_know_guards_that_do_not_hold_by_default() -> None:
         for number, point in enumerate(dataset.points)))
     for least in (0, 1, 4, 500):
         thresholds = {**sim.default, first.guard.name: least}
-        assert Table.of(changed).look_up(thresholds)[1] == changed.total(thresholds)
+        assert PathTable.of(changed).look_up(thresholds)[1] == changed.total(thresholds)
     assert changed.path({**sim.default, first.guard.name: 0})[0] == 0
     assert 0 not in changed.path({**sim.default, first.guard.name: 0})[1:]
 
@@ -334,7 +334,7 @@ def test_live_searches_end_where_recorded_ones_do(name: str) -> None:
 def test_without_weights_the_default_run_is_the_measure() -> None:
     sim = Simulated.of(PAIR, crossing)
     live = Live(sim, sim.forest, sim.default, inputs({"a": [10], "b": [100]}))
-    trials = Trials(live)
+    trials = SearchState(live)
     trials.begin()
     assert trials.runs == 2
     assert trials.score(sim.default) == pytest.approx(2.0)
@@ -375,7 +375,7 @@ def test_what_fails_is_never_chosen_nor_tried_twice() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: 5.0 - index,
                        fail={("s", 2): CompilerLimitation("too big")})
     live = Live(sim, sim.forest, sim.default, inputs({"a": [10]}))
-    trials = Trials(live)
+    trials = SearchState(live)
     trials.begin()
     assert math.isinf(trials.score(dict.fromkeys(sim.default, FALSE)))
     runs = trials.runs
@@ -396,7 +396,7 @@ class Limited(Simulated):
         record = super().record(entry, args, force=force, thresholds=thresholds)
         if record.span > self.limit:
             self.stops += 1
-            raise Stopped("timeout", seconds=self.limit)
+            raise RunStopped("timeout", seconds=self.limit)
         return record
 
 
@@ -418,7 +418,7 @@ def test_a_stopped_run_counts_as_long_as_it_ran(name: str) -> None:
 def test_what_was_stopped_is_not_run_again_nor_kept() -> None:
     sim = Limited.of(PAIR, lambda where, index, par: 0.5 if index else 100.0)
     live = Live(sim, sim.forest, {"main.t0": 0}, inputs({"a": [10, 100]}))
-    trials = Trials(live)
+    trials = SearchState(live)
     trials.begin()  # it has to be stopped by default
     assert trials.score({"main.t0": 200}) == pytest.approx(1.5 / sim.limit)
     stops = sim.stops
@@ -445,14 +445,15 @@ def test_noise_is_that_of_the_log() -> None:
     sim = Simulated.of(PAIR, crossing)
     measurements = measured(sim, {"a": [10, 100]})
     measurements.runs = [run for k in (1, 2, 3) for run in (
-        Run(r.dataset, r.force, r.record, None, (r.time or 0.0) * k) for r in measurements.runs)]
+        LoggedRun(r.dataset, r.force, r.record, None,
+                  (r.time or 0.0) * k) for r in measurements.runs)]
     noise = Noise.of(measurements, seed=1)
     assert {noise.factor("a") for _ in range(100)} == {0.5, 1.0, 1.5}
     oracle = Recorded(costs_of(sim.forest, measurements), sim.default, measurements, noise)
     thresholds = dict.fromkeys(sim.default, 50)
     seen = {round(oracle.run("a", thresholds).seconds, 6) for _ in range(100)}
     assert len(seen) == 3
-    drawn = {round(oracle.instrument(Forced()).costs.datasets[0].total(thresholds), 6)
+    drawn = {round(oracle.instrument(ForcedRuns()).costs.datasets[0].total(thresholds), 6)
              for _ in range(50)}
     assert len(drawn) > 1
 
@@ -478,7 +479,7 @@ class Fixed:
     name: ClassVar[str] = "fixed"
     least: int = 20
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         thresholds = dict.fromkeys(trials.forest.guards(), self.least)
         trials.times(thresholds)
         return thresholds

@@ -13,7 +13,13 @@ from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo, find_devices
-from runelift.runtime.devices.subgroup_support import INTEL, KHRONOS, Shuffles, by_assembly, offered
+from runelift.runtime.devices.subgroup_support import (
+    INTEL,
+    KHRONOS,
+    ShuffleMethod,
+    by_assembly,
+    offered,
+)
 from runelift.runtime.execution.probes import subgroups
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
@@ -58,7 +64,7 @@ def test_a_device_without_sub_groups_is_not_tried(
 
 
 def test_programs_of_the_trial_are_right_without(installed: DeviceInfo) -> None:
-    assert subgroups.work(Device(installed))
+    assert subgroups.are_right(Device(installed))
 
 
 def test_kernels_that_do_not_build_are_not_used(claims: DeviceInfo) -> None:
@@ -73,7 +79,7 @@ def test_kernels_that_do_not_build_are_not_used(claims: DeviceInfo) -> None:
 
 @pytest.mark.parametrize("offer", [INTEL, KHRONOS])
 def test_sub_groups_that_the_compiler_does_not_know_are_not_used(
-        installed: DeviceInfo, offer: Shuffles) -> None:
+        installed: DeviceInfo, offer: ShuffleMethod) -> None:
     device = Device(replace(installed, shuffles=(offer,)))
     device.prove_subgroups()
     if offer not in offered(installed.handle):
@@ -98,7 +104,7 @@ OFFERS = [(info, offer) for info in find_devices() if info.problem is None
 @pytest.mark.skipif(not OFFERS, reason="no device has sub-groups")
 @pytest.mark.parametrize(("info", "offer"), OFFERS)
 @pytest.mark.parametrize("holds", [True, False])
-def test_whole_arrays_by_sub_groups(info: DeviceInfo, offer: Shuffles, holds: bool,
+def test_whole_arrays_by_sub_groups(info: DeviceInfo, offer: ShuffleMethod, holds: bool,
                                     monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a kernel turns out to have other sub-groups than it was generated for."""
     program = Program(compile_source(Source("whole", WHOLE)), replace(info, shuffles=(offer,)))
@@ -107,7 +113,7 @@ def test_whole_arrays_by_sub_groups(info: DeviceInfo, offer: Shuffles, holds: bo
     program.device.prove_subgroups()
     assert program.device.shares.subgroup > 1
     if not holds:
-        monkeypatch.setattr(Shuffles, "hold_in", lambda *_: False)
+        monkeypatch.setattr(ShuffleMethod, "hold_in", lambda *_: False)
     for count in (0, 1, 100, 5000):
         xs = np.random.default_rng(count).integers(-99, 99, count)
         for entry, args in (("both", [xs]), ("counts", [abs(xs)]), ("rows", [xs.reshape(-1, 20)])):

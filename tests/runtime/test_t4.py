@@ -14,7 +14,7 @@ from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.t4 import (
-    Result,
+    T4Result,
     best_configuration,
     of_measurements,
     of_trials,
@@ -60,8 +60,8 @@ def test_runs_are_results_with_times_in_milliseconds(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    results = [Result({"a": 1, "b": 2}, "one", (0.5, 0.25), timestamp="now"),
-               Result({"a": 3}, "two", (), "compile")]
+    results = [T4Result({"a": 1, "b": 2}, "one", (0.5, 0.25), timestamp="now"),
+               T4Result({"a": 3}, "two", (), "compile")]
     write_t4(tmp_path / "r.json", results, {"device": "x"})
     found = read_t4(tmp_path / "r.json")
     assert list(found.results) == results
@@ -72,8 +72,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_settings_of_an_operation_are_results() -> None:
     trials = [Trial("d", {"g": 32}, 1.0, 2.0), Trial("d", {"g": 32}, 3.0, 2.0),
               Trial("d", {"g": 64}, None, 2.0)]
-    assert list(of_trials(trials)) == [Result({"g": 32}, "d", (1.0, 3.0)),
-                                       Result({"g": 64}, "d", (), "constraints")]
+    assert list(of_trials(trials)) == [T4Result({"g": 32}, "d", (1.0, 3.0)),
+                                       T4Result({"g": 64}, "d", (), "constraints")]
 
 
 def foreign(**changed: Any) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def test_damaged_files(tmp_path: Path, content: Any) -> None:
 
 
 def test_the_best_is_valid_everywhere_and_counts_datasets_alike() -> None:
-    def result(value: int, dataset: str, *seconds: float) -> Result:
-        return Result({"a": value}, dataset, seconds, "" if seconds else "runtime")
+    def result(value: int, dataset: str, *seconds: float) -> T4Result:
+        return T4Result({"a": value}, dataset, seconds, "" if seconds else "runtime")
 
     assert best_configuration([]) == {}
     assert best_configuration([result(1, "d")]) == {}
@@ -151,8 +151,8 @@ def test_stale_names_and_values_are_noticed(path: Path, capsys: pytest.CaptureFi
                                             ) -> None:
     threshold, parameter = names(path)
     file = path.with_name("r.json")
-    write_t4(file, [Result({threshold: 7, parameter: 3, "main.gone": 1}, "d", (1.0,)),
-                    Result({threshold: 5, "main.gone": 1}, "d", (2.0,))], {"device": "another"})
+    write_t4(file, [T4Result({threshold: 7, parameter: 3, "main.gone": 1}, "d", (1.0,)),
+                    T4Result({threshold: 5, "main.gone": 1}, "d", (2.0,))], {"device": "another"})
     assert main(["autotune", str(path), "--no-verify", "--import-t4", str(file)]) == 0
     err = capsys.readouterr().err
     assert "measured on another device, another" in err
@@ -168,7 +168,7 @@ def test_parameters_of_another_text_are_ignored(path: Path, capsys: pytest.Captu
                  if space.ranges[0].parameter.name == parameter)
     value = space.ranges[0].values[0]
     file = path.with_name("r.json")
-    results = [Result({threshold: 7, parameter: value}, "d", (1.0,))]
+    results = [T4Result({threshold: 7, parameter: value}, "d", (1.0,))]
     write_t4(file, results, {"program_sha256": "0"})
     assert main(["autotune", str(path), "--no-verify", "--import-t4", str(file)]) == 0
     assert "The program has changed" in capsys.readouterr().err
@@ -183,13 +183,13 @@ def test_an_import_is_run_beside_the_default(path: Path, capsys: pytest.CaptureF
     threshold, _ = names(path)
     file = path.with_name("r.json")
     default = runelift.compile(path).thresholds.get(threshold, 0)
-    write_t4(file, [Result({threshold: default}, "d", (1.0,))], {})
+    write_t4(file, [T4Result({threshold: default}, "d", (1.0,))], {})
     assert main(["autotune", str(path), "--only", "wide", "--import-t4", str(file)]) == 0
     assert "The defaults stay" in capsys.readouterr().out
 
 
 def test_nothing_to_import(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = path.with_name("r.json")
-    write_t4(file, [Result({"block_size_x": 7}, "d", (1.0,))], {})
+    write_t4(file, [T4Result({"block_size_x": 7}, "d", (1.0,))], {})
     assert main(["autotune", str(path), "--import-t4", str(file)]) == 1
     assert "has no configuration of this program" in capsys.readouterr().err

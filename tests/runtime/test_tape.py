@@ -18,11 +18,16 @@ from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
-from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.execution import command_buffer as tape
-from runelift.runtime.execution.command_buffer import PLAYS, Bound, Tape, Taping
-from runelift.runtime.execution.decision_cache import Met
+from runelift.runtime.execution.command_buffer import (
+    SUBMITS,
+    BoundCommands,
+    CapturingRun,
+    CommandBuffer,
+)
+from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.fused_launches import Copied, Issued, Rounds, Slot
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.host.channel import receive
@@ -116,7 +121,7 @@ def test_repeated_runs_give_the_same_results(device: str) -> None:
         for k, n in ((3, 20), (5, 20), (3, 9)):
             args = [np.int64(k), random.integers(-9, 9, n, np.int32)]
             _agree(program.run("main", args)[0], _expected(SHRINKING, args))
-    assert [type(each) for each in _tapes(program)] == [Tape] * 3
+    assert [type(each) for each in _tapes(program)] == [CommandBuffer] * 3
 
 
 def test_every_version_is_repeated() -> None:
@@ -168,7 +173,7 @@ def test_arguments_are_given_away() -> None:
         (got,), _ = program.run("main", [np.int64(2), xs])
         np.testing.assert_array_equal(got, [k, k, k + 1, k])
         assert program.device.pool.live == live
-    assert isinstance(_tapes(program)[0], Tape)
+    assert isinstance(_tapes(program)[0], CommandBuffer)
 
 
 def test_failures_are_found_again() -> None:
@@ -181,14 +186,14 @@ def test_failures_are_found_again() -> None:
                 program.run("main", [is_, xs])
         else:
             np.testing.assert_array_equal(program.run("main", [is_, xs])[0][0], xs[is_])
-    assert isinstance(_tapes(program)[0], Tape)
+    assert isinstance(_tapes(program)[0], CommandBuffer)
 
 
 def test_runs_that_depend_on_what_they_read_are_not_repeated() -> None:
     program = runelift.compile(BRANCHING, tuning={})
     for xs in (np.full(4, value, np.int32) for value in [1, 5, 1, 5, 1]):
         _agree(program.run("main", [xs])[0], _expected(BRANCHING, [xs]))
-    assert not any(isinstance(each, Tape) for each in _tapes(program))
+    assert not any(isinstance(each, CommandBuffer) for each in _tapes(program))
 
 
 def test_without_memory_the_plan_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,17 +321,17 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
             return program._bind(plan, program.place(args))
 
         given = bound()
-        taping = Taping(executable, {}, force, given)
+        taping = CapturingRun(executable, {}, force, given)
         taping.call(executable.main, dict(given))
         made = taping.tape()
         assert made is not None
         executable.decisions.forget()
         program.record("main", program.place(args), force=force)
         tapes = executable.decisions.under({}, force).tapes
-        assert list(tapes.values()) == [Met.ONCE]
+        assert list(tapes.values()) == [SeenCount.ONCE]
         tape.prepare(executable, bound(), {}, force)
         (written,) = tapes.values()
-        assert isinstance(written, Tape)
+        assert isinstance(written, CommandBuffer)
         assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
         assert written.merges == made.merges
         for name in "_values", "_classes", "_kept", "_lent", "_given", "_scans", "_fallible":
@@ -342,7 +347,7 @@ def test_a_run_that_reads_what_was_computed_is_made_again_for_its_tape() -> None
     executable.tapes_first = True
     program.record("main", program.place(args))
     tape.prepare(executable, program._bind(program._plan("main"), program.place(args)), {}, {})
-    assert _tapes(program) == [Met.ONCE]
+    assert _tapes(program) == [SeenCount.ONCE]
 
 
 @pytest.mark.parametrize("n", [40, 400])
@@ -358,7 +363,7 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
         if k == 5:  # as after a failure: the next scans have another buffer
             program.device.statuses.forget()
     (found,) = _tapes(program)
-    assert isinstance(found, Tape)
+    assert isinstance(found, CommandBuffer)
     assert found._scans
 
 
@@ -381,7 +386,7 @@ def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
     expected = _expected(SHRINKING, [args[0], np.asarray(args[1])])
     for _ in range(8):
         _agree(program.run("main", args)[0], expected)
-    bound = next(b for b in _tapes(program)[0]._bound.values() if isinstance(b, Bound))
+    bound = next(b for b in _tapes(program)[0]._bound.values() if isinstance(b, BoundCommands))
     steady = list(bound.steady)
 
     def interrupt() -> None:
@@ -431,13 +436,13 @@ def test_launches_of_one_group_are_joined(joining: DeviceInfo, n: int) -> None:
     program = Program(compile_source(Source("small", SMALL)), joining)
     random = np.random.default_rng(n)
     lengths = []
-    for _ in range(PLAYS + 4):
+    for _ in range(SUBMITS + 4):
         args = [np.int64(3), random.random(n, np.float32)]
         _agree(program.run("main", args)[0], _expected(SMALL, args))
-        if isinstance(found := _tapes(program)[0], Tape):
+        if isinstance(found := _tapes(program)[0], CommandBuffer):
             lengths.append(len(found._commands))
     assert lengths[-1] < lengths[0]
-    assert lengths[0] == lengths[PLAYS - 2]
+    assert lengths[0] == lengths[SUBMITS - 2]
 
 
 def test_joined_launches_have_barriers_and_copies(joining: DeviceInfo) -> None:
@@ -447,7 +452,7 @@ def test_joined_launches_have_barriers_and_copies(joining: DeviceInfo) -> None:
         program.run("main", args)
     (found,) = _tapes(program)
     assert any(isinstance(each, Copied) for each in found._commands)
-    for _ in range(PLAYS):
+    for _ in range(SUBMITS):
         program.run("main", args)
     assert all(isinstance(each, Issued) for each in found._commands)
     sources = program._executable("main")._joined
@@ -459,7 +464,7 @@ def test_launches_of_several_groups_are_not_joined(joining: DeviceInfo) -> None:
     program = Program(compile_source(Source("small", SMALL)), joining)
     args = [np.int64(3), np.random.default_rng(0).random(5000, np.float32)]
     expected = _expected(SMALL, args)
-    for _ in range(PLAYS + 4):
+    for _ in range(SUBMITS + 4):
         _agree(program.run("main", args)[0], expected)
     (found,) = _tapes(program)
     assert any(isinstance(each, Issued) and each.launched.groups > 1 for each in found._commands)
@@ -468,9 +473,9 @@ def test_launches_of_several_groups_are_not_joined(joining: DeviceInfo) -> None:
 def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
     """Kernels for a run that never comes again would take longer than all that is measured."""
     session, other = _session(joining)
-    for _ in range(PLAYS + 4):
+    for _ in range(SUBMITS + 4):
         session.timing(0, "main", {}, None)
-    assert isinstance(_tapes(session.program)[0], Tape)
+    assert isinstance(_tapes(session.program)[0], CommandBuffer)
     assert not session.program._executable("main")._joined
     other.close()
 
@@ -482,9 +487,9 @@ def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None
     info = select("pthread")
     assert info is not None
     session, other = _session(info)
-    played: list[Tape] = []
-    play = Tape.play
-    monkeypatch.setattr(Tape, "play", lambda self, run, args: (
+    played: list[CommandBuffer] = []
+    play = CommandBuffer.play
+    monkeypatch.setattr(CommandBuffer, "play", lambda self, run, args: (
         played.append(self), play(self, run, args))[1])
     session.timing(0, "main", {}, None)
     assert played == _tapes(session.program) * 2  # the first time nobody has set all arguments
@@ -502,7 +507,7 @@ def test_runs_that_come_often_are_compared_with_launches_joined(
     """Although nothing was joined while they were timed before."""
     monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
     session, other = _session(joining)
-    for _ in range(PLAYS + 4):
+    for _ in range(SUBMITS + 4):
         session.timing(0, "main", {}, None)
     (tape,) = _tapes(session.program)
     (saved,) = session.savings(0, "main", [{}])
@@ -536,7 +541,7 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
 def test_processors_need_no_joined_launches() -> None:
     program = runelift.compile(SMALL, device="pocl", tuning={})
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
-    for _ in range(PLAYS + 4):
+    for _ in range(SUBMITS + 4):
         program.run("main", args)
     assert not program._executable("main")._joined
 
@@ -544,7 +549,7 @@ def test_processors_need_no_joined_launches() -> None:
 def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is() -> None:
     """A run that was interrupted may have set another size, and not have come to take note."""
     handle = MagicMock()
-    kernel = Prepared(handle, (), (np.int32,))
+    kernel = BoundKernel(handle, (), (np.int32,))
     for lost, calls in (False, 1), (False, 0), (True, 1):
         handle.set_arg.reset_mock()
         if lost:

@@ -12,10 +12,10 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
-from runelift.runtime.tuner.costs.log import NO_TIME, Log, Run, read_log
-from runelift.runtime.tuner.measure.forced_runs import Forced, measure
+from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.prune.extrapolation import FAR_BEHIND, Trends
+from runelift.runtime.tuner.prune.extrapolation import FAR_BEHIND, Extrapolation
 from tests.runtime.simulated import Simulated, site
 
 SITE = site("s", ("t0", []), ("t1", []), (None, []))
@@ -85,7 +85,7 @@ def test_more_parallelism_than_the_device_has_gains_nothing(
     known = [replace(run, record=points(before)(run.record), time=run.record.span,
                      issue=host * run.record.span) for run in found.runs if run.record]
     record = points(after)(sim.record("main", [64], force={"s": 2}))
-    ruled_out = Trends(sim.forest, known, at_once).behind([record]).get("s", {})
+    ruled_out = Extrapolation(sim.forest, known, at_once).behind([record]).get("s", {})
     assert (0 not in ruled_out) == runs
 
 
@@ -100,7 +100,7 @@ def test_what_was_left_out_is_run_where_it_may_have_caught_up() -> None:
     assert [0 in versions for versions in made(sim, 1, 2, 60).values()] == [True, False, True]
 
 
-def late(run: Run, par: int, seconds: float) -> Run:
+def late(run: LoggedRun, par: int, seconds: float) -> LoggedRun:
     """The same run, if kernels had taken longer at one of its encounters."""
     assert run.record is not None
     return replace(run, record=replace(run.record, encounters=tuple(
@@ -115,17 +115,17 @@ def test_sizes_say_where_there_was_most_to_do() -> None:
     runs = [late(run, 2, 1.1) if run.force["s"] == 2 else run for run in found.runs]
     record = sim.record("main", [32], force={"s": 2})
     record = replace(record, encounters=(record.encounters[0]._replace(time=2.0, busy=2.0),))
-    assert list(Trends(sim.forest, runs).behind([record])["s"]) == [0]
+    assert list(Extrapolation(sim.forest, runs).behind([record])["s"]) == [0]
 
 
 def test_that_a_small_encounter_was_late_rules_nothing_out() -> None:
     """A version may have caught up at the larger one, which took less by chance."""
     sim = Simulated.of([SITE], lambda where, index, par: [40.0, 400.0, par / 2][index])
     runs = measure(sim, sim.forest, inputs(a=[2]), repeats=1).runs
-    run = Run("b", {"s": 2}, sim.record("main", [16, 4], force={"s": 2}))
+    run = LoggedRun("b", {"s": 2}, sim.record("main", [16, 4], force={"s": 2}))
     record = late(run, 4, 9.0).record
     assert record is not None
-    assert list(Trends(sim.forest, runs).behind([record])["s"]) == [1]
+    assert list(Extrapolation(sim.forest, runs).behind([record])["s"]) == [1]
 
 
 def test_the_quickest_run_says_how_long_the_best_takes() -> None:
@@ -133,7 +133,7 @@ def test_the_quickest_run_says_how_long_the_best_takes() -> None:
     sim = Simulated.of([SITE], lambda where, index, par: [100.0, 50.0 * par, 1.0][index])
     runs = measure(sim, sim.forest, inputs(a=[2]), repeats=1).runs
     records = [sim.record("main", [200], force={"s": version}) for version in (1, 2)]
-    assert list(Trends(sim.forest, runs).behind(records)["s"]) == [0]
+    assert list(Extrapolation(sim.forest, runs).behind(records)["s"]) == [0]
 
 
 def test_what_failed_is_tried_again() -> None:
@@ -148,10 +148,10 @@ def test_what_there_was_no_time_for_is_run_on_the_next_dataset() -> None:
     runs = [run if run.force["s"] != 0 else replace(run, record=None, error=NO_TIME, time=None)
             for run in measure(sim, sim.forest, [dataset], repeats=1).runs]
     record = sim.record("main", [4], force={"s": 2})
-    assert not Trends(sim.forest, runs).behind([record])
+    assert not Extrapolation(sim.forest, runs).behind([record])
     given_up = [replace(run, error="hopeless", left_out={"s": 0}) if run.error else run
                 for run in runs]
-    assert list(Trends(sim.forest, given_up).behind([record])["s"]) == [0]
+    assert list(Extrapolation(sim.forest, given_up).behind([record])["s"]) == [0]
 
 
 def test_what_runs_by_default_is_measured() -> None:
@@ -184,7 +184,7 @@ def test_left_out_versions_are_noted_and_never_chosen(tmp_path: Path) -> None:
 
 def test_everything_is_run_if_that_is_asked_for() -> None:
     sim = Simulated.of([SITE], falling_behind)
-    found = Forced(every=True).measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
+    found = ForcedRuns(every=True).measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
     assert {run.force["s"] for run in found.runs if run.record} == {0, 1, 2}
     assert all(run.record is not None for run in found.runs)
 
@@ -199,13 +199,13 @@ def test_what_other_datasets_say_is_worked_out_while_the_first_runs_are_made(
             assert args == [2] or done.wait(60)
             return super().time(entry, args, **options)
 
-    def work_out(trends: Trends) -> None:
+    def work_out(trends: Extrapolation) -> None:
         worked_out(trends)
         if trends.runs:
             done.set()
 
-    done, worked_out = threading.Event(), Trends.work_out
-    monkeypatch.setattr(Trends, "work_out", work_out)
+    done, worked_out = threading.Event(), Extrapolation.work_out
+    monkeypatch.setattr(Extrapolation, "work_out", work_out)
     assert made(Apart.of([SITE], falling_behind), 2, 4) == made(
         Simulated.of([SITE], falling_behind), 2, 4)
     assert done.is_set()
@@ -219,11 +219,11 @@ def test_a_first_run_that_was_late_rules_nothing_out() -> None:
         each._replace(busy=0.1) for each in run.record.encounters)))
         if run.record and run.force["s"] == 0 else run for run in found.runs]
     record = sim.record("main", [4], force={"s": 2})
-    assert list(Trends(sim.forest, found.runs).behind([record])["s"]) == [0]
-    assert not Trends(sim.forest, late).behind([record])
+    assert list(Extrapolation(sim.forest, found.runs).behind([record])["s"]) == [0]
+    assert not Extrapolation(sim.forest, late).behind([record])
 
 
-def delayed(run: Run, seconds: float) -> Run:
+def delayed(run: LoggedRun, seconds: float) -> LoggedRun:
     """The same run, if the device had waited so long at each encounter."""
     assert run.record is not None
     return replace(run, record=replace(run.record, encounters=tuple(
@@ -236,8 +236,8 @@ def test_that_a_smaller_dataset_was_late_does_not_make_it_larger() -> None:
     found = measure(sim, sim.forest, inputs(a=[2]), repeats=1)
     late = [delayed(run, 3.0) if run.force["s"] == 2 else run for run in found.runs]
     record = sim.record("main", [4], force={"s": 2})
-    assert list(Trends(sim.forest, late).behind([record])["s"]) == [0]
-    assert not Trends(sim.forest, late).behind([sim.record("main", [0], force={"s": 2})])
+    assert list(Extrapolation(sim.forest, late).behind([record])["s"]) == [0]
+    assert not Extrapolation(sim.forest, late).behind([sim.record("main", [0], force={"s": 2})])
 
 
 def test_kernels_say_where_there_is_most_to_do() -> None:
@@ -247,7 +247,7 @@ def test_kernels_say_where_there_is_most_to_do() -> None:
     record = sim.record("main", [8, 1], force={"s": 2})
     first, last = record.encounters
     late = replace(record, encounters=(first, last._replace(time=100.0)))
-    assert list(Trends(sim.forest, found.runs).behind([late])["s"]) == [0]
+    assert list(Extrapolation(sim.forest, found.runs).behind([late])["s"]) == [0]
 
 
 class First(Simulated):

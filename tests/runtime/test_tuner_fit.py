@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
 from runelift.runtime.records.record import Record
-from runelift.runtime.tuner.costs.cost_model import Costs, Point, costs_of
+from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.costs.pareto import below, undominated
 from runelift.runtime.tuner.fit import joint_solver as joint
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import Interval, fit, objective
-from runelift.runtime.tuner.fit.guard_slices import decided
+from runelift.runtime.tuner.fit.guard_slices import guard_slice
 from runelift.runtime.tuner.fit.joint_solver import NOISE
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
@@ -211,7 +211,7 @@ def test_what_one_guard_decides_is_what_runs_differ_by(found: tuple[Simulated, C
     for dataset in (*costs.datasets, hopeless):
         for place in sim.forest.sites().values():
             for index, guard in enumerate(place.guards):
-                times = decided(dataset, place, index, thresholds).times(values)
+                times = guard_slice(dataset, place, index, thresholds).times(values)
                 assert times.tolist() == pytest.approx([
                     dataset.total({**thresholds, guard.name: value}) for value in values])
 
@@ -350,7 +350,7 @@ def test_long_chains_over_one_size_are_solved_exactly() -> None:
     assert objective(costs, result.thresholds) < objective(costs, sim.default)
 
 
-def by_size(costs: Costs, scarce: Callable[[Point], bool]) -> Costs:
+def by_size(costs: Costs, scarce: Callable[[EncounterCosts], bool]) -> Costs:
     """The same where the first guard of the first site holds by default unless it is scarce."""
     (tree, *others) = costs.forest.trees
     first, *later = tree.alternatives

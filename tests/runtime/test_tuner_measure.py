@@ -25,11 +25,11 @@ from runelift.runtime.tuner.autotune import (
     conclude,
     default_thresholds,
 )
-from runelift.runtime.tuner.costs.cost_model import Point, costs_of
-from runelift.runtime.tuner.costs.log import NO_TIME, Log, Run, read_log
-from runelift.runtime.tuner.costs.recording_overhead import prices_of
+from runelift.runtime.tuner.costs.cost_model import EncounterCosts, costs_of
+from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
+from runelift.runtime.tuner.costs.recording_overhead import corrected_records
 from runelift.runtime.tuner.fit.cross_validation import leave_one_out
-from runelift.runtime.tuner.measure.forced_runs import BESIDE, SMALL, foreseen, measure
+from runelift.runtime.tuner.measure.forced_runs import BESIDE, SMALL, measure, with_builds_begun
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import BRIEF, CERTAIN, MORE, SHORT, Schedule
 from runelift.runtime.tuner.report.text import (
@@ -83,9 +83,9 @@ def test_repetitions_are_recorded_a_few_times_only(wall: float, recorded: int, t
     assert len({run.time for run in runs}) == len(runs)
     assert read_log(tmp_path / "log")["main"].runs == [
         replace(run, place=None) for run in found.runs]
-    assert len(prices_of(runs)) == recorded
+    assert len(corrected_records(runs)) == recorded
     killed = [run if run.again else replace(run, time=None, issue=None) for run in runs]
-    assert len(prices_of(killed)) == len({id(run.record) for run in killed if run.again})
+    assert len(corrected_records(killed)) == len({id(run.record) for run in killed if run.again})
 
 
 def test_what_is_far_behind_is_not_repeated() -> None:
@@ -153,12 +153,12 @@ class Kept:
     """Runs in the order in which they were over."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[LoggedRun] = []
 
-    def known(self, entry: str, dataset: str) -> list[Run]:
+    def known(self, entry: str, dataset: str) -> list[LoggedRun]:
         return []
 
-    def append(self, entry: str, run: Run) -> None:
+    def append(self, entry: str, run: LoggedRun) -> None:
         self.runs.append(run)
 
     def forget(self, entry: str, dataset: str) -> None:
@@ -243,14 +243,14 @@ def test_inputs_are_foreseen_together_if_they_are_small_or_not_made_yet(
     sim = Builds.of(CHAIN, cost)
     datasets = [Dataset(name, "main", partial(arguments, size))
                 for name, size in (("a", count), ("b", 4))]
-    found, room, builds = foreseen(sim, sim.forest, datasets, {"a": [], "b": []})
+    found, room, builds = with_builds_begun(sim, sim.forest, datasets, {"a": [], "b": []})
     assert room == fits
     assert builds == together
     assert len(sim.inputs) == 2 * together
     assert [len(list(each.arguments())) for each in found] == [1, 1]
 
 
-def device_times(point: Point) -> dict[int, float]:
+def device_times(point: EncounterCosts) -> dict[int, float]:
     return {index: own.device for index, own in point.own.items()}
 
 
@@ -444,7 +444,8 @@ def test_repetitions_that_take_long_are_fewer(spread: float, counts: list[int]) 
     """Whatever they take besides the run counts; if all take the same, two are enough."""
     force = {"s": 0}
     sim = Simulated.of(CHAIN, close)
-    run = Run("a", force, replace(sim.record("main", [2], force=force), wall=BRIEF / 2), time=0.001)
+    run = LoggedRun("a", force, replace(sim.record("main", [2], force=force), wall=BRIEF / 2),
+                    time=0.001)
 
     def repetitions(seconds: float) -> int:
         schedule, count = Schedule([force], 3, []), 0

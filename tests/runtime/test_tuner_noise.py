@@ -11,12 +11,12 @@ import pytest
 
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import Meeting, Replayed, Spent
+from runelift.runtime.replay.replay_records import ExclusiveCost, ReplayedEncounter, ReplayRecord
 from runelift.runtime.tuner.autotune import autotune
-from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE
-from runelift.runtime.tuner.measure.protocols import Dataset, Method
-from runelift.runtime.tuner.measure.replay_runs import Replaying
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
+from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.versions.forest import Forests
 from tests.runtime.simulated import DEVICE, Simulated, site
 
@@ -59,23 +59,24 @@ class Bimodal(Simulated):
         return replace(found, span=span, wall=span, busy=found.busy * factor, encounters=tuple(
             e._replace(time=e.time * factor, busy=e.busy * factor) for e in found.encounters))
 
-    def replay(self, entry: str, args: Sequence[Any], race: Race) -> Replayed:
+    def replay(self, entry: str, args: Sequence[Any], race: Race) -> ReplayRecord:
         """Every version ``rounds`` times, each time with its own noise."""
         (where,) = self.forest.trees
         meetings = []
         for par in args:
-            meeting = Meeting("s", {"n": par}, {g.name: self.pars(par, k) for k, g in
-                                                enumerate(where.guards)}, (), 0, [0, 1, 2])
+            meeting = ReplayedEncounter("s", {"n": par}, {g.name: self.pars(par, k) for k, g in
+                                                          enumerate(where.guards)}, (), 0,
+                                        [0, 1, 2])
             for index in meeting.feasible:
                 times = [self.cost("s", index, par) * self._factor() for _ in range(race.rounds)]
-                meeting.attempts[index] = [Spent(time=t, busy=t, launches=1) for t in times]
+                meeting.attempts[index] = [ExclusiveCost(time=t, busy=t, launches=1) for t in times]
             meetings.append(meeting)
-        return Replayed(entry, Spent(), tuple(meetings), 0, "simulated", {}, {})
+        return ReplayRecord(entry, ExclusiveCost(), tuple(meetings), 0, "simulated", {}, {})
 
 
-@pytest.mark.parametrize("method", [Forced(), Replaying()])
+@pytest.mark.parametrize("method", [ForcedRuns(), ReplayRuns()])
 @pytest.mark.parametrize("spread", [0.1, 0.03])
-def test_what_is_shipped_is_not_slower(spread: float, method: Method,
+def test_what_is_shipped_is_not_slower(spread: float, method: MeasuringMethod,
                                        monkeypatch: pytest.MonkeyPatch) -> None:
     """Versions that differ by little; of 1,000 trials at most 1 ends more than 1 % slower."""
     for trial in range(TRIALS):

@@ -4,10 +4,10 @@ import pytest
 
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.tuner.confirm_size_guards import Refined, described
-from runelift.runtime.tuner.fit.size_guards import Guards
+from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards, described
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.versions.forest import Forests, forest_of
-from runelift.runtime.versions.size_guards import Memo
+from runelift.runtime.versions.size_guards import SizeTable
 
 HALVES = """
 entry main [n] (xs: [n]i32) (k: i64): [][]i32 =
@@ -39,13 +39,14 @@ def test_of_what_is_no_arithmetic_the_place_is_told(forests: Forests) -> None:
 
 def test_finer_guards_say_the_same() -> None:
     """Names that would be the same for people stay what they are."""
-    guard = Memo(("n_1", "t_7"), {(5, 6): 0})
-    refined = Refined("main", Guards.MEMO, {"main.versions_0": guard},
-                      versions={"main.versions_0": ["V1", "V2"]},
-                      titles={"main.versions_0": "main.versions_0 [3:4]"},
-                      sizes={"t_7": "(n + 31)/32"})
+    guard = SizeTable(("n_1", "t_7"), {(5, 6): 0})
+    refined = ConfirmedSizeGuards("main", SizeGuardKind.MEMO, {"main.versions_0": guard},
+                                  versions={"main.versions_0": ["V1", "V2"]},
+                                  titles={"main.versions_0": "main.versions_0 [3:4]"},
+                                  sizes={"t_7": "(n + 31)/32"})
     assert list(described(refined)) == ["main.versions_0 [3:4], before its thresholds:",
                                         "  n = 5, (n + 31)/32 = 6: V1"]
-    alike = Refined("main", Guards.MEMO, {"s": Memo(("n_1", "n_7"), {(5, 6): 1})},
-                    versions={"s": ["V1", "V2"]}, titles={"s": "s"})
+    alike = ConfirmedSizeGuards("main", SizeGuardKind.MEMO,
+                                {"s": SizeTable(("n_1", "n_7"), {(5, 6): 1})},
+                                versions={"s": ["V1", "V2"]}, titles={"s": "s"})
     assert list(described(alike)) == ["s, before its thresholds:", "  n_1 = 5, n_7 = 6: V2"]

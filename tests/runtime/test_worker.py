@@ -22,7 +22,7 @@ import runelift
 from runelift.ir.errors import CompilerBug, RuneliftError, UserError
 from runelift.ir.imp import Kernel, check
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.data.dataset import Drawn, Generator, parse_spec
+from runelift.runtime.data.dataset import Generator, RandomArray, parse_spec
 from runelift.runtime.devices import build as building
 from runelift.runtime.devices import context as opened
 from runelift.runtime.devices.context import Device
@@ -36,8 +36,8 @@ from runelift.runtime.program import Program
 from runelift.runtime.replay.racing import Race
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.measure.replay_runs import Replaying
-from runelift.runtime.tuner.measure.time_limits import Stopped, TimeLimit, parse_time_limit
+from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.workers import remote
 from runelift.runtime.tuner.workers.remote import Remote
@@ -53,7 +53,7 @@ entry slow (n: i64): i32 =
 entry get [n] (xs: [n]i32) (i: i64): i32 = xs[i]
 """
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 40)).astype(np.int32)
-METHODS = None, Replaying(rounds=1)
+METHODS = None, ReplayRuns(rounds=1)
 BAD = """
 from runelift.runtime.execution.run import Run
 import os, time
@@ -113,7 +113,7 @@ def test_random_arrays_are_made_by_the_worker(program: Program, shared: Remote,
     values = Generator(1).values([parse_spec("[50][70]i32")])
     drawn = Generator(1).recipes([parse_spec("[50][70]i32")])
     np.testing.assert_array_equal(program.place(drawn)[0].get(), values[0])
-    monkeypatch.setattr(Drawn, "__array__", lambda self: pytest.fail("it was made here"))
+    monkeypatch.setattr(RandomArray, "__array__", lambda self: pytest.fail("it was made here"))
     tuned = autotune(shared, program.tree, [Dataset("drawn", "main", lambda: drawn)], 100,
                      repeats=1)
     (entry,) = tuned.entries
@@ -156,7 +156,7 @@ def test_runs_after_one_that_crashes_are_made(program: Program,
         version=f"{site}/2", does="os.kill(os.getpid(), 9)"), lines[-1]]))
     it = Remote(program, "pocl")
     made = list(it.measure_all("main", it.place([MATRIX]), [{site: k} for k in (0, 2, 1, 2, 1)]))
-    assert [isinstance(each, Stopped) for each in made] == [False, True, False, True, False]
+    assert [isinstance(each, RunStopped) for each in made] == [False, True, False, True, False]
     assert it.stops == 2
     it.close()
 
@@ -292,7 +292,7 @@ def test_a_lost_worker_is_replaced_by_a_builder(program: Program, tmp_path: Path
     assert program.compiled.plans
     (builder,), slow = builders._processes, it.place([np.int64(1 << 40)])
     slow.quickest = 1e-3
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         it.timing("slow", slow)
     assert it.timing("main", quick).seconds > 0
     assert it._worker is builder
@@ -380,7 +380,7 @@ def test_what_takes_too_long_is_stopped(program: Program) -> None:
     with_limit.timing("main", quick)
     slow = with_limit.place([np.int64(1 << 40)])
     slow.quickest = 1e-3
-    with pytest.raises(Stopped, match=r"timeout: not over after 0\.1 s"):
+    with pytest.raises(RunStopped, match=r"timeout: not over after 0\.1 s"):
         with_limit.timing("slow", slow)
     assert with_limit.timing("main", quick).seconds > 0
     assert with_limit.stops == 1
@@ -393,7 +393,7 @@ def test_what_ends_its_process_is_told(program: Program) -> None:
     assert it._worker is not None
     killer = threading.Timer(0.5, os.kill, (it._worker._process.pid, signal.SIGKILL))
     killer.start()
-    with pytest.raises(Stopped, match=r"crash: .* SIGKILL"):
+    with pytest.raises(RunStopped, match=r"crash: .* SIGKILL"):
         it.timing("slow", slow)
     assert it.timing("main", quick).seconds > 0
     it.close()
@@ -404,7 +404,7 @@ def test_what_ends_its_process_is_told(program: Program) -> None:
     ("os.kill(os.getpid(), 9)", "crash: the process that ran it was ended by SIGKILL")])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("built")
-def test_bad_versions_are_never_chosen(program: Program, method: Replaying | None, does: str,
+def test_bad_versions_are_never_chosen(program: Program, method: ReplayRuns | None, does: str,
                                        why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version hangs or crashes: the others are measured all the same, and one of them holds."""
     bad = f"{program.tree.entry('main').trees[0].name}/2"
@@ -443,7 +443,7 @@ def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
     lines = process.RUN.strip().splitlines()
     monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does="time.sleep(60)"), lines[-1]]))
-    it, method = Remote(program, "pocl", limit=TimeLimit(least=1.0)), Replaying(rounds=1)
+    it, method = Remote(program, "pocl", limit=TimeLimit(least=1.0)), ReplayRuns(rounds=1)
     forest, datasets = program.tree.entry("main"), [Dataset("a", "main", lambda: [MATRIX])]
     first = method.measure(it, forest, datasets)
     again = method.surely(first).within(60.0).measure(it, forest, datasets)
@@ -576,7 +576,7 @@ def test_an_ended_process_is_gone_some_time() -> None:
 def test_a_worker_that_cannot_start() -> None:
     program = runelift.compile(TEXT, device="pocl", tuning={})
     it = Remote(program, "pocl", worker=Process("no such device"))
-    with pytest.raises(Stopped, match="status 1"):
+    with pytest.raises(RunStopped, match="status 1"):
         it.place([MATRIX])
 
 

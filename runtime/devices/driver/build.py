@@ -38,7 +38,7 @@ _GetInfo = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, ctypes.c_size
                             _Pointer)
 
 
-class Bare(NamedTuple):
+class BuildTarget(NamedTuple):
     """What building for a device takes to know.
 
     ``label`` is the device in names of the cache; ``further`` are the options that the bindings
@@ -53,7 +53,7 @@ class Bare(NamedTuple):
         return f"{options} {self.further}".strip()
 
 
-class Told(NamedTuple):
+class BuildRequest(NamedTuple):
     """What a process is told when it may open the device.
 
     That is the name of the device, the path and the policy of the program that it will run, how to
@@ -62,7 +62,7 @@ class Told(NamedTuple):
 
     device: str | None
     program: tuple[str, str] | None
-    bare: Bare | None
+    bare: BuildTarget | None
     ourselves: str
 
 
@@ -76,7 +76,8 @@ def name_of(label: str, text: str, options: str) -> str:
     return cache.key(text, options, label)
 
 
-def serve(connection: Connection, bare: Bare, made: early.Made) -> tuple[Any, ...] | None:
+def serve(connection: Connection, bare: BuildTarget,
+          made: early.DriverContext) -> tuple[Any, ...] | None:
     """Build what is asked for; the first request for something else, None at the end."""
     while True:
         try:
@@ -89,7 +90,7 @@ def serve(connection: Connection, bare: Bare, made: early.Made) -> tuple[Any, ..
         send(connection, ("result", None))
 
 
-def build(source: Sequence[str], bare: Bare, made: early.Made) -> None:
+def build(source: Sequence[str], bare: BuildTarget, made: early.DriverContext) -> None:
     """Build a program, given by its text and options, for the cache.
 
     What does not build is left for the run that wants it, which says so.
@@ -102,7 +103,7 @@ def build(source: Sequence[str], bare: Bare, made: early.Made) -> None:
         _release(program, made)
 
 
-def built(text: str, options: str, made: early.Made) -> int | None:
+def built(text: str, options: str, made: early.DriverContext) -> int | None:
     """The address of a program that the driver has built; None if it could not."""
     encoded = ctypes.c_char_p(text.encode())
     program: int | None = _CreateProgram(made.table[CREATE_PROGRAM])(
@@ -114,11 +115,11 @@ def built(text: str, options: str, made: early.Made) -> int | None:
     return program
 
 
-def _release(program: int, made: early.Made) -> None:
+def _release(program: int, made: early.DriverContext) -> None:
     _ReleaseProgram(made.table[RELEASE_PROGRAM])(program)
 
 
-def _binary(program: int, made: early.Made) -> bytes:
+def _binary(program: int, made: early.DriverContext) -> bytes:
     """The binary of a program, which is for one device; empty if the driver does not give it."""
     info, size = _GetInfo(made.table[PROGRAM_INFO]), ctypes.c_size_t()
     if info(program, BINARY_SIZES, ctypes.sizeof(size), ctypes.addressof(size), None):

@@ -44,7 +44,7 @@ _contexts: dict[int, int] = {}
 """The address of the context for the device at an address."""
 
 
-class Made(NamedTuple):
+class DriverContext(NamedTuple):
     """A driver's functions, as a table of their addresses, and the address of a context.
 
     ``device`` is whose context it is (:func:`identity`), and ``word`` what came through the gate.
@@ -56,7 +56,7 @@ class Made(NamedTuple):
     word: str
 
 
-_made: Made | None = None
+_made: DriverContext | None = None
 
 
 def identity(name: str, driver: str) -> str:
@@ -95,7 +95,7 @@ def take_context(device: int) -> int | None:
     return _contexts.pop(device, None)
 
 
-def made() -> Made | None:
+def made() -> DriverContext | None:
     """The context that was made, if there is one, whoever has it by now.
 
     Waits if the driver is getting ready.
@@ -139,7 +139,7 @@ def _open(spec: str | None, driver: str, gate: int | None = None, runs: bool = T
                                                     None)
         if context and device.value:
             _contexts[device.value] = context
-            _made = Made(table, context, identity(*(
+            _made = DriverContext(table, context, identity(*(
                 _name(table[DEVICE_INFO], device, key) for key in (DEVICE_NAME, DRIVER_VERSION))),
                 word)
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from runelift.runtime.devices.context import Device
     from runelift.runtime.execution.executable import Executable
 
-TRIAL = 1 << 20
+PROBE_ELEMENTS = 1 << 20
 """How often a group asks for what others make known when that is tried."""
 WAVES = 8
 """The trial has so many times the groups that the device usually runs."""
-TRIALS = 3
+PROBES = 3
 
 SCAN = """
 entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
@@ -45,16 +45,16 @@ entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
 """
 
 
-def works(device: Device) -> bool:
+def can_wait(device: Device) -> bool:
     """Whether groups of the device can wait for each other."""
     from runelift.runtime.execution.executable import Executable
 
-    executable = Executable(trial(), device)
-    return all(_succeeds(executable, seed) for seed in range(TRIALS))
+    executable = Executable(probe_plan(), device)
+    return all(_succeeds(executable, seed) for seed in range(PROBES))
 
 
 @cache
-def trial() -> Plan:
+def probe_plan() -> Plan:
     """The plan of the trial."""
     names = Names(100)
     (fun,) = parse(SCAN).funs

@@ -59,16 +59,16 @@ entry main [n_1] [m_2] (xss_3 : [n_1][m_2]i64) : (sums_4 : [n_1][m_2]i64, totals
 """
 
 
-def work(device: Device) -> bool:
+def are_right(device: Device) -> bool:
     """Whether sub-groups of the device are what it says."""
     from runelift.runtime.execution.executable import Executable
 
-    executable = Executable(trial(), device)
+    executable = Executable(probe_plan(), device)
     return all(_succeeds(executable, length) for length in LENGTHS)
 
 
 @cache
-def trial() -> Plan:
+def probe_plan() -> Plan:
     """The plan of the trial."""
     (fun,) = parse(ROWS).funs
     return plan_fun(fun, Names(100), interleave=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts
-from runelift.runtime.tuner.fit.guard_slices import decided
+from runelift.runtime.tuner.fit.guard_slices import guard_slice
 from runelift.runtime.versions.forest import Site
 
 MATTERS = 0.01
@@ -22,7 +22,7 @@ MATTERS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Preference:
     """What a dataset wants of a guard at a parallelism; else it takes ``loss`` of its time more."""
 
     dataset: str
@@ -35,8 +35,8 @@ class Conflict:
     """No threshold of ``guard`` gives both what they want; of all pairs the one that loses most."""
 
     guard: str
-    holds: Wish
-    fails: Wish
+    holds: Preference
+    fails: Preference
 
     def __str__(self) -> str:
         return (f"{self.guard}: no threshold serves both '{self.holds.dataset}' (should hold at "
@@ -49,12 +49,12 @@ def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[Conflict]
     """The conflicts of all guards, where the others are decided by ``thresholds``."""
     for site in costs.forest.sites().values():
         for index, guard in enumerate(site.guards):
-            holds, fails = list[Wish](), list[Wish]()
+            holds, fails = list[Preference](), list[Preference]()
             for dataset in costs.datasets:
                 for value, gain in _gains(dataset, site, index, thresholds).items():
                     if abs(gain) >= MATTERS:
                         (holds if gain > 0 else fails).append(
-                            Wish(dataset.name, value, abs(gain)))
+                            Preference(dataset.name, value, abs(gain)))
             pairs = [Conflict(guard.name, one, other) for one in holds for other in fails
                      if one.value <= other.value]
             if pairs:
@@ -66,7 +66,7 @@ def _gains(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[st
     """What a dataset gains by value if a guard holds, as a part of its time."""
     whole = dataset.total(thresholds)
     gains = defaultdict[int, float](float)
-    for value, holding, failing in decided(dataset, site, index, thresholds).encounters:
+    for value, holding, failing in guard_slice(dataset, site, index, thresholds).encounters:
         if math.isfinite(holding.time) and math.isfinite(failing.time) and whole:
             gains[value] += (failing.time - holding.time) / whole
     return gains

@@ -16,9 +16,9 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.cost_model import Costs, Point, Thresholds, met
+from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, Thresholds, met
 from runelift.runtime.tuner.fit.chain_solver import NEVER
-from runelift.runtime.tuner.fit.guard_slices import decided
+from runelift.runtime.tuner.fit.guard_slices import guard_slice
 from runelift.runtime.tuner.fit.joint_solver import compared
 from runelift.runtime.versions.forest import Alternative, Site
 
@@ -83,7 +83,7 @@ def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
                 yield _curves(site, index, points, thresholds)
 
 
-def _curves(site: Site, index: int, points: Sequence[Point], thresholds: Thresholds
+def _curves(site: Site, index: int, points: Sequence[EncounterCosts], thresholds: Thresholds
             ) -> GuardCurves:
     name = site.guards[index].name
     versions = {version_name(alternative): _curve(points, name, lambda p, k=k: (  # type: ignore[misc]
@@ -96,7 +96,8 @@ def _curves(site: Site, index: int, points: Sequence[Point], thresholds: Thresho
                        crossovers(holding, failing))
 
 
-def _curve(points: Sequence[Point], guard: str, seconds: Callable[[Point], float]) -> Curve:
+def _curve(points: Sequence[EncounterCosts], guard: str,
+           seconds: Callable[[EncounterCosts], float]) -> Curve:
     by_value: dict[int, list[float]] = defaultdict(list)
     for point in points:
         if math.isfinite(found := seconds(point)):
@@ -125,7 +126,7 @@ def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
         for index, guard in enumerate(site.guards):
             values = compared(datasets, guard.name)
             shown = _spread(values)
-            relative = [decided(d.compact(), site, index, thresholds).times(shown)
+            relative = [guard_slice(d.compact(), site, index, thresholds).times(shown)
                         / max(d.least(), 1e-12) for d in datasets]
             scores: list[float] = np.mean(relative, axis=0).tolist()
             found.append(ScoreCurve(guard.name, tuple(zip(shown, scores, strict=True)),

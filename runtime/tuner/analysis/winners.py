@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runelift.runtime.tuner.costs.cost_model import DatasetCosts, Point
+from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.fit.fit import chosen_versions
 from runelift.runtime.versions.forest import Forest
@@ -44,7 +44,7 @@ def standings(forest: Forest, dataset: DatasetCosts, thresholds: dict[str, int]
     return found
 
 
-def _winners(point: Point) -> Iterator[str]:
+def _winners(point: EncounterCosts) -> Iterator[str]:
     """The versions that run if every choice is the best."""
     index = min(point.feasible, key=lambda k: _least(point, k).time)
     label = point.site.alternatives[index].label
@@ -54,7 +54,7 @@ def _winners(point: Point) -> Iterator[str]:
         yield from _winners(inner)
 
 
-def _least(point: Point, index: int) -> Cost:
+def _least(point: EncounterCosts, index: int) -> Cost:
     """What a version costs if every choice inside of it is the best."""
     cost = point.own[index]
     for inner in point.inner.get(index, ()):
@@ -62,7 +62,7 @@ def _least(point: Point, index: int) -> Cost:
     return cost
 
 
-def _points_with(dataset: DatasetCosts, label: str) -> Iterator[tuple[Point, int]]:
+def _points_with(dataset: DatasetCosts, label: str) -> Iterator[tuple[EncounterCosts, int]]:
     """The encounters that have a version, and its index there."""
     for points in dataset.met().values():
         for index, alternative in enumerate(points[0].site.alternatives):

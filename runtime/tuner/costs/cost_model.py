@@ -23,12 +23,12 @@ import numpy as np
 from runelift.ir.guards import Guard
 from runelift.runtime.records.record import Encounter
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.exclusive_costs import Nesting
+from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
 from runelift.runtime.tuner.costs.host_device_time import NOTHING, Cost, least, most, total
-from runelift.runtime.tuner.costs.log import Measurements, Run
-from runelift.runtime.tuner.costs.recording_overhead import Priced, prices_of
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
+from runelift.runtime.tuner.costs.recording_overhead import CorrectedRecord, corrected_records
 from runelift.runtime.versions.forest import Forest, Site
-from runelift.runtime.versions.size_guards import Guarded, finer_of
+from runelift.runtime.versions.size_guards import GuardedThresholds, size_guards_of
 
 MARGIN = 0.05
 """By what fraction a choice that others are preferred to costs more than they do."""
@@ -45,7 +45,7 @@ _Seconds: TypeAlias = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class EncounterCosts:
     """One encounter on one dataset.
 
     ``own`` is the cost of each version without the encounters ``inner`` to it, infinite where
@@ -60,12 +60,12 @@ class Point:
     par: dict[str, int]
     feasible: frozenset[int]
     own: dict[int, Cost]
-    inner: dict[int, tuple[Point, ...]]
+    inner: dict[int, tuple[EncounterCosts, ...]]
     scarce: frozenset[str] = frozenset()
     estimated: frozenset[int] = frozenset()
     idle: frozenset[int] = frozenset()
 
-    def walk(self) -> Iterator[Point]:
+    def walk(self) -> Iterator[EncounterCosts]:
         """The encounter and all inside of it, whichever version runs."""
         yield self
         for points in self.inner.values():
@@ -100,18 +100,18 @@ class Point:
         return index in self.estimated or any(
             point.guesses(thresholds) for point in self.inner.get(index, ()))
 
-    def frozen(self, thresholds: Thresholds, penalty: Cost) -> Point:
+    def frozen(self, thresholds: Thresholds, penalty: Cost) -> EncounterCosts:
         """The same, but that choices other than those of these thresholds cost ``penalty`` more."""
         index = self.choose(thresholds)
         own = {k: cost if k == index else cost + penalty for k, cost in self.own.items()}
         return self._with(own, {k: tuple([p.frozen(thresholds, penalty) for p in points])
                                 for k, points in self.inner.items()})
 
-    def preferring(self, thresholds: Thresholds) -> Point:
+    def preferring(self, thresholds: Thresholds) -> EncounterCosts:
         """The same, but that other choices cost more than those of these thresholds."""
         return self._preferring(thresholds)[0]
 
-    def _preferring(self, thresholds: Thresholds) -> tuple[Point, Cost]:
+    def _preferring(self, thresholds: Thresholds) -> tuple[EncounterCosts, Cost]:
         """The same with what it costs."""
         inner = {k: [p._preferring(thresholds) for p in points]
                  for k, points in self.inner.items()}
@@ -125,14 +125,16 @@ class Point:
         return self._with(own, {k: tuple([point for point, _ in points])
                                 for k, points in inner.items()}), wanted
 
-    def _with(self, own: dict[int, Cost], inner: dict[int, tuple[Point, ...]]) -> Point:
+    def _with(self, own: dict[int, Cost],
+              inner: dict[int, tuple[EncounterCosts, ...]]) -> EncounterCosts:
         """The same with other costs."""
-        return Point(self.site, self.sizes, self.par, self.feasible, own, inner, self.scarce,
-                     self.estimated, self.idle)
+        return EncounterCosts(self.site, self.sizes, self.par, self.feasible, own, inner,
+                              self.scarce,
+                              self.estimated, self.idle)
 
     def choose(self, thresholds: Thresholds) -> int:
         """The version that these thresholds lead to: the runtime's rule."""
-        if isinstance(thresholds, Guarded):
+        if isinstance(thresholds, GuardedThresholds):
             finer = thresholds.version(self.site.name, self.sizes, self.par)
             if finer in self.feasible:
                 return finer
@@ -203,7 +205,7 @@ class DatasetCosts:
 
     name: str
     rest: Cost
-    points: tuple[Point, ...]
+    points: tuple[EncounterCosts, ...]
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
                                              repr=False)
 
@@ -238,10 +240,10 @@ class DatasetCosts:
         """How many costs of versions are only estimated."""
         return sum(point.estimates() for point in self.points)
 
-    def met(self) -> Mapping[str, Sequence[Point]]:
+    def met(self) -> Mapping[str, Sequence[EncounterCosts]]:
         """The encounters of each site, inside of whichever version; looked for once."""
-        def found() -> dict[str, list[Point]]:
-            by_site: dict[str, list[Point]] = defaultdict(list)
+        def found() -> dict[str, list[EncounterCosts]]:
+            by_site: dict[str, list[EncounterCosts]] = defaultdict(list)
             for root in self.points:
                 for point in root.walk():
                     by_site[point.site.name].append(point)
@@ -333,7 +335,7 @@ class Costs:
 
 def asked(thresholds: Thresholds) -> tuple[Hashable, ...]:
     """What tells thresholds apart, with the finer guards that come with them."""
-    return (*thresholds.items(), *finer_of(thresholds).items())
+    return (*thresholds.items(), *size_guards_of(thresholds).items())
 
 
 def _once(known: dict[Hashable, Any], what: Hashable, work: Callable[[], Result]) -> Result:
@@ -344,9 +346,9 @@ def _once(known: dict[Hashable, Any], what: Hashable, work: Callable[[], Result]
     return found
 
 
-def together(points: Sequence[Point]) -> tuple[Point, ...]:
+def together(points: Sequence[EncounterCosts]) -> tuple[EncounterCosts, ...]:
     """The same encounters with those that no guard can tell apart as one, which costs their sum."""
-    alike: dict[Hashable, list[Point]] = defaultdict(list)
+    alike: dict[Hashable, list[EncounterCosts]] = defaultdict(list)
     for number, point in enumerate(points):
         if any(point.inner.values()):
             point = replace(point, inner={k: together(p) for k, p in point.inner.items()})
@@ -361,7 +363,8 @@ def together(points: Sequence[Point]) -> tuple[Point, ...]:
         for several in alike.values())
 
 
-def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCosts, Point]]:
+def met(datasets: Sequence[DatasetCosts],
+        site: str) -> Iterator[tuple[DatasetCosts, EncounterCosts]]:
     """The encounters of a site, inside of whichever version."""
     for dataset in datasets:
         yield from ((dataset, point) for point in dataset.met().get(site, ()))
@@ -400,17 +403,18 @@ def costs_of(forest: Forest, measurements: Measurements) -> Costs:
     return Costs(forest, tuple(datasets), incomplete)
 
 
-def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[DatasetCosts, int]:
+def _dataset_costs(forest: Forest, name: str, runs: Sequence[LoggedRun]) -> tuple[DatasetCosts,
+                                                                                  int]:
     gathering = _Gathering()
     found = [(priced.whole.without(gathering.add(priced)), priced.timed)
-             for priced in prices_of(runs)]
+             for priced in corrected_records(runs)]
     rests = [tuple(rest) for rest, timed in found if timed] or [tuple(rest) for rest, _ in found]
     tried: dict[str, set[int]] = defaultdict(set)
     for run in runs:
         for site, index in run.force.items():
             tried[site].add(index)
     sites = forest.sites()
-    points: dict[_Gathered, Point] = {}
+    points: dict[_Gathered, EncounterCosts] = {}
     dropped = 0
     for met in sorted(gathering.found, key=lambda each: each.depth, reverse=True):
         site = met.encounter.site
@@ -425,10 +429,10 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
             dropped += 1
             continue
         own.update((index, Cost(math.inf)) for index in missing)
-        points[met] = Point(sites[site], met.encounter.sizes, met.encounter.par,
-                            frozenset(met.feasible), own, inner,
-                            frozenset(met.encounter.scarce), frozenset(estimated),
-                            frozenset(measured.keys() - met.busy))
+        points[met] = EncounterCosts(sites[site], met.encounter.sizes, met.encounter.par,
+                                     frozenset(met.feasible), own, inner,
+                                     frozenset(met.encounter.scarce), frozenset(estimated),
+                                     frozenset(measured.keys() - met.busy))
     roots = tuple(points[met] for met in gathering.outermost.values() if met in points)
     return DatasetCosts(name, _median(rests) if rests else NOTHING, roots), dropped
 
@@ -453,7 +457,7 @@ class _Gathering:
         self.outermost: dict[_Place, _Gathered] = {}
         self._kinds: dict[tuple[tuple[str, int], ...], int] = {}
 
-    def add(self, priced: Priced) -> Cost:
+    def add(self, priced: CorrectedRecord) -> Cost:
         """Add the encounters of a run; what the run spent inside of them."""
         encounters = priced.record.encounters
         whole, own, works = _without_inner(priced)
@@ -496,13 +500,13 @@ class _Gathering:
         return [known[id(each.sizes)] for each in encounters]
 
 
-def _without_inner(priced: Priced) -> tuple[Cost, Iterable[_Seconds], list[bool]]:
+def _without_inner(priced: CorrectedRecord) -> tuple[Cost, Iterable[_Seconds], list[bool]]:
     """What the encounters of a run took without those inside of each, and what they took in all.
 
     Besides, whether there was anything for the device to do, but for what inner encounters did.
     """
     encounters = priced.record.encounters
-    nesting, (device, host) = Nesting(encounters), priced.costs
+    nesting, (device, host) = EncounterNesting(encounters), priced.costs
     busy = priced.works * np.array([each.busy for each in encounters])
     launches = np.array([each.launches for each in encounters])
     works = (nesting.own(launches) > 0) | (nesting.own(busy) > LEAST)

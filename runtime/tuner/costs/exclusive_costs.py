@@ -10,7 +10,7 @@ from runelift.runtime.records.record import Encounter
 from runelift.runtime.tuner.costs.pareto import Array
 
 
-class Nesting:
+class EncounterNesting:
     """Which of these encounters of a run happens inside of which; amounts are in their order."""
 
     def __init__(self, encounters: Sequence[Encounter]) -> None:

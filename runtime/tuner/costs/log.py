@@ -1,4 +1,4 @@
-"""Runs with forced versions, and the file that keeps each of them as soon as it is over."""
+"""RunStore with forced versions, and the file that keeps each of them as soon as it is over."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LoggedRun:
     """One run with forced versions: its record, or the error that it ended in.
 
     ``time`` is how many seconds the same run took without recording, ``issue`` how many of them
@@ -59,7 +59,7 @@ class Measurements:
     """
 
     entry: str
-    runs: list[Run] = field(default_factory=list)
+    runs: list[LoggedRun] = field(default_factory=list)
     interrupted: bool = False
     left_out: list[str] = field(default_factory=list)
     stopped: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -103,20 +103,20 @@ class Measurements:
         return Measurements(self.entry, [*self.runs, *later], further.interrupted, self.left_out)
 
 
-def complete(runs: Sequence[Run], todo: Sequence[Mapping[str, int]], repeats: int) -> bool:
+def complete(runs: Sequence[LoggedRun], todo: Sequence[Mapping[str, int]], repeats: int) -> bool:
     """Whether these are all runs of a dataset that are needed."""
     return all(any(run.error for run in own) or len(own) >= repeats for own in (
         [run for run in runs if run.force == force] for force in todo))
 
 
-class Runs(Protocol):
+class RunStore(Protocol):
     """What measuring keeps runs in."""
 
-    def known(self, entry: str, dataset: str) -> list[Run]:
+    def known(self, entry: str, dataset: str) -> list[LoggedRun]:
         """The runs of a dataset from before, once: whoever asks again wants others."""
         ...
 
-    def append(self, entry: str, run: Run) -> None:
+    def append(self, entry: str, run: LoggedRun) -> None:
         """Keep one run."""
         ...
 
@@ -150,14 +150,14 @@ class Log:
             for run in measurements.runs:
                 self.append(entry, run)
 
-    def known(self, entry: str, dataset: str) -> list[Run]:
+    def known(self, entry: str, dataset: str) -> list[LoggedRun]:
         """The runs of a dataset from before, once: whoever asks again wants others."""
         measurements = self._known.get(entry, Measurements(entry))
         runs = [run for run in measurements.runs if run.dataset == dataset]
         measurements.runs = [run for run in measurements.runs if run.dataset != dataset]
         return runs
 
-    def append(self, entry: str, run: Run) -> None:
+    def append(self, entry: str, run: LoggedRun) -> None:
         """Have one run written; UserError if one before could not be."""
         self._begin(entry, lambda: _raw(run if run.place else replace(run, place=self._place)))
 
@@ -222,9 +222,9 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
                 before.runs = [run for run in before.runs if run.dataset != raw["dataset"]]
                 continue
             record = raw["record"] and _record(raw["record"])
-            run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
-                      raw.get("issue"), raw.get("replay"), raw.get("place"),
-                      raw.get("again", False), raw.get("left_out", {}))
+            run = LoggedRun(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
+                            raw.get("issue"), raw.get("replay"), raw.get("place"),
+                            raw.get("again", False), raw.get("left_out", {}))
             versions = run.dataset, tuple(run.force.items()), run.place
             if run.again:
                 run = replace(run, record=last[versions])
@@ -238,7 +238,7 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
     return found
 
 
-def _raw(run: Run) -> dict[str, Any]:
+def _raw(run: LoggedRun) -> dict[str, Any]:
     """A run as a line of the log has it; what is nested is neither copied nor looked into."""
     raw = {each.name: getattr(run, each.name) for each in fields(run)}
     if not run.left_out:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.log import Measurements, Run
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedRuns:
     """The times (seconds) of runs of one dataset with the same versions, in order."""
 
     dataset: str
@@ -35,17 +35,17 @@ class Repeated:
         return "/".join(str(index) for index in self.force.values()) or "default"
 
 
-def repeated_runs(measurements: Measurements) -> list[Repeated]:
+def repeated_runs(measurements: Measurements) -> list[RepeatedRuns]:
     """The runs that were made more than once, by dataset and versions."""
     seconds: dict[tuple[str, tuple[tuple[str, int], ...]], list[float]] = defaultdict(list)
     for run in measurements.runs:
         if (found := run_seconds(run)) is not None:
             seconds[run.dataset, tuple(run.force.items())].append(found)
-    return [Repeated(dataset, dict(force), tuple(times))
+    return [RepeatedRuns(dataset, dict(force), tuple(times))
             for (dataset, force), times in seconds.items() if len(times) > 1]
 
 
-def run_seconds(run: Run) -> float | None:
+def run_seconds(run: LoggedRun) -> float | None:
     """How long a run took without recording, as far as that is known; None if it failed."""
     if run.record is None:
         return None

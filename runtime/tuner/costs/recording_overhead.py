@@ -17,7 +17,7 @@ import numpy as np
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import median, median_interval
 from runelift.runtime.tuner.costs.host_device_time import Cost
-from runelift.runtime.tuner.costs.log import Run
+from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.costs.pareto import Array
 
 LEAST = 0.5
@@ -28,7 +28,7 @@ UNLIKE = 1.25
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class CorrectedRecord:
     """A record, what its encounters cost (with those inside of them), and what the whole run.
 
     ``costs`` are the seconds of the device and those of the host, encounter by encounter; ``works``
@@ -43,13 +43,13 @@ class Priced:
     reference: bool
     works: float = 1.0
 
-    def scaled(self, device: float, host: float) -> Priced:
+    def scaled(self, device: float, host: float) -> CorrectedRecord:
         """The same on a device that takes so many times as long, or with such a host."""
         return replace(self, costs=np.array([[device], [host]]) * self.costs,
                        whole=Cost(device * self.whole.device, host * self.whole.host))
 
 
-def prices_of(runs: Sequence[Run]) -> list[Priced]:
+def corrected_records(runs: Sequence[LoggedRun]) -> list[CorrectedRecord]:
     """The records of a dataset with their costs, of all devices as on the first."""
     overlapping = _overlap(runs)
     by_place = {place: list(_priced(own, overlapping=overlapping))
@@ -63,7 +63,7 @@ def prices_of(runs: Sequence[Run]) -> list[Priced]:
     return found
 
 
-def unlike(runs: Sequence[Run]) -> list[str]:
+def unlike(runs: Sequence[LoggedRun]) -> list[str]:
     """The places whose runs of a dataset cannot be compared with those of the first.
 
     Either there are no runs by default to compare them by, or these differ too much.
@@ -80,16 +80,16 @@ def unlike(runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def _by_place(runs: Sequence[Run]) -> dict[str | None, list[Run]]:
+def _by_place(runs: Sequence[LoggedRun]) -> dict[str | None, list[LoggedRun]]:
     """The runs of each device by their names, in whichever order they were made."""
-    found: dict[str | None, list[Run]] = defaultdict(list)
+    found: dict[str | None, list[LoggedRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.place or ""):
         if run.record is not None:
             found[run.place].append(run)
     return found
 
 
-def _references(priced: Sequence[Priced], clock: str) -> list[float]:
+def _references(priced: Sequence[CorrectedRecord], clock: str) -> list[float]:
     """What runs by default took by a clock."""
     return [getattr(each.whole, clock) for each in priced if each.reference]
 
@@ -102,7 +102,7 @@ def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
     return 1.0 if low <= most and least <= high else median(ours) / median(theirs)
 
 
-def _overlap(runs: Sequence[Run]) -> bool:
+def _overlap(runs: Sequence[LoggedRun]) -> bool:
     """Whether host and device work at the same time, as far as there are runs without a record."""
     made = [run for run in runs if run.record is not None]
     timed = [run for run in made if run.time is not None]
@@ -110,14 +110,14 @@ def _overlap(runs: Sequence[Run]) -> bool:
                                ) and all(run.issue is not None for run in timed)
 
 
-def _priced(runs: Sequence[Run], *, overlapping: bool) -> Iterator[Priced]:
+def _priced(runs: Sequence[LoggedRun], *, overlapping: bool) -> Iterator[CorrectedRecord]:
     """The records that a device made of a dataset with their costs, each once.
 
     What recording costs is known of versions that were also run without; others, which were run
     once, are taken to be like them.
     """
     made = [(run.record, run) for run in runs if run.record is not None]
-    timed: dict[tuple[tuple[str, int], ...], list[tuple[Record, Run]]] = defaultdict(list)
+    timed: dict[tuple[tuple[str, int], ...], list[tuple[Record, LoggedRun]]] = defaultdict(list)
     for record, run in made:
         if run.time is not None:
             timed[tuple(sorted(run.force.items()))].append((record, run))
@@ -127,7 +127,7 @@ def _priced(runs: Sequence[Run], *, overlapping: bool) -> Iterator[Priced]:
     yield from price(list(timed.values()), once)
 
 
-def _each_once(made: Sequence[tuple[Record, Run]]) -> Iterator[tuple[Record, Run]]:
+def _each_once(made: Sequence[tuple[Record, LoggedRun]]) -> Iterator[tuple[Record, LoggedRun]]:
     """The records with the first run of each.
 
     Those made again have an earlier one; in a tuning that goes on with a log, all may be such.
@@ -139,8 +139,8 @@ def _each_once(made: Sequence[tuple[Record, Run]]) -> Iterator[tuple[Record, Run
             yield record, run
 
 
-def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
-                 once: Sequence[tuple[Record, Run]]) -> Iterator[Priced]:
+def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
+                 once: Sequence[tuple[Record, LoggedRun]]) -> Iterator[CorrectedRecord]:
     """Runs in which the host never waits: both clocks count.
 
     What the device takes longer for a record it takes for launches, be they long or short: for
@@ -149,9 +149,10 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
     """
     recordings = [] if timed else [(_Recording(), 0.0)]
 
-    def priced(record: Record, run: Run, recording: _Recording, slack: float) -> Priced:
-        return Priced(record, recording.costs(record), recording.whole(record, slack),
-                      run.time is not None, run.reference)
+    def priced(record: Record, run: LoggedRun, recording: _Recording,
+               slack: float) -> CorrectedRecord:
+        return CorrectedRecord(record, recording.costs(record), recording.whole(record, slack),
+                               run.time is not None, run.reference)
 
     for made in timed:
         time, issue, recorded = (median(seconds) for seconds in zip(*(
@@ -200,17 +201,18 @@ class _Recording(NamedTuple):
         return Cost(device + slack, self.host * record.issue + slack)
 
 
-def _in_turn(timed: Sequence[Sequence[tuple[Record, Run]]],
-             once: Sequence[tuple[Record, Run]]) -> Iterator[Priced]:
+def _in_turn(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
+             once: Sequence[tuple[Record, LoggedRun]]) -> Iterator[CorrectedRecord]:
     """Runs in which the host waits for the device: the times between ends count."""
     each = list[float]()
 
-    def priced(record: Record, run: Run, cost: float) -> Priced:
+    def priced(record: Record, run: LoggedRun, cost: float) -> CorrectedRecord:
         left = record.shares(max(0.0, cost))
         spent = np.array([left.time(e.busy, e.time) for e in record.encounters])
-        return Priced(record, np.array([spent, np.zeros_like(spent)]),
-                      Cost(left.time(record.busy, record.span) if run.time is None else run.time),
-                      run.time is not None, run.reference, left.works)
+        return CorrectedRecord(record, np.array([spent, np.zeros_like(spent)]),
+                               Cost(left.time(record.busy,
+                                              record.span) if run.time is None else run.time),
+                               run.time is not None, run.reference, left.works)
 
     for made in timed:
         cost = median([record.wall for record, _ in made]) - median(

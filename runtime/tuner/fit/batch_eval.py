@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from runelift.runtime.tuner.costs.cost_model import DatasetCosts, Point
+from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.versions.forest import Site
 
@@ -63,7 +63,7 @@ class _Encounters:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PathTable:
     """Tells which path thresholds take on a dataset, and how long that takes.
 
     Paths are remembered with their times, and for each site what was chosen last, by which
@@ -77,11 +77,12 @@ class Table:
     _chosen: dict[int, tuple[Sequence[int], Array | None, Array]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, costs: DatasetCosts) -> Table:
+    def of(cls, costs: DatasetCosts) -> PathTable:
         """The encounters of a dataset as arrays, outer sites before inner ones."""
         found: list[_Encounters] = []
 
-        def add(points: Sequence[tuple[int, Point]], outer: int | None, version: int) -> None:
+        def add(points: Sequence[tuple[int, EncounterCosts]], outer: int | None,
+                version: int) -> None:
             for site in {point.site.name: point.site for _, point in points}.values():
                 here = [(around, p) for around, p in points if p.site.name == site.name]
                 found.append(_encounters(site, here, outer, version))
@@ -112,7 +113,8 @@ class Table:
         return path, self._seconds[path]
 
 
-def _encounters(site: Site, points: Sequence[tuple[int, Point]], outer: int | None, version: int
+def _encounters(site: Site, points: Sequence[tuple[int, EncounterCosts]], outer: int | None,
+                version: int
                 ) -> _Encounters:
     guards = [guard.name for guard in site.guards]
     unset = [[point.holds(guard, {guard.name: 0}) for guard in site.guards] for _, point in points]

@@ -25,7 +25,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from runelift.runtime.tuner.costs.cost_model import Point
+from runelift.runtime.tuner.costs.cost_model import EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.costs.pareto import Array, Front, Thresholds, Within, union
 from runelift.runtime.versions.forest import Site
@@ -38,7 +38,7 @@ Amount = TypeVar("Amount", float, Array)
 Found = TypeVar("Found")
 
 
-class TooMany(Exception):
+class TooManyChoices(Exception):
     """Solving exactly would take too long."""
 
 
@@ -56,7 +56,7 @@ def candidates(par: Sequence[int]) -> list[int]:
     return [*values, never(values)]
 
 
-class Sought(Protocol[Amount, Found]):
+class SolverGoal(Protocol[Amount, Found]):
     """What is looked for: how costs are compared, and the choices that are found.
 
     ``Amount`` is a cost or a regret, and ``Found`` are choices with their regrets.
@@ -64,7 +64,7 @@ class Sought(Protocol[Amount, Found]):
 
     nothing: Amount
 
-    def regret(self, point: Point, version: int) -> Amount:
+    def regret(self, point: EncounterCosts, version: int) -> Amount:
         """By how much more a version costs than the best one, with what is best inside of both.
 
         What is not feasible runs another version.
@@ -106,11 +106,12 @@ Amounts: TypeAlias = tuple[Mapping[int, float], float]
 """What each version of an encounter costs with the best choices inside, and the least of that."""
 
 
-def amounts_of(points: Iterable[Point], amount: Callable[[Cost], float]) -> dict[Point, Amounts]:
+def amounts_of(points: Iterable[EncounterCosts],
+               amount: Callable[[Cost], float]) -> dict[EncounterCosts, Amounts]:
     """The amounts of these encounters and of all inside of them."""
-    found: dict[Point, Amounts] = {}
+    found: dict[EncounterCosts, Amounts] = {}
 
-    def least(point: Point) -> float:
+    def least(point: EncounterCosts) -> float:
         if point not in found:
             amounts = dict[int, float]()
             for version in point.feasible:
@@ -140,38 +141,38 @@ def excess(amounts: Amounts, version: int) -> float:
 class Sums:
     """The choice with the least sum of costs, if its regret is at most ``most``."""
 
-    amounts: Mapping[Point, Amounts]
+    amounts: Mapping[EncounterCosts, Amounts]
     most: float = math.inf
     nothing: float = 0.0
 
-    def regret(self, point: Point, version: int) -> float:
-        """See :class:`Sought`."""
+    def regret(self, point: EncounterCosts, version: int) -> float:
+        """See :class:`SolverGoal`."""
         return excess(self.amounts[point], version)
 
     def single(self, regret: float, chosen: Thresholds) -> Sum | None:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         return (regret, chosen) if regret <= self.most else None
 
     def plus(self, one: Sum, other: Sum) -> Sum | None:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         regret = one[0] + other[0]
         return (regret, (one[1], other[1])) if regret <= self.most else None
 
     def gather(self, found: list[Sum], more: Sum, name: str, threshold: int) -> None:
-        """See :class:`Sought`; the best is kept."""
+        """See :class:`SolverGoal`; the best is kept."""
         if not found or more[0] <= found[0][0]:
             found[:] = [(more[0], ({name: threshold}, more[1]))]
 
     def beaten(self, part: Sum, found: Sequence[Sum]) -> bool:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         return bool(found) and part[0] > found[0][0]
 
     def best(self, found: Sequence[Sum]) -> Sum | None:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         return found[0] if found else None
 
     def count(self, found: Sum | None) -> int:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         return 0 if found is None else 1
 
 
@@ -191,7 +192,7 @@ class Fronts:
     ``amounts`` are those of each encounter by component; in others it costs nothing.
     """
 
-    amounts: Mapping[Point, Sequence[tuple[int, Amounts]]]
+    amounts: Mapping[EncounterCosts, Sequence[tuple[int, Amounts]]]
     width: int
     within: Within
     nothing: Array = field(init=False)
@@ -201,38 +202,38 @@ class Fronts:
         self.nothing = np.zeros(self.width)
         self._free = bool(self.within(self.nothing[None])[0])
 
-    def regret(self, point: Point, version: int) -> Array:
-        """See :class:`Sought`; each component by itself."""
+    def regret(self, point: EncounterCosts, version: int) -> Array:
+        """See :class:`SolverGoal`; each component by itself."""
         found = np.zeros(self.width)
         for component, amounts in self.amounts[point]:
             found[component] = excess(amounts, version)
         return found
 
     def single(self, regret: Array, chosen: Thresholds) -> Front | None:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         counts = self.within(regret[None])[0] if regret.any() else self._free
         return Front.single(regret, chosen) if counts else None
 
     def plus(self, one: Front, other: Front) -> Front | None:
-        """See :class:`Sought`; :class:`TooMany` if there are very many."""
+        """See :class:`SolverGoal`; :class:`TooManyChoices` if there are very many."""
         if len(one.choices) * len(other.choices) > ENOUGH:
-            raise TooMany
+            raise TooManyChoices
         return _any(one.plus(other, self.within))
 
     def gather(self, found: list[Front], more: Front, name: str, threshold: int) -> None:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         found.append(more.choosing({name: threshold}))
 
     def beaten(self, part: Front, found: Sequence[Front]) -> bool:
-        """See :class:`Sought`; that other choices trade this for that is not looked for."""
+        """See :class:`SolverGoal`; that other choices trade this for that is not looked for."""
         return False
 
     def best(self, found: Sequence[Front]) -> Front | None:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         return _any(union(found[::-1], self.within)) if found else None
 
     def count(self, found: Front | None) -> int:
-        """See :class:`Sought`."""
+        """See :class:`SolverGoal`."""
         return 0 if found is None else len(found.choices)
 
 
@@ -245,10 +246,10 @@ class Solver(Generic[Amount, Found]):
     """Solves trees exactly.
 
     ``enough`` sets of encounters, times the choices that are found for them, are looked at before
-    :class:`TooMany` is raised.
+    :class:`TooManyChoices` is raised.
     """
 
-    sought: Sought[Amount, Found]
+    sought: SolverGoal[Amount, Found]
     default: Mapping[str, int]
     enough: int = ENOUGH
     _looked: int = 0
@@ -262,7 +263,7 @@ class Solver(Generic[Amount, Found]):
         """Count a set of encounters for which so many choices are found."""
         self._looked += choices
         if self._looked > self.enough:
-            raise TooMany
+            raise TooManyChoices
 
 
 class Chain:
@@ -273,10 +274,10 @@ class Chain:
     those around.
     """
 
-    def __init__(self, site: Site, points: Sequence[Point]) -> None:
+    def __init__(self, site: Site, points: Sequence[EncounterCosts]) -> None:
         if any(site.alternatives[max(p.feasible)].sites for p in points
                if len(site.alternatives) - 1 not in p.feasible):
-            raise TooMany  # one inner site could be reached in two ways, and not be solved apart
+            raise TooManyChoices  # one inner site could be reached in two ways, and not be solved apart
         self.site = site
         self.points = points
         self.passing = [_passing(version, guard.name, points)
@@ -287,7 +288,7 @@ class Chain:
 
     def _inner(self, inner: Site, version: int) -> tuple[Chain, list[int]]:
         """The chain of a site inside of a version."""
-        reached, masks = list[Point](), list[int]()
+        reached, masks = list[EncounterCosts](), list[int]()
         for point in self.points:
             before = len(reached)
             reached += inner_points(inner, version, [point])
@@ -306,7 +307,7 @@ class _Solving(Generic[Amount, Found]):
 
     def __init__(self, solver: Solver[Amount, Found], chain: Chain) -> None:
         self._solver: Solver[Amount, Found] = solver
-        self._sought: Sought[Amount, Found] = solver.sought
+        self._sought: SolverGoal[Amount, Found] = solver.sought
         self._chain = chain
         self._names = [guard.name for guard in chain.site.guards]
         self._regrets: list[list[Amount]] = [
@@ -371,7 +372,7 @@ class _Solving(Generic[Amount, Found]):
         return found
 
 
-def _passing(version: int, guard: str, points: Sequence[Point]) -> list[tuple[int, int]]:
+def _passing(version: int, guard: str, points: Sequence[EncounterCosts]) -> list[tuple[int, int]]:
     """The candidates, the greatest first, each with the encounters that it lets pass."""
     values = [point.par[guard] for point in points]
     order = sorted((number for number, point in enumerate(points) if version in point.feasible),
@@ -396,7 +397,7 @@ def _members(mask: int) -> Iterator[int]:
         mask ^= lowest
 
 
-def inner_points(inner: Site, index: int, points: Sequence[Point]) -> list[Point]:
+def inner_points(inner: Site, index: int, points: Sequence[EncounterCosts]) -> list[EncounterCosts]:
     """The encounters of ``inner`` inside of version ``index`` of ``points``."""
     return [q for p in points for q in p.inner.get(index, ()) if q.site.name == inner.name]
 

@@ -11,7 +11,7 @@ from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import fit
-from runelift.runtime.tuner.fit.size_guards import Guards, refine
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class HeldOut:
 
 
 def leave_one_out(costs: Costs, default: Mapping[str, int],
-                  aim: Objective = Objective.RELATIVE, guards: Guards = Guards.THRESHOLD
+                  aim: Objective = Objective.RELATIVE,
+                  guards: SizeGuardKind = SizeGuardKind.THRESHOLD
                   ) -> list[HeldOut]:
     """Each dataset with thresholds fitted to the others; nothing if there is one only.
 
@@ -43,7 +44,7 @@ def leave_one_out(costs: Costs, default: Mapping[str, int],
     """
     found = []
     for dataset, others, thresholds in fitted_to_others(costs, default, aim):
-        fitted = refine(others, thresholds, guards, aim)
+        fitted = fit_size_guards(others, thresholds, guards, aim)
         alone = fit(replace(costs, datasets=(dataset,)), default, aim=aim)
         untuned = dataset.total(default)
         found.append(HeldOut(dataset.name, dict(fitted), dataset.total(fitted), untuned,

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from runelift.ir.guards import Guard
-from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Clock, Clocks
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.costs.pareto import Array, Front, Within, below, undominated
@@ -75,7 +75,7 @@ def _along(values: Array, axis: int, rank: int) -> Array:
     return values.reshape([-1 if k == axis else 1 for k in range(rank)])
 
 
-def _cost(point: Point, grids: Mapping[str, Array], clock: Clock) -> Array:
+def _cost(point: EncounterCosts, grids: Mapping[str, Array], clock: Clock) -> Array:
     """What the encounter costs under every combination; axes it does not depend on are 1."""
     versions = point.site.alternatives
     cost = _version(point, max(point.feasible), grids, clock)
@@ -87,6 +87,6 @@ def _cost(point: Point, grids: Mapping[str, Array], clock: Clock) -> Array:
     return cost
 
 
-def _version(point: Point, index: int, grids: Mapping[str, Array], clock: Clock) -> Array:
+def _version(point: EncounterCosts, index: int, grids: Mapping[str, Array], clock: Clock) -> Array:
     return sum((_cost(p, grids, clock) for p in point.inner.get(index, ())),
                np.asarray(point.own[index].of(clock)))

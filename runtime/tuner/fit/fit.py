@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from runelift.ir.guards import Guard
-from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point, met
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts, met
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.chain_solver import ENOUGH, never
 from runelift.runtime.tuner.fit.joint_solver import compared, never_slower, roots_of
@@ -139,7 +139,7 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
     return interval.middle()
 
 
-def _interval(points: Sequence[Point], candidates: list[int], thresholds: dict[str, int],
+def _interval(points: Sequence[EncounterCosts], candidates: list[int], thresholds: dict[str, int],
               guard: Guard) -> Interval:
     """How far the threshold of a guard can be moved, the others fixed, with the same choices.
 
@@ -169,7 +169,7 @@ def chosen_versions(tree: Site, dataset: DatasetCosts,
     return counts
 
 
-def _count(point: Point, thresholds: Mapping[str, int], counts: dict[str, int]) -> None:
+def _count(point: EncounterCosts, thresholds: Mapping[str, int], counts: dict[str, int]) -> None:
     index = point.choose(thresholds)
     label = point.site.alternatives[index].label
     if label:

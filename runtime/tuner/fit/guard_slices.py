@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runelift.runtime.tuner.costs.cost_model import DatasetCosts, Point, asked
+from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts, asked
 from runelift.runtime.tuner.costs.host_device_time import NOTHING, Cost, total
 from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.versions.forest import Site
 
 
-class Sides(NamedTuple):
+class GuardSides(NamedTuple):
     """An encounter at which a guard decides: the value that it compares, and both costs."""
 
     value: int
@@ -27,11 +27,11 @@ class Sides(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class GuardSlice:
     """A run, as far as one guard decides, and what it costs ``elsewhere``."""
 
     elsewhere: Cost
-    encounters: tuple[Sides, ...]
+    encounters: tuple[GuardSides, ...]
 
     def times(self, thresholds: Sequence[int]) -> Array:
         """How long a run takes with each of these thresholds of the guard (seconds)."""
@@ -44,30 +44,30 @@ class Decided:
         return times
 
 
-def decided(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[str, int]
-            ) -> Decided:
+def guard_slice(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[str, int]
+                ) -> GuardSlice:
     """What guard ``index`` of a site decides on a dataset; worked out once."""
-    encounters: list[Sides] = []
+    encounters: list[GuardSides] = []
 
-    def elsewhere(point: Point) -> Cost:
+    def elsewhere(point: EncounterCosts) -> Cost:
         """What an encounter costs, but for those inside of it at which the guard decides."""
         if point.site.name == site.name:
             if not point.decides(index, thresholds):
                 return point.cost(thresholds)
-            encounters.append(Sides(point.par[site.guards[index].name],
-                                    *point.sides(index, thresholds)))
+            encounters.append(GuardSides(point.par[site.guards[index].name],
+                                         *point.sides(index, thresholds)))
             return NOTHING
         version = point.choose(thresholds)
         own, inner = point.own[version], point.inner.get(version)
         return total([own, *map(elsewhere, inner)]) if inner else own
 
-    def found() -> Decided:
+    def found() -> GuardSlice:
         trees = {root.site.name: root.site for root in dataset.points}
         around = {name for name, tree in trees.items()
                   if any(each.name == site.name for each in tree.walk())}
         left = total([dataset.rest, *(
             elsewhere(root) if root.site.name in around else cost
             for root, cost in zip(dataset.points, dataset.spent(thresholds), strict=True))])
-        return Decided(left, tuple(encounters))
+        return GuardSlice(left, tuple(encounters))
 
     return dataset.once(("decided", site.name, index, *asked(thresholds)), found)

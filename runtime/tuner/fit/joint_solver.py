@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Clock, Clocks, Cost
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.costs.pareto import Array, Front, Within, below
@@ -23,7 +23,7 @@ from runelift.runtime.tuner.fit.chain_solver import (
     Fronts,
     Solver,
     Sums,
-    TooMany,
+    TooManyChoices,
     amounts_of,
     candidates,
     descend,
@@ -76,13 +76,13 @@ def never_slower(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
         floors = _floors(costs, datasets, clocks, default, enough)
         if not (sum(floors.values()) <= clocks.limits(allowed) - clocks.least).all():
             return None, True
-    except TooMany:
+    except TooManyChoices:
         floors = {}
     best = _raising(costs, datasets, aim, default, enough, slower)
     try:
         better = _best_allowed(costs, datasets, clocks, aim, default, min(enough, TRADE_OFFS),
                                floors, best or default)
-    except TooMany:
+    except TooManyChoices:
         return best, False
     return better or best, True
 
@@ -141,7 +141,7 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
             for tree in costs.forest.trees}
 
 
-def _by_clock(dataset: DatasetCosts, clock: Clock) -> dict[Point, Amounts]:
+def _by_clock(dataset: DatasetCosts, clock: Clock) -> dict[EncounterCosts, Amounts]:
     """What versions cost by one clock."""
     return dataset.once(("amounts", clock), lambda: amounts_of(
         dataset.points, attrgetter(clock.value)))
@@ -199,7 +199,7 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
         int(np.argmin(scores(clocks.least + front.costs)))]
 
 
-def roots_of(datasets: Sequence[DatasetCosts], tree: Site) -> list[Point]:
+def roots_of(datasets: Sequence[DatasetCosts], tree: Site) -> list[EncounterCosts]:
     """The outermost encounters of a tree."""
     return [p for d in datasets for p in d.points if p.site.name == tree.name]
 
@@ -211,7 +211,7 @@ def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, floa
     The trees are independent, as costs then are sums.
     """
     thresholds, exact = dict(default), True
-    amounts, untuned = dict[Point, Amounts](), dict[Point, float]()
+    amounts, untuned = dict[EncounterCosts, Amounts](), dict[EncounterCosts, float]()
     for dataset in datasets:
         amount = _weighted(weights[dataset.name], dataset.cost(default).late)
         amounts |= amounts_of(dataset.points, amount)
@@ -223,7 +223,7 @@ def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, floa
         try:
             found = Solver(sums, default, enough).solve(_chain(costs, datasets, tree))
             thresholds |= thresholds_of(found[1]) if found is not None else {}
-        except TooMany:
+        except TooManyChoices:
             exact = False
             thresholds |= _descend(tree, datasets, weights, thresholds)
     return thresholds, exact

@@ -1,10 +1,10 @@
-"""Finer guards from measured costs, for sites where thresholds cannot be right.
+"""SizeGuard guards from measured costs, for sites where thresholds cannot be right.
 
 Sites are refined from the inside out.  The encounters of all datasets with the same sizes form a
 group, with a weighted cost for each version.  A memo keeps what is best for a group; a tree asks
 up to :data:`DEPTH` questions of sizes, the best ones of all.  What gains less than
-:data:`WORTHWHILE` of what the thresholds lead to is left to them.  Nearby sizes are kept with what
-every version costs there, so that sizes in between can be decided.
+:data:`WORTHWHILE` of what the thresholds lead to is left to them.  NearestSizes sizes are kept
+with what every version costs there, so that sizes in between can be decided.
 """
 
 from __future__ import annotations
@@ -20,14 +20,22 @@ from typing import TypeAlias
 
 import numpy as np
 
-from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.tuner.fit.fit import Interval, objective
 from runelift.runtime.tuner.fit.joint_solver import allowed_times
 from runelift.runtime.versions.forest import Site
-from runelift.runtime.versions.size_guards import Finer, Guarded, Leaf, Memo, Nearby, Split, Tree
+from runelift.runtime.versions.size_guards import (
+    GuardedThresholds,
+    Leaf,
+    NearestSizes,
+    SizeGuard,
+    SizeTable,
+    Split,
+    Tree,
+)
 
 _Items: TypeAlias = tuple[tuple[str, int], ...]
 DEPTH = 3
@@ -49,7 +57,7 @@ NEARBY = 100
 """How many sizes are kept for those in between."""
 
 
-class Guards(Enum):
+class SizeGuardKind(Enum):
     """What decides between versions; ``AUTO`` is nearby sizes unless they guess badly."""
 
     AUTO = "auto"
@@ -86,59 +94,61 @@ class _Group:
                      for cost, runs in zip(self.costs, self.runs, strict=True))
 
 
-def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
-           aim: Objective = Objective.RELATIVE, depth: int = DEPTH) -> Guarded:
+def fit_size_guards(costs: Costs, thresholds: Mapping[str, int], guards: SizeGuardKind,
+                    aim: Objective = Objective.RELATIVE, depth: int = DEPTH) -> GuardedThresholds:
     """The thresholds with finer guards where these gain something; trees of up to ``depth``.
 
     No dataset becomes slower than with the thresholds: what does keeps its versions, and the
     guards are fitted again.  The greatest regret is no sum over encounters, so for that objective
     times count relatively.
     """
-    if guards is Guards.THRESHOLD:
-        return Guarded(thresholds, {})
+    if guards is SizeGuardKind.THRESHOLD:
+        return GuardedThresholds(thresholds, {})
     costs = costs.compact()
     allowed = allowed_times(costs.datasets, thresholds)
     near = partial(_nearby, matters=ALONE * objective(costs, thresholds, aim))
-    fitted: dict[Guards, Callable[[Sequence[_Group]], Finer | None]] = {
-        Guards.MEMO: _memo, Guards.NEAR: near, Guards.AUTO: near,
-        Guards.TREE: partial(_tree, depth=depth)}
+    fitted: dict[SizeGuardKind, Callable[[Sequence[_Group]], SizeGuard | None]] = {
+        SizeGuardKind.MEMO: _memo, SizeGuardKind.NEAR: near, SizeGuardKind.AUTO: near,
+        SizeGuardKind.TREE: partial(_tree, depth=depth)}
     for _ in range(ROUNDS):
         found, seconds = _refined(costs, thresholds, fitted[guards], aim)
         slower = {name for name, each in seconds.items() if each > allowed[name]}
         if not slower:
-            return found if guards in (Guards.NEAR, Guards.AUTO) else _pruned(costs, found, aim)
+            return found if guards in (SizeGuardKind.NEAR,
+                                       SizeGuardKind.AUTO) else _pruned(costs, found, aim)
         costs = keeping(costs, slower, thresholds, guards)
-    return Guarded(thresholds, {})
+    return GuardedThresholds(thresholds, {})
 
 
 def keeping(costs: Costs, names: Collection[str], thresholds: Mapping[str, int],
-            guards: Guards) -> Costs:
+            guards: SizeGuardKind) -> Costs:
     """The costs with which guards leave these datasets the versions that thresholds choose.
 
     What others cost there tells nearby sizes something, too.
     """
-    if guards in (Guards.NEAR, Guards.AUTO):
+    if guards in (SizeGuardKind.NEAR, SizeGuardKind.AUTO):
         return costs.preferring(names, thresholds)
     return costs.frozen(names, thresholds)
 
 
-def _pruned(costs: Costs, found: Guarded, aim: Objective) -> Guarded:
+def _pruned(costs: Costs, found: GuardedThresholds, aim: Objective) -> GuardedThresholds:
     """The same without the finer guards that all datasets together hardly gain by."""
     score = objective(costs, found, aim) if found.finer else 0.0
     for site in found.finer:
-        trial = Guarded(found, {name: each for name, each in found.finer.items() if name != site})
+        trial = GuardedThresholds(found, {name: each for name,
+                                          each in found.finer.items() if name != site})
         if (without := objective(costs, trial, aim)) < (1 + ALONE) * score:
             found, score = trial, without
     return found
 
 
 def _refined(costs: Costs, thresholds: Mapping[str, int],
-             fitted: Callable[[Sequence[_Group]], Finer | None], aim: Objective
-             ) -> tuple[Guarded, dict[str, float]]:
+             fitted: Callable[[Sequence[_Group]], SizeGuard | None], aim: Objective
+             ) -> tuple[GuardedThresholds, dict[str, float]]:
     """The thresholds with finer guards, and what each dataset takes with them (seconds)."""
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     weights = aim.weights(datasets)
-    found, spent = Guarded(thresholds, {}), dict[Point, Cost]()
+    found, spent = GuardedThresholds(thresholds, {}), dict[EncounterCosts, Cost]()
     for site in reversed(costs.forest.sites().values()):
         alike = defaultdict[_Asked, list[tuple[float, _Priced]]](list)
         for dataset in datasets:
@@ -148,7 +158,7 @@ def _refined(costs: Costs, thresholds: Mapping[str, int],
         groups = [_group(site, asked, priced, thresholds) for asked, priced in alike.items()]
         finer = fitted([group for group in groups if any(group.runs)])
         if finer is not None:
-            found = Guarded(found, {**found.finer, site.name: finer})
+            found = GuardedThresholds(found, {**found.finer, site.name: finer})
         for group, priced in zip(groups, alike.values(), strict=True):
             finest = None if finer is None else finer.version(group.asked)
             for _, each in priced:
@@ -162,10 +172,10 @@ _Asked: TypeAlias = tuple[_Items, _Items]
 """Sizes, and what guards compare with."""
 
 
-def _alike(dataset: DatasetCosts, site: str) -> Mapping[_Asked, Sequence[Point]]:
+def _alike(dataset: DatasetCosts, site: str) -> Mapping[_Asked, Sequence[EncounterCosts]]:
     """The encounters of a site by what can be asked there; looked for once."""
-    def found() -> dict[_Asked, list[Point]]:
-        together = defaultdict[_Asked, list[Point]](list)
+    def found() -> dict[_Asked, list[EncounterCosts]]:
+        together = defaultdict[_Asked, list[EncounterCosts]](list)
         for point in dataset.met().get(site, ()):
             together[tuple(point.sizes.items()), tuple(point.par.items())].append(point)
         return together
@@ -176,7 +186,7 @@ def _alike(dataset: DatasetCosts, site: str) -> Mapping[_Asked, Sequence[Point]]
 class _Priced:
     """An encounter with what each version costs, if those inside of it cost what was ``spent``."""
 
-    def __init__(self, point: Point, spent: Mapping[Point, Cost]) -> None:
+    def __init__(self, point: EncounterCosts, spent: Mapping[EncounterCosts, Cost]) -> None:
         self.point = point
         self.costs = point.own if not point.inner else {
             version: total([own, *[spent[each] for each in inner]])
@@ -209,14 +219,14 @@ def _group(site: Site, asked: _Asked, priced: Sequence[tuple[float, _Priced]],
 # Tables of sizes
 
 
-def _memo(groups: Sequence[_Group]) -> Memo | None:
+def _memo(groups: Sequence[_Group]) -> SizeTable | None:
     names = list(groups[0].sizes) if groups else []  # also those that were the same so far
     versions = {tuple(g.sizes[name] for name in names): g.best() for g in groups
                 if min(g.costs) < (1 - WORTHWHILE) * g.costs[g.now]}
-    return Memo(tuple(names), versions) if versions else None
+    return SizeTable(tuple(names), versions) if versions else None
 
 
-def _nearby(groups: Sequence[_Group], matters: float) -> Nearby | None:
+def _nearby(groups: Sequence[_Group], matters: float) -> NearestSizes | None:
     """What every version costs at known sizes, with what guards compare with.
 
     None if one version is the best at all of them, or what is chosen matters less than that.
@@ -231,7 +241,7 @@ def _nearby(groups: Sequence[_Group], matters: float) -> Nearby | None:
     table = {tuple(each[name] for name in names): g.ratios()
              for each, g in zip(asked, groups, strict=True)}
     step = -(-len(table) // NEARBY)
-    return Nearby(names, {values: table[values] for values in sorted(table)[::step]})
+    return NearestSizes(names, {values: table[values] for values in sorted(table)[::step]})
 
 
 def _telling(sizes: Sequence[Mapping[str, int]]) -> list[str]:

@@ -2,8 +2,8 @@
 
 All of them draw from the settings that are possible and from no others: a value is chosen among
 those that go with the values before it
-(:meth:`~runelift.runtime.geometry.parameter_space.Space.nearest`), so nothing is generated to be
-thrown away.
+(:meth:`~runelift.runtime.geometry.parameter_space.ParameterSpace.nearest`), so nothing is
+generated to be thrown away.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from random import Random
 from typing import TypeAlias
 
 from runelift.codegen.plan.parameters import Quantity
-from runelift.runtime.geometry.parameter_space import Setting, Space
+from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 
 Times: TypeAlias = Mapping[Setting, float]
 """The least seconds that each setting has taken so far."""
@@ -30,13 +30,13 @@ MUTATION = 0.25
 """How often a child has a value that neither of its parents has."""
 
 
-def exhaustively(space: Space, random: Random) -> Exploring:
+def exhaustively(space: ParameterSpace, random: Random) -> Exploring:
     """All settings in turn."""
     del random
     yield list(space.settings())
 
 
-def at_random(space: Space, random: Random) -> Exploring:
+def at_random(space: ParameterSpace, random: Random) -> Exploring:
     """All settings, in random order."""
     everything = list(space.settings())
     random.shuffle(everything)
@@ -44,7 +44,7 @@ def at_random(space: Space, random: Random) -> Exploring:
         yield everything[start: start + BATCH]
 
 
-def genetically(space: Space, random: Random) -> Exploring:
+def genetically(space: ParameterSpace, random: Random) -> Exploring:
     """Generations: a child has values of two good settings, and now and then another value.
 
     Where the values of its parents do not go together, the nearest possible child is born.
@@ -68,7 +68,7 @@ def _tournament(ranked: list[Setting], random: Random) -> Setting:
     return ranked[min(random.randrange(len(ranked)) for _ in range(2))]
 
 
-def _child(space: Space, ranked: list[Setting], random: Random) -> Setting:
+def _child(space: ParameterSpace, ranked: list[Setting], random: Random) -> Setting:
     """A setting between two of ``ranked``."""
     mother, father = _tournament(ranked, random), _tournament(ranked, random)
     wanted: dict[Quantity, int] = {}
@@ -80,6 +80,6 @@ def _child(space: Space, ranked: list[Setting], random: Random) -> Setting:
     return space.nearest(wanted)
 
 
-EXPLORING: dict[str, Callable[[Space, Random], Exploring]] = {
+EXPLORING: dict[str, Callable[[ParameterSpace, Random], Exploring]] = {
     "random": at_random, "genetic": genetically, "exhaustive": exhaustively}
 """By name; besides them there is the local search of a contest itself."""

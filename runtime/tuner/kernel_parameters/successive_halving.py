@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from runelift.runtime.geometry.parameter_space import Setting, Space
-from runelift.runtime.trials.protocol import Coming, Search
+from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
+from runelift.runtime.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 
 EXHAUSTIVE = 30
@@ -44,7 +44,7 @@ TOLERANCE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TrialTimes:
     """What settings took at one meeting (seconds), which stands for ``weight`` of the objective."""
 
     dataset: str
@@ -72,7 +72,7 @@ class Trial:
 
 
 @dataclass(slots=True)
-class Contest:
+class SuccessiveHalving:
     """The settings of one operation, and how they did on the inputs so far.
 
     ``thorough``: how many times as many settings are tried as usual.  ``ahead``: for how many
@@ -80,13 +80,13 @@ class Contest:
     ``impossible`` has those that could not be built or launched, with the reason.
     """
 
-    space: Space
+    space: ParameterSpace
     seed: int = 0
     thorough: int = 1
     ahead: int = 1
     strategy: str = LOCAL
     clock: Callable[[], float] = time.perf_counter
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[TrialTimes] = field(default_factory=list)
     impossible: dict[Setting, str] = field(default_factory=dict)
     tries: int = 0
     _everything: list[Setting] = field(default_factory=list)
@@ -130,10 +130,11 @@ class Contest:
         if default in times:
             least = {s: min(found) for s, found in times.items()}
             least |= {s: least[other] for s, other in same.items() if other in least}
-            self.samples.append(Sample(dataset, weight, least[default], least))
+            self.samples.append(TrialTimes(dataset, weight, least[default], least))
 
     def _explore(self, times: dict[Setting, list[float]], same: dict[Setting, Setting], end: float,
-                 ) -> Generator[Setting | Coming, float | Setting | str | None, list[Setting]]:
+                 ) -> Generator[Setting | UpcomingSettings, float | Setting | str | None,
+                                list[Setting]]:
         """Try what the strategy asks for; the best of it."""
         default = self.space.default
         exploring = EXPLORING[self.strategy](self.space, random.Random(self.seed))
@@ -155,7 +156,7 @@ class Contest:
                 return
             if self.ahead > 1 and setting in fresh[::self.ahead]:
                 place = fresh.index(setting)
-                yield Coming(tuple(fresh[place: place + self.ahead]))
+                yield UpcomingSettings(tuple(fresh[place: place + self.ahead]))
             seconds = yield setting
             self.tries += 1
             if isinstance(seconds, str):

@@ -18,13 +18,17 @@ from typing import Any, Protocol
 
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.execution.sequential_runner import Both
-from runelift.runtime.geometry.parameter_space import Space
+from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.trials.protocol import Meeting, Met, Searches
+from runelift.runtime.trials.protocol import OperationId, OperationTime, Searches
 from runelift.runtime.tuner.autotune import autotune
-from runelift.runtime.tuner.costs.log import Run
-from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, Contest, Trial
-from runelift.runtime.tuner.measure.paired_comparison import Verified, side_by_side
+from runelift.runtime.tuner.costs.log import LoggedRun
+from runelift.runtime.tuner.kernel_parameters.successive_halving import (
+    LOCAL,
+    SuccessiveHalving,
+    Trial,
+)
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
 from runelift.runtime.tuner.report.text import show_seconds, table
 from runelift.runtime.versions.forest import Forest, Forests, plans
@@ -40,14 +44,16 @@ class Triable(Measurable, Protocol):
         """How many programs are built at the same time."""
         ...
 
-    def spaces(self, entry: str | None = None) -> list[Space]:
+    def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
         """What the parameters can be."""
         ...
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
-                     searches: Searches | None = None) -> list[Met]:
-        """Run, and try what the searches ask for; which operations were met, and their times."""
+                     searches: Searches | None = None) -> list[OperationTime]:
+        """LoggedRun, and try what the searches ask for; which operations were met, and their
+        times.
+        """
         ...
 
     def difference(self, entry: str, args: Any, before: Mapping[str, int],
@@ -71,7 +77,7 @@ BUDGET = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class OperationResult:
     """What came of the trials of an operation, and the trials.
 
     ``impossible`` counts the settings that could not be built or launched, by reason.
@@ -101,24 +107,24 @@ class ParameterTuning:
     """
 
     entry: str
-    settled: tuple[Settled, ...] = ()
+    settled: tuple[OperationResult, ...] = ()
     chosen: dict[str, int] = field(default_factory=dict)
-    verified: dict[str, Verified] = field(default_factory=dict)
+    verified: dict[str, PairedTimes] = field(default_factory=dict)
     why: str = ""
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class SampledOperation:
     """Meetings of an operation in a run, of which a few stand for all; weights by meeting."""
 
     dataset: Dataset
     force: dict[str, int]
-    weights: dict[Meeting, float]
+    weights: dict[OperationId, float]
 
 
 @dataclass(frozen=True, slots=True)
-class With:
+class WithSettings:
     """A program whose runs have other settings for parameters than it says itself."""
 
     program: Triable
@@ -187,7 +193,7 @@ class With:
 def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset],
                     thresholds: Mapping[str, int], *, device: int, budget: float = BUDGET,
                     repeats: int = 3, seed: int = 0, strategy: str = LOCAL, thorough: int = 1,
-                    end: float = math.inf, known: Sequence[Run] = (),
+                    end: float = math.inf, known: Sequence[LoggedRun] = (),
                     progress: Callable[[str], None] = lambda _: None) -> ParameterTuning:
     """Tune the parameters of an entry point that runs with ``thresholds`` so far.
 
@@ -199,7 +205,7 @@ def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset
     started = time.perf_counter()
     occasions = [o for d in datasets for o in _occasions(program, forest, d, thresholds, known)]
     contests = _hold(program, {
-        space.operation.name: Contest(space, seed, thorough, program.builders, strategy)
+        space.operation.name: SuccessiveHalving(space, seed, thorough, program.builders, strategy)
         for space in program.spaces(forest.entry)},
         occasions, thresholds, time.perf_counter() + budget, progress)
     settled = tuple(_settled(contest) for contest in contests.values())
@@ -210,7 +216,7 @@ def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset
     progress("fitting the thresholds again")
     refitted = dict(thresholds)
     if forest.trees:
-        refitted |= autotune(With(program, chosen), Forests((forest,)), datasets, device,
+        refitted |= autotune(WithSettings(program, chosen), Forests((forest,)), datasets, device,
                              repeats=repeats, verify=False, end=end).thresholds
     progress("running the result beside what was before")
     gainful = sorted((each for each in settled if each.chosen), key=lambda each: -each.gain)
@@ -226,13 +232,13 @@ def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset
 
 
 def _occasions(program: Triable, forest: Forest, dataset: Dataset,
-               thresholds: Mapping[str, int], known: Sequence[Run]) -> list[Occasion]:
+               thresholds: Mapping[str, int], known: Sequence[LoggedRun]) -> list[SampledOperation]:
     """Where the operations that matter for a dataset are met: the run that is chosen first."""
     try:
         args = program.place(dataset.arguments())
         runs = _rivals(program, forest, dataset, args, thresholds, known)
         best = min(runs.values(), default=0.0)
-        found, seen = list[Occasion](), set[str]()
+        found, seen = list[SampledOperation](), set[str]()
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
             met = program.try_settings(dataset.entry, args, force=dict(force),
                                        thresholds=thresholds)
@@ -240,14 +246,14 @@ def _occasions(program: Triable, forest: Forest, dataset: Dataset,
                                        sum(m.seconds for m in met), best / seconds)
             seen |= {name for name, _ in weights}
             if weights:
-                found.append(Occasion(dataset, dict(force), weights))
+                found.append(SampledOperation(dataset, dict(force), weights))
     except RuneliftError:
         return []
     return found
 
 
 def _rivals(program: Triable, forest: Forest, dataset: Dataset, args: Sequence[Any],
-            thresholds: Mapping[str, int], known: Sequence[Run],
+            thresholds: Mapping[str, int], known: Sequence[LoggedRun],
             ) -> dict[tuple[tuple[str, int], ...], float]:
     """The versions that can win on a dataset, with the time of a run."""
     times: dict[tuple[tuple[str, int], ...], float] = {}
@@ -271,15 +277,16 @@ def _quickest(run: Callable[[], float]) -> float:
     return min(seconds)
 
 
-def _representatives(met: Sequence[Met], whole: float, weight: float) -> dict[Meeting, float]:
+def _representatives(met: Sequence[OperationTime], whole: float,
+                     weight: float) -> dict[OperationId, float]:
     """A few meetings of each operation that takes a good part of the time, with their weights.
 
     They are those at which equal parts of the operation's time are over.
     """
-    by_name = defaultdict[str, list[Met]](list)
+    by_name = defaultdict[str, list[OperationTime]](list)
     for each in met:
         by_name[each.meeting[0]].append(each)
-    found: dict[Meeting, float] = {}
+    found: dict[OperationId, float] = {}
     for meetings in by_name.values():
         total = sum(each.seconds for each in meetings)
         if not whole or total < SHARE * whole:
@@ -298,12 +305,13 @@ def _representatives(met: Sequence[Met], whole: float, weight: float) -> dict[Me
 # Trials
 
 
-def _hold(program: Triable, contests: Mapping[str, Contest], occasions: Sequence[Occasion],
+def _hold(program: Triable, contests: Mapping[str, SuccessiveHalving],
+          occasions: Sequence[SampledOperation],
           thresholds: Mapping[str, int], end: float,
-          progress: Callable[[str], None]) -> dict[str, Contest]:
+          progress: Callable[[str], None]) -> dict[str, SuccessiveHalving]:
     """The contests that were held; where an operation takes more time, it is tried longer."""
     left = sum(weight for o in occasions for weight in o.weights.values())
-    held: dict[str, Contest] = {}
+    held: dict[str, SuccessiveHalving] = {}
     for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
         args = program.place(occasion.dataset.arguments())
         for meeting, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
@@ -323,15 +331,15 @@ def _hold(program: Triable, contests: Mapping[str, Contest], occasions: Sequence
     return held
 
 
-def _settled(contest: Contest) -> Settled:
+def _settled(contest: SuccessiveHalving) -> OperationResult:
     best, space = contest.best(), contest.space
     settings = (len(contest.everything) if contest.tries else
                 math.prod(len(each.values) for each in space.ranges))
-    return Settled(contest.name, settings, contest.tries,
-                   contest.space.named(best),
-                   contest.score(best) if best != contest.space.default else 1.0,
-                   sum(sample.weight for sample in contest.samples),
-                   dict(Counter(contest.impossible.values())), tuple(contest.trials()))
+    return OperationResult(contest.name, settings, contest.tries,
+                           contest.space.named(best),
+                           contest.score(best) if best != contest.space.default else 1.0,
+                           sum(sample.weight for sample in contest.samples),
+                           dict(Counter(contest.impossible.values())), tuple(contest.trials()))
 
 
 # What came of it
@@ -339,13 +347,13 @@ def _settled(contest: Contest) -> Settled:
 
 def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[str, int],
                candidates: Sequence[dict[str, int]], repeats: int, end: float = math.inf,
-               ) -> tuple[dict[str, int], dict[str, Verified], str]:
+               ) -> tuple[dict[str, int], dict[str, PairedTimes], str]:
     """The first candidate that is faster on some dataset for certain, and slower on none."""
     why = ""
     for candidate in candidates:
         if any(_differs(program, dataset, before, candidate) for dataset in datasets):
             return {}, {}, "the settings gave another result"
-        verified = {d.name: found for d in datasets if (found := side_by_side(
+        verified = {d.name: found for d in datasets if (found := compare_paired(
             program, d, before, candidate, repeats, end)) is not None}
         slower = sorted(name for name, both in verified.items() if both.slower)
         if not slower and any(both.faster for both in verified.values()):

@@ -27,15 +27,15 @@ import numpy as np
 
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.execution.sequential_runner import Both
-from runelift.runtime.host.background import beside as beside_runs
-from runelift.runtime.records.estimates import Outlook
+from runelift.runtime.host.background import in_background as beside_runs
+from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record
-from runelift.runtime.tuner.costs.log import NO_TIME, Measurements, Run, Runs
+from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
 from runelift.runtime.tuner.measure.repetitions import MORE, Schedule, runs_as
 from runelift.runtime.tuner.measure.warm_up import WarmUp
 from runelift.runtime.tuner.prune.contenders import missed
-from runelift.runtime.tuner.prune.extrapolation import Trends
+from runelift.runtime.tuner.prune.extrapolation import Extrapolation
 from runelift.runtime.versions.forest import Forest, plans
 
 SMALL = 1 << 28
@@ -47,7 +47,7 @@ measured."""
 
 
 @dataclass(frozen=True, slots=True)
-class Forced:
+class ForcedRuns:
     """Measures by runs with forced versions; datasets share ``budget`` seconds.
 
     ``only`` are the plans to run, if not all: then nobody looks for further ones
@@ -66,21 +66,21 @@ class Forced:
         return len(plans(forest))
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int = 3, log: Runs | None = None,
+                repeats: int = 3, log: RunStore | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """See :func:`measure`."""
         return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
                        budget=self.budget, only=self.only, every=self.every)
 
-    def surely(self, known: Measurements | None = None) -> Forced:
+    def surely(self, known: Measurements | None = None) -> ForcedRuns:
         """There are no estimates, but no version is left out either."""
         return replace(self, every=True)
 
-    def within(self, seconds: float) -> Forced:
+    def within(self, seconds: float) -> ForcedRuns:
         """The same in at most so many seconds."""
         return replace(self, budget=min(seconds, self.budget))
 
-    def of(self, some: Sequence[Force]) -> Forced:
+    def of(self, some: Sequence[Force]) -> ForcedRuns:
         """The same for some plans only."""
         return replace(self, only=tuple(some))
 
@@ -90,35 +90,35 @@ class Forced:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class AwaitBuilds:
     """Further runs of a dataset wait for what is being built.
 
     Its ``first`` runs, if they are to be repeated yet, tell of other datasets meanwhile.
     """
 
-    first: tuple[Run, ...] = ()
+    first: tuple[LoggedRun, ...] = ()
 
 
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-            repeats: int = 3, log: Runs | None = None,
+            repeats: int = 3, log: RunStore | None = None,
             progress: Callable[[Progress], None] = lambda _: None,
             budget: float = math.inf, only: Sequence[Force] | None = None,
             every: bool = False) -> Measurements:
-    """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
+    """LoggedRun every plan on every dataset, once to warm up and then at least ``repeats`` times.
 
     Short runs are repeated :data:`MORE` times as often, which ``progress`` does not count.  An
-    interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  Runs that
-    the log knows are not repeated.  ``only`` and ``every`` are as for :class:`Forced`.
+    interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  RunStore that
+    the log knows are not repeated.  ``only`` and ``every`` are as for :class:`ForcedRuns`.
     """
-    result, outlook = Measurements(forest.entry), Outlook(at_once=program.at_once)
+    result, outlook = Measurements(forest.entry), Estimates(at_once=program.at_once)
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
-    later, first = deque[Callable[[], bool]](), list[Run]()
+    later, first = deque[Callable[[], bool]](), list[LoggedRun]()
 
-    def take(index: int, runs: Iterator[Run | Waits]) -> bool:
+    def take(index: int, runs: Iterator[LoggedRun | AwaitBuilds]) -> bool:
         """Take runs of a dataset; False if further ones wait for what is being built."""
         for run in runs:
-            if isinstance(run, Waits):
+            if isinstance(run, AwaitBuilds):
                 first.extend(run.first)
                 return False
             result.runs.append(run)
@@ -133,7 +133,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     try:
         before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
         numbers = [len(before[d.name]) for d in datasets]
-        datasets, small, builds = foreseen(program, forest, datasets, before)
+        datasets, small, builds = with_builds_begun(program, forest, datasets, before)
         for index, dataset in enumerate(datasets):
             known = before[dataset.name]
             result.runs += known
@@ -141,12 +141,12 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
-            trends = None if every or only is not None else Trends(
+            trends = None if every or only is not None else Extrapolation(
                 forest, [run for run in (*first, *result.runs) if run.dataset != dataset.name],
                 program.at_once)
             patient = small and math.isinf(budget)
-            runs = patient_runs(program, forest, dataset, repeats, outlook, known, deadline,
-                                only, trends, patient=patient, builds=builds)
+            runs = measure_dataset(program, forest, dataset, repeats, outlook, known, deadline,
+                                   only, trends, patient=patient, builds=builds)
             if not take(index, runs):
                 later.append(partial(take, index, runs))
         while later:
@@ -160,8 +160,9 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     return result
 
 
-def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
-             known: Mapping[str, Sequence[Run]]) -> tuple[Sequence[Dataset], bool, bool]:
+def with_builds_begun(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
+                      known: Mapping[str, Sequence[LoggedRun]]) -> tuple[Sequence[Dataset], bool,
+                                                                         bool]:
     """The same datasets; kernels for those of which nothing is known begin to be built.
 
     Not if their inputs are too large to be kept until they are measured.  It is told whether there
@@ -182,22 +183,23 @@ def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
             else each for each in datasets], len(made) == len(datasets) and beside >= 0, builds
 
 
-def _best(run: Run) -> float:
+def _best(run: LoggedRun) -> float:
     return math.inf if run.record is None else run.time or run.record.span
 
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                outlook: Outlook) -> Iterator[Run]:
-    """As :func:`patient_runs`, all at once."""
-    return (run for run in patient_runs(program, forest, dataset, repeats, outlook)
-            if isinstance(run, Run))
+                outlook: Estimates) -> Iterator[LoggedRun]:
+    """As :func:`measure_dataset`, all at once."""
+    return (run for run in measure_dataset(program, forest, dataset, repeats, outlook)
+            if isinstance(run, LoggedRun))
 
 
-def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                 outlook: Outlook, known: Sequence[Run] = (), deadline: float = math.inf,
-                 only: Sequence[Force] | None = None, trends: Trends | None = None, *,
-                 patient: bool = False, builds: bool = False) -> Iterator[Run | Waits]:
-    """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
+def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
+                    outlook: Estimates, known: Sequence[LoggedRun] = (), deadline: float = math.inf,
+                    only: Sequence[Force] | None = None, trends: Extrapolation | None = None, *,
+                    patient: bool = False,
+                    builds: bool = False) -> Iterator[LoggedRun | AwaitBuilds]:
+    """RunStore of every plan, in turn; short ones are repeated more often, unless they are far off.
 
     The default version runs first, and then those with most parallelism: what others may take
     depends on it (:mod:`~runelift.runtime.tuner.measure.time_limits`,
@@ -205,8 +207,8 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     only such plans show a version that may be the best of its site, it is repeated with the best
     ones of other sites, unless that is what a plan runs anyway.  After the deadline there is no
     further run, and plans that have not been run are left out.  ``only`` is as for
-    :class:`Forced`.  What ``trends`` rule out is not run, once a first run has shown how large the
-    dataset is.
+    :class:`ForcedRuns`.  What ``trends`` rule out is not run, once a first run has shown how large
+    the dataset is.
 
     Who is ``patient`` hears of it before runs whose kernels are only now being built, and can see
     to other things first: before further plans, and, where anything ``builds`` from the start,
@@ -224,11 +226,11 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     try:
         args = program.place(dataset.arguments())
     except (UserError, CompilerLimitation) as error:  # it does not fit on the device
-        yield from (Run(dataset.name, todo[number], None, str(error)) for number in wanted)
+        yield from (LoggedRun(dataset.name, todo[number], None, str(error)) for number in wanted)
         return
     warming = WarmUp(program, forest, dataset, args, outlook, asked, trends)
     schedule.beside(warming.default)
-    first = dict[int, Run]()
+    first = dict[int, LoggedRun]()
     records = {todo.index(run.force): run.record for run in known
                if run.record is not None and run.time is not None and run.force in todo}
     warming.rule_out([run.record for run in known if run.record is not None])
@@ -243,13 +245,13 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
             continue
         number = wanted.pop(0)
         if first and time.perf_counter() > deadline:
-            yield Run(dataset.name, todo[number], None, NO_TIME)
+            yield LoggedRun(dataset.name, todo[number], None, NO_TIME)
             continue
         first[number], over = warming.run(todo[number])
         if schedule.warmed_up(number, first[number], over):
             yield first[number]
 
-    def repeated(numbers: Sequence[int], repeat: int) -> Iterator[Run]:
+    def repeated(numbers: Sequence[int], repeat: int) -> Iterator[LoggedRun]:
         wanted = [number for number in numbers if schedule.wants(number, repeat)]
         size = len(wanted) if math.isinf(deadline) else 1
         while wanted and (begun := time.perf_counter()) < deadline:
@@ -270,7 +272,7 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
         forced = [force for force in again if force]  # what runs by default has been timed
         if patient and builds and forced and program.foresee(
                 dataset.entry, [dataset.arguments()], forced):
-            yield Waits(tuple(first.values()))
+            yield AwaitBuilds(tuple(first.values()))
         program.prepare(dataset.entry, args, again)
     made = [*known, *first.values()]
     for run in repeated(numbers, 0):
@@ -293,7 +295,7 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     if further and patient and program.foresee(dataset.entry, [dataset.arguments()], further):
         for repeat in range(MORE * repeats):
             yield from repeated(numbers, repeat)
-        yield Waits()
+        yield AwaitBuilds()
     if further:
         program.prepare(dataset.entry, args, further)
     numbers += map(schedule.keep, further)
@@ -303,9 +305,9 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
 
 
 def _made(dataset: Dataset, force: dict[str, int], outcome: Both | RuneliftError,
-          before: Record | None) -> Run:
+          before: Record | None) -> LoggedRun:
     if isinstance(outcome, RuneliftError):
-        return Run(dataset.name, force, None, str(outcome))
+        return LoggedRun(dataset.name, force, None, str(outcome))
     record, timing = outcome
-    return Run(dataset.name, force, record or before, time=timing.seconds, issue=timing.issue,
-               again=record is None)
+    return LoggedRun(dataset.name, force, record or before, time=timing.seconds, issue=timing.issue,
+                     again=record is None)

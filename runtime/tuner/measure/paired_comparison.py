@@ -11,7 +11,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.records.statistics import Summary, median_interval, summarise
 from runelift.runtime.tuner.measure.protocols import Args, Dataset, Measurable
 from runelift.runtime.tuner.measure.repetitions import SHORT
-from runelift.runtime.tuner.measure.time_limits import Stopped
+from runelift.runtime.tuner.measure.time_limits import RunStopped
 
 TOLERANCE = 0.01
 """By how much the tuned program may seem slower on a dataset before we mind."""
@@ -44,7 +44,7 @@ UNTUNED: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class PairedTimes:
     """Times of a dataset without forced versions, by default and tuned, run in turn.
 
     ``low`` to ``high`` holds the median of tuned over default time with 95 % confidence.  Where it
@@ -58,7 +58,7 @@ class Verified:
     lasting: bool = True
 
     @classmethod
-    def of(cls, default: Sequence[float], tuned: Sequence[float]) -> Verified:
+    def of(cls, default: Sequence[float], tuned: Sequence[float]) -> PairedTimes:
         """The comparison of as many times by default as tuned, in the order of measurement."""
         ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
         return cls(summarise(default), summarise(tuned), *median_interval(ratios))
@@ -90,7 +90,7 @@ class Verified:
 
 
 @dataclass(slots=True)
-class Pair:
+class PairedRun:
     """A dataset's runs by default and tuned, in turn; ``which`` of them was begun last.
 
     There are ``pairs`` at least, and about none after ``end``.  A run takes about so many
@@ -106,11 +106,11 @@ class Pair:
     seconds: float = 0.0
     which: int = 0
     last: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    _found: Verified | None = None
+    _found: PairedTimes | None = None
     _is_compared: bool = False
     _may_lose: bool = False
 
-    def once(self) -> Verified | None:
+    def once(self) -> PairedTimes | None:
         """Times until they are decided; None where the program fails.
 
         A tuned program that is stopped, as it takes far longer, counts with the time until then.
@@ -119,7 +119,7 @@ class Pair:
             self._compare()
         return self._found
 
-    def surely(self, *, worth: bool = True) -> Verified | None:
+    def surely(self, *, worth: bool = True) -> PairedTimes | None:
         """The same, and if the tuned program is no slower, as runs are that come often.
 
         Unless the default ones save about as few launches then as the tuned ones, or fewer: they
@@ -139,12 +139,12 @@ class Pair:
             args = self.program.place(values)
             self._found = self._compared(args, often=often)
             self._may_lose = not often and self._may_lose_often(args, self._found)
-        except Stopped as stopped:
+        except RunStopped as stopped:
             self._found = self._verdict(stopped)
         except RuneliftError:
             self._found = None
 
-    def _compared(self, args: Args, *, often: bool) -> Verified:
+    def _compared(self, args: Args, *, often: bool) -> PairedTimes:
         """Times of both until they are decided, maybe of runs that come ``often``."""
         times: tuple[list[float], list[float]] = ([], [])
         both = self.default, self.tuned
@@ -178,13 +178,13 @@ class Pair:
                 fewest = FEW if _tied(*times) else PAIRS
             late = now > end or (pair >= fewest and now > started + ENOUGH)
             if pair == look or late:
-                verified = Verified.of(*times)
+                verified = PairedTimes.of(*times)
                 if late or (verified.decided and _enough(verified, pair)):
                     return verified
                 # with a look after each pair, chance would decide some time
                 look = min(2 * look, MANY) if look < MANY else 2 * look
 
-    def _may_lose_often(self, args: Args, verified: Verified) -> bool:
+    def _may_lose_often(self, args: Args, verified: PairedTimes) -> bool:
         """Whether the default may save so much more where runs come often that it is faster."""
         seconds = verified.default.median
         if seconds > SHORT:
@@ -193,21 +193,22 @@ class Pair:
         gain = max(0.0, 1 - verified.high) * seconds
         return (one - other) * LAUNCH > TOLERANCE * seconds + gain
 
-    def _verdict(self, stopped: Stopped) -> Verified | None:
+    def _verdict(self, stopped: RunStopped) -> PairedTimes | None:
         """What a run that was stopped says; nothing if it was one by default."""
         if not self.which or stopped.seconds < self.last[0]:
             return None
-        return Verified.of(self.last[:1], [stopped.seconds])
+        return PairedTimes.of(self.last[:1], [stopped.seconds])
 
 
-def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, int],
-                 tuned: Mapping[str, int], repeats: int, end: float = math.inf) -> Verified | None:
+def compare_paired(program: Measurable, dataset: Dataset, default: Mapping[str, int],
+                   tuned: Mapping[str, int], repeats: int,
+                   end: float = math.inf) -> PairedTimes | None:
     """Times by default and tuned until they are decided; None where the program fails."""
-    return Pair(program, dataset, default, tuned, max(repeats, PAIRS), end).surely()
+    return PairedRun(program, dataset, default, tuned, max(repeats, PAIRS), end).surely()
 
 
-def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: Callable[[], bool],
-                     must_last: bool = True) -> dict[str, Verified]:
+def compare_all_paired(pairs: Mapping[str, PairedRun], *, anyway: Callable[[], bool],
+                       must_last: bool = True) -> dict[str, PairedTimes]:
     """The comparisons of several datasets, where the program does not fail.
 
     They are made of runs that come often, too, if what is tuned will probably be kept: none is
@@ -227,7 +228,7 @@ def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: Callable[[], bool],
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _enough(verified: Verified, pairs: int) -> bool:
+def _enough(verified: PairedTimes, pairs: int) -> bool:
     """Whether so many pairs are enough to be sure of what they say."""
     seconds = verified.default.median
     if pairs >= MANY or seconds > SHORT:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.execution.sequential_runner import Both
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.tuner.costs.log import Measurements, Runs
+from runelift.runtime.tuner.costs.log import Measurements, RunStore
 from runelift.runtime.versions.forest import Forest
 
 Args: TypeAlias = Sequence[Any]
@@ -118,7 +118,7 @@ class Progress:
     seconds: float = math.inf
 
 
-class Method(Protocol):
+class MeasuringMethod(Protocol):
     """A way to find out what every version costs."""
 
     @property
@@ -131,20 +131,20 @@ class Method(Protocol):
         ...
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int, log: Runs | None, progress: Callable[[Progress], None]
+                repeats: int, log: RunStore | None, progress: Callable[[Progress], None]
                 ) -> Measurements:
         """The records of all plans on every dataset."""
         ...
 
-    def surely(self, known: Measurements | None = None) -> Method:
+    def surely(self, known: Measurements | None = None) -> MeasuringMethod:
         """The same, but that nothing is estimated, and what is ``known`` is not found out again."""
         ...
 
-    def within(self, seconds: float) -> Method:
+    def within(self, seconds: float) -> MeasuringMethod:
         """The same in at most so many seconds."""
         ...
 
-    def of(self, some: Sequence[Force]) -> Method | None:
+    def of(self, some: Sequence[Force]) -> MeasuringMethod | None:
         """The same for some plans only; None if a run tells of all of them."""
         ...
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.costs.log import Run
+from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.prune.contenders import FAR, at_least
 
 PATIENCE = 2.0
@@ -38,7 +38,7 @@ ALIKE = 0.02
 """Two runs of those that took the same but for this fraction do so, too."""
 
 
-def runs_as(force: Mapping[str, int], run: Run) -> bool:
+def runs_as(force: Mapping[str, int], run: LoggedRun) -> bool:
     """Whether all that ``run`` did is just what a run with these forced versions would do.
 
     Each encounter tells which version a forced one leads to that cannot run.  Where none is forced,
@@ -56,7 +56,8 @@ def runs_as(force: Mapping[str, int], run: Run) -> bool:
 class Schedule:
     """Which plans are to be run how often; a plan that fails is not run again."""
 
-    def __init__(self, todo: Sequence[dict[str, int]], repeats: int, known: Sequence[Run]) -> None:
+    def __init__(self, todo: Sequence[dict[str, int]], repeats: int,
+                 known: Sequence[LoggedRun]) -> None:
         self.todo = list(todo)
         self._repeats = repeats
         self._shorts = MORE * repeats
@@ -100,7 +101,7 @@ class Schedule:
         """A run takes so long without any plan."""
         self._best = min(self._best, seconds)
 
-    def warmed_up(self, number: int, run: Run, over: bool) -> bool:
+    def warmed_up(self, number: int, run: LoggedRun, over: bool) -> bool:
         """A plan has been run for the first time; ``over`` if that is all that is needed.
 
         So it is if it turned out to run the same versions as another one.
@@ -113,7 +114,7 @@ class Schedule:
             self._took(number, run.record)
         return over
 
-    def ran(self, number: int, run: Run, seconds: float = 0.0) -> None:
+    def ran(self, number: int, run: LoggedRun, seconds: float = 0.0) -> None:
         """A plan has been run, which took so many seconds in all."""
         self._counts[number] += 1
         self._records[number] += run.time is not None and not run.again

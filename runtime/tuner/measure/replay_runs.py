@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, cast
 
 from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.runtime.records.estimates import Outlook
+from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.records.statistics import median
 from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import NoRoom, Replayed, Unknown
-from runelift.runtime.tuner.costs.log import Measurements, Run, Runs, complete
-from runelift.runtime.tuner.measure.forced_runs import Forced, forced_runs, foreseen
+from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, complete
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, forced_runs, with_builds_begun
 from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
 from runelift.runtime.tuner.measure.repetitions import MORE, SHORT
 from runelift.runtime.versions.forest import Forest, plans
@@ -35,13 +35,13 @@ TIMES = 3
 class Replayable(Measurable, Protocol):
     """A program that can replay versions."""
 
-    def replay(self, entry: str, args: Args, race: Race) -> Replayed:
-        """Run every version at every encounter, one after the other on the same inputs."""
+    def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
+        """LoggedRun every version at every encounter, one after the other on the same inputs."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Replaying:
+class ReplayRuns:
     """Measures by replay; see :class:`runelift.runtime.replay.racing.Race` for ``rounds`` and
     ``factor``.
 
@@ -59,11 +59,11 @@ class Replaying:
         """One run sees all versions."""
         return 1
 
-    def surely(self, known: Measurements | None = None) -> Replaying:
+    def surely(self, known: Measurements | None = None) -> ReplayRuns:
         """The same, but that no version is ever out of the race, unless it had to be stopped."""
         return replace(self, factor=math.inf, stopped=known.stopped if known else {})
 
-    def within(self, seconds: float) -> Replaying:
+    def within(self, seconds: float) -> ReplayRuns:
         """The same in at most so many seconds."""
         return replace(self, budget=min(seconds, self.budget))
 
@@ -75,19 +75,19 @@ class Replaying:
         return plans(forest)
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int = 1, log: Runs | None = None,
+                repeats: int = 1, log: RunStore | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """The records of all plans, from ``repeats`` runs per dataset.
 
         An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
         """
         result = Measurements(forest.entry)
-        banned, outlook = dict[str, str](), Outlook(at_once=program.at_once)
+        banned, outlook = dict[str, str](), Estimates(at_once=program.at_once)
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
             before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
-            datasets, *_ = foreseen(program, forest, datasets, before)
+            datasets, *_ = with_builds_begun(program, forest, datasets, before)
             for done, dataset in enumerate(datasets, start=1):
                 known = before[dataset.name]
                 if complete(known, plans(forest), repeats):
@@ -114,7 +114,7 @@ class Replaying:
 
 
 def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,
-                  repeats: int) -> Iterator[Run]:
+                  repeats: int) -> Iterator[LoggedRun]:
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
@@ -123,12 +123,12 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
         numbered = _replays(program, dataset, args, race, repeats, todo)
         right = _right(numbered[0][1], todo)
         timing = _timing(program, forest.entry, args, right)
-    except (NoRoom, Unknown, UserError, CompilerLimitation):
+    except (OutOfReplayMemory, UnknownCost, UserError, CompilerLimitation):
         args = ()  # there is to be room for them again
-        yield from forced_runs(program, forest, dataset, Forced.repeats, race.outlook)
+        yield from forced_runs(program, forest, dataset, ForcedRuns.repeats, race.outlook)
         return
     for number, replayed in numbered:
-        correction = Correction.of(replayed.record(right), timing)
+        correction = RecordingCorrection.of(replayed.record(right), timing)
         for force in todo:
             run = _run(dataset.name, force, number, replayed, correction, race)
             if run is not None:
@@ -136,12 +136,12 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
 
 
 def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repeats: int,
-             todo: Sequence[Force]) -> list[tuple[int, Replayed]]:
-    """Runs with their numbers; one in which a version was wrong is repeated without it.
+             todo: Sequence[Force]) -> list[tuple[int, ReplayRecord]]:
+    """RunStore with their numbers; one in which a version was wrong is repeated without it.
 
     Where a run without replay is short, there are more; the race goes on from one to the next.
     """
-    kept: list[tuple[int, Replayed]] = []
+    kept: list[tuple[int, ReplayRecord]] = []
     number, wanted = 0, repeats
     while len(kept) < wanted:
         number += 1
@@ -158,10 +158,10 @@ def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repe
     return kept
 
 
-def _right(replayed: Replayed, todo: Sequence[Force]) -> Force | None:
+def _right(replayed: ReplayRecord, todo: Sequence[Force]) -> Force | None:
     """The versions of a run that gives right results: those by default (None), if they do."""
     for force in (None, *todo[:-1]):
-        with suppress(Unknown):
+        with suppress(UnknownCost):
             replayed.record(force)
             return force
     replayed.record(todo[-1])
@@ -176,26 +176,26 @@ def _timing(program: Measurable, entry: str, args: Args, force: Force | None) ->
     return Timing(median([t.seconds for t in times]), median([t.issue for t in times]))
 
 
-def _run(dataset: str, force: Force, number: int, replayed: Replayed,
-         correction: Correction, race: Race) -> Run | None:
+def _run(dataset: str, force: Force, number: int, replayed: ReplayRecord,
+         correction: RecordingCorrection, race: Race) -> LoggedRun | None:
     """The run that forces versions, as it would have been; None if there was no time for it."""
     try:
         record = replayed.record(force)
-    except Unknown as version:
+    except UnknownCost as version:
         if (why := race.banned.get(str(version))) is not None:
             why = f"version {version} must not run: {why}"
         elif (why := race.stopped.get(str(version))) is not None:
             why = f"version {version}: {why}"
         else:
             return None
-        return Run(dataset, dict(force), None, why, replay=number)
+        return LoggedRun(dataset, dict(force), None, why, replay=number)
     timing = correction.timing(record)
-    return Run(dataset, dict(force), record, time=timing.seconds, issue=timing.issue,
-               replay=number)
+    return LoggedRun(dataset, dict(force), record, time=timing.seconds, issue=timing.issue,
+                     replay=number)
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
+class RecordingCorrection:
     """How long runs take without a record, by what their records say.
 
     ``device`` and ``host`` are factors for the times of either, ``slack`` is what neither accounts
@@ -210,7 +210,7 @@ class Correction:
     launches: int
 
     @classmethod
-    def of(cls, record: Record, timing: Timing) -> Correction:
+    def of(cls, record: Record, timing: Timing) -> RecordingCorrection:
         """The correction that makes a record of the default run right."""
         device = min(1.0, timing.seconds / record.device_time) if record.device_time else 1.0
         host = timing.issue / record.issue if record.issue else 0.0

@@ -12,7 +12,7 @@ UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
 UNLIMITED = "none"
 
 
-class Stopped(CompilerLimitation):
+class RunStopped(CompilerLimitation):
     """A run was ended after so many ``seconds``, or ended its process.
 
     ``during`` names the version (``site/index``), ``par`` says what its guard compares with, and

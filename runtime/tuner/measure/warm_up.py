@@ -8,14 +8,20 @@ from contextlib import nullcontext, suppress
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.guards import Kind
-from runelift.runtime.host.background import beside as beside_runs
-from runelift.runtime.records.estimates import Outlook
+from runelift.runtime.host.background import in_background as beside_runs
+from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.costs.log import Run
+from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.measure.protocols import Args, Dataset, Measurable
 from runelift.runtime.tuner.measure.repetitions import runs_as
-from runelift.runtime.tuner.measure.time_limits import Stopped
-from runelift.runtime.tuner.prune.extrapolation import Trends, beside, left_out, merged, without
+from runelift.runtime.tuner.measure.time_limits import RunStopped
+from runelift.runtime.tuner.prune.extrapolation import (
+    Extrapolation,
+    beside,
+    left_out,
+    merged,
+    without,
+)
 from runelift.runtime.versions.forest import Forest, Site
 
 FAR_OFF = 10.0
@@ -34,17 +40,17 @@ class WarmUp:
     """
 
     def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
-                 outlook: Outlook, todo: Sequence[dict[str, int]], trends: Trends | None
+                 outlook: Estimates, todo: Sequence[dict[str, int]], trends: Extrapolation | None
                  ) -> None:
         self._program, self._dataset, self._args = program, dataset, args
         self._forest, self._outlook, self._trends = forest, outlook, trends
-        self.left_out, self.instead = list[Run](), list[dict[str, int]]()
+        self.left_out, self.instead = list[LoggedRun](), list[dict[str, int]]()
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
         self._met: dict[str, Encounter] = {}
         self._untuned: list[Record] | None = None
         self._shown = list[Record]()
-        self._ran = list[Run]()
+        self._ran = list[LoggedRun]()
         self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
         *self._rest, last = todo
@@ -59,22 +65,22 @@ class WarmUp:
         if trends is not None and is_short:
             self._rule_out(trends)
 
-    def run(self, force: dict[str, int]) -> tuple[Run, bool]:
+    def run(self, force: dict[str, int]) -> tuple[LoggedRun, bool]:
         """A run of a plan; whether no further one is needed."""
         versions, best = list(self._outer(force)), min(self.default, self._best)
         for version, points in versions:
             why = self._outlook.hopeless(version, points, best)
             if why is not None and not self._is_untuned(version):
                 site = version.rpartition("/")[0]
-                return Run(self._dataset.name, force, None, f"version {version}: {why}",
-                           left_out={site: force[site]}), True
+                return LoggedRun(self._dataset.name, force, None, f"version {version}: {why}",
+                                 left_out={site: force[site]}), True
         try:
             record = self._same(force) or self._program.record(
                 self._dataset.entry, self._args, force=force)
         except (UserError, CompilerLimitation) as error:
-            if isinstance(error, Stopped):
+            if isinstance(error, RunStopped):
                 self._saw(versions, error.seconds, stopped=True)
-            return Run(self._dataset.name, force, None, self._explained(force, error)), True
+            return LoggedRun(self._dataset.name, force, None, self._explained(force, error)), True
         for each in record.encounters:
             if each.site in self._outermost:
                 self._met[each.site] = each
@@ -85,7 +91,7 @@ class WarmUp:
                          for name, par in each.par.items()}
         self.rule_out([record])
         self._prepare_rest()
-        run = Run(self._dataset.name, force, record)
+        run = LoggedRun(self._dataset.name, force, record)
         self._ran.append(run)
         return run, record.span > max(LONG, FAR_OFF * self._best)
 
@@ -120,9 +126,9 @@ class WarmUp:
         self._untuned = []
         with suppress(UserError, CompilerLimitation):
             self._untuned.append(self._program.record(self._dataset.entry, self._args))
-            self._ran.append(Run(self._dataset.name, {}, self._untuned[-1]))
+            self._ran.append(LoggedRun(self._dataset.name, {}, self._untuned[-1]))
 
-    def _rule_out(self, trends: Trends) -> None:
+    def _rule_out(self, trends: Extrapolation) -> None:
         behind = trends.behind([*self._untuned, *self._shown]) if self._untuned else {}
         if new := beside(behind, self._behind):
             self._behind = merged(self._behind, new)
@@ -147,7 +153,7 @@ class WarmUp:
 
     def _explained(self, force: Mapping[str, int], error: Exception) -> str:
         """What went wrong, and with which versions if the device does not say."""
-        if not isinstance(error, Stopped):
+        if not isinstance(error, RunStopped):
             return str(error)
         names = ", ".join(f"{site}/{index}" for site, index in force.items())
         return f"version {names}: {error}"

@@ -19,8 +19,8 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.costs.exclusive_costs import Nesting
-from runelift.runtime.tuner.costs.log import Run
+from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
+from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.versions.forest import Forest, plans
 
@@ -39,7 +39,7 @@ def at_least(busy: float, launches: int) -> float:
     return max(busy, launches * LAUNCH)
 
 
-def missed(forest: Forest, runs: Sequence[Run], seen: Sequence[Mapping[str, int]]
+def missed(forest: Forest, runs: Sequence[LoggedRun], seen: Sequence[Mapping[str, int]]
            ) -> list[dict[str, int]]:
     """The fewest plans that show, with what is ``seen``, all versions that may be the best."""
     found = contenders(runs)
@@ -49,7 +49,7 @@ def missed(forest: Forest, runs: Sequence[Run], seen: Sequence[Mapping[str, int]
                    for site, index in plan.items())]
 
 
-def contenders(runs: Iterable[Run]) -> Choices:
+def contenders(runs: Iterable[LoggedRun]) -> Choices:
     """The versions that may be the best at some kind of encounters, by site; one at least.
 
     Of a kind are encounters with the same sizes: that one of them was late is chance.
@@ -109,7 +109,7 @@ class _Standing:
         return self.least / self.best if self.best else 1.0
 
 
-def _taken(run: Run, record: Record) -> float:
+def _taken(run: LoggedRun, record: Record) -> float:
     """What a run took, by itself if it was made without a record, too."""
     return record.span if run.time is None else run.time
 
@@ -128,7 +128,7 @@ class _Meetings:
     Several runs of the same are one attempt, which took the least of what they took.
     """
 
-    def __init__(self, runs: Sequence[tuple[Run, Record]]) -> None:
+    def __init__(self, runs: Sequence[tuple[LoggedRun, Record]]) -> None:
         self.kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Met]] = defaultdict(list)
         self._outermost = _Met()
         self._inside: list[dict[_Met, None]] = []
@@ -180,14 +180,14 @@ class _Meetings:
                          for met in inside) if inside else own
 
 
-def _spent(run: Run, record: Record) -> tuple[Array, Array]:
+def _spent(run: LoggedRun, record: Record) -> tuple[Array, Array]:
     """What encounters took at least and at most, without those inside of them."""
     recorded = max(record.span, record.issue)
     share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
     encounters = record.encounters
     amounts = np.array([[each.busy for each in encounters], [each.launches for each in encounters],
                         [each.time for each in encounters], [each.issue for each in encounters]])
-    busy, launches, time, issue = map(Nesting(encounters).own, amounts)
+    busy, launches, time, issue = map(EncounterNesting(encounters).own, amounts)
     least = np.maximum(np.maximum(0.0, busy), LAUNCH * np.maximum(0.0, launches))
     return least, np.maximum(least, share * np.maximum(time, issue))
 
@@ -200,7 +200,7 @@ class Attempt:
     least: float
 
 
-def attempts_of(run: Run) -> Iterator[tuple[str, int, Attempt]]:
+def attempts_of(run: LoggedRun) -> Iterator[tuple[str, int, Attempt]]:
     """What a run says about each encounter: its site, version and attempt; nothing if it failed."""
     if (record := run.record) is None:
         return

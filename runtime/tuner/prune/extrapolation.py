@@ -30,10 +30,16 @@ import numpy as np
 from runelift.ir.guards import Kind
 from runelift.runtime.records.estimates import LEFT_OUT
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point, costs_of, met
-from runelift.runtime.tuner.costs.exclusive_costs import Nesting
+from runelift.runtime.tuner.costs.cost_model import (
+    Costs,
+    DatasetCosts,
+    EncounterCosts,
+    costs_of,
+    met,
+)
+from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
-from runelift.runtime.tuner.costs.log import Measurements, Run
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.prune.contenders import at_least, attempts_of
 from runelift.runtime.versions.forest import Forest, Site, plans
 
@@ -45,18 +51,18 @@ the sizes are."""
 
 
 @dataclass(frozen=True)
-class Trends:
+class Extrapolation:
     """What ``runs`` of the datasets so far say of the versions of an entry point.
 
     More than ``at_once`` work-items take turns on the device.
     """
 
     forest: Forest
-    runs: Sequence[Run]
+    runs: Sequence[LoggedRun]
     at_once: float = math.inf
 
     @cached_property
-    def _telling(self) -> list[Run]:
+    def _telling(self) -> list[LoggedRun]:
         """The last run of each plan on each dataset: what is that far behind is so in any."""
         return list({(run.dataset, *sorted(run.force.items())): run
                      for run in self.runs}.values())
@@ -108,7 +114,7 @@ _Met: TypeAlias = tuple[str, str, tuple[tuple[str, int], ...], int]
 """A dataset, a site, the sizes there, and a version."""
 
 
-def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
+def _busy(runs: Sequence[LoggedRun]) -> dict[_Met, float]:
     """How long the kernels of versions took at least, without those of encounters inside."""
     found = dict[_Met, float]()
     for run in runs:
@@ -121,7 +127,7 @@ def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
 def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
     """Each encounter, and how long its kernels took without those of encounters inside."""
     encounters = record.encounters
-    own = Nesting(encounters).own(np.array([each.busy for each in encounters]))
+    own = EncounterNesting(encounters).own(np.array([each.busy for each in encounters]))
     yield from zip(encounters, own.tolist(), strict=True)
 
 
@@ -167,7 +173,7 @@ class _Work:
     own kernels take at least.
     """
 
-    point: Point
+    point: EncounterCosts
     costs: dict[int, Cost]
     kernels: dict[int, float]
 
@@ -222,7 +228,7 @@ class _Known:
                 if version in self.was_run else math.inf for version in self.largest.costs}
 
 
-def _known(points: Iterator[tuple[DatasetCosts, Point]], busy: Mapping[_Met, float]
+def _known(points: Iterator[tuple[DatasetCosts, EncounterCosts]], busy: Mapping[_Met, float]
            ) -> _Known | None:
     """What is known of a site; None if there is no work."""
     each = [_work(dataset.name, point, busy) for dataset, point in points]
@@ -234,7 +240,7 @@ def _known(points: Iterator[tuple[DatasetCosts, Point]], busy: Mapping[_Met, flo
     return _Known(largest, {version: work for version, work in own.items() if work is not None})
 
 
-def _work(dataset: str, point: Point, busy: Mapping[_Met, float]) -> _Work:
+def _work(dataset: str, point: EncounterCosts, busy: Mapping[_Met, float]) -> _Work:
     costs = {version: _cost(point, version) for version in sorted(point.feasible)}
     sizes = tuple(sorted(point.sizes.items()))
     return _Work(point, costs, {
@@ -270,7 +276,7 @@ def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_on
     return filling * max(larger, default=1.0)
 
 
-def _cost(point: Point, version: int) -> Cost:
+def _cost(point: EncounterCosts, version: int) -> Cost:
     """What a version took at an encounter, with the best ones inside of it."""
     return total([point.own[version],
                   *(inner.bounds()[0] for inner in point.inner.get(version, ()))])
@@ -300,7 +306,7 @@ def without(forest: Forest, behind: Mapping[str, Mapping[int, float]], records: 
     return [plan for plan in plans(forest, others) if not shown.issuperset(plan.items())]
 
 
-def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterator[Run]:
+def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterator[LoggedRun]:
     """Runs that are not made: so many that each of these versions is forced in one of them."""
     for number in range(max(map(len, behind.values()), default=0)):
         force = {site: sorted(ratios)[number] for site, ratios in behind.items()
@@ -310,4 +316,4 @@ def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterato
         why = "as on other datasets" if math.isinf(least) else (
             f"would take more than {least:.0f} times as long as others, by what it took on other "
             "datasets")
-        yield Run(dataset, force, None, f"version {names}: {LEFT_OUT}: {why}", left_out=force)
+        yield LoggedRun(dataset, force, None, f"version {names}: {LEFT_OUT}: {why}", left_out=force)

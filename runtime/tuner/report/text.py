@@ -13,14 +13,14 @@ from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.analysis.guard_curves import guard_curves, is_never, score_curves
 from runelift.runtime.tuner.analysis.winners import Standing, standings
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning
-from runelift.runtime.tuner.costs.cost_model import Costs, Point
+from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts
 from runelift.runtime.tuner.costs.log import NO_TIME
 from runelift.runtime.tuner.costs.noise import repeated_runs
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.cross_validation import HeldOut, finite, summary
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import Fit, objective
-from runelift.runtime.tuner.measure.paired_comparison import Verified
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.versions.forest import plans
 
 LEGEND = ("by size: as without tuning, by how well the sizes fill the device; never: greater than "
@@ -83,14 +83,14 @@ def render_held_out(entry: str, found: list[HeldOut]) -> str:
         table(held_out_rows(found), "  ") + f"\n  {summary(found)}")
 
 
-def validation_rows(validated: Mapping[str, Verified]) -> list[list[str]]:
+def validation_rows(validated: Mapping[str, PairedTimes]) -> list[list[str]]:
     """Times of datasets that were not tuned for, the head first."""
     return [["not tuned for", "default", "tuned", "gain"],
             *([name, show_seconds(both.default.median), show_seconds(both.tuned.median),
                f"{both.gain:.2f}×"] for name, both in validated.items())]
 
 
-def render_validation(validated: Mapping[str, Verified]) -> str:
+def render_validation(validated: Mapping[str, PairedTimes]) -> str:
     """The same as text; nothing if there are none."""
     return "Datasets that were kept out of tuning:\n" + table(
         validation_rows(validated), "  ") if validated else ""
@@ -334,7 +334,7 @@ def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
             "kept_default": entry.fit.kept_default}
 
 
-def _point_facts(point: Point) -> dict[str, Any]:
+def _point_facts(point: EncounterCosts) -> dict[str, Any]:
     return {"site": point.site.name, "sizes": point.sizes, "par": point.par,
             "times": {str(k): c.device if math.isfinite(c.device) else None
                       for k, c in point.own.items()},

@@ -31,7 +31,13 @@ from runelift.runtime.tuner.strategies.intervals import Intervals
 from runelift.runtime.tuner.strategies.random_search import Random
 from runelift.runtime.tuner.strategies.simple import Simple
 from runelift.runtime.tuner.strategies.swarm import Swarm
-from runelift.runtime.tuner.strategies.trials import Budget, BudgetSpent, Oracle, Step, Trials
+from runelift.runtime.tuner.strategies.trials import (
+    Budget,
+    BudgetSpent,
+    Oracle,
+    SearchState,
+    SearchStep,
+)
 
 
 class Strategy(Protocol):
@@ -39,7 +45,7 @@ class Strategy(Protocol):
 
     name: ClassVar[str]
 
-    def search(self, trials: Trials) -> Mapping[str, int]:
+    def search(self, trials: SearchState) -> Mapping[str, int]:
         """The thresholds found; :class:`.trials.BudgetSpent` passes through."""
         ...
 
@@ -110,17 +116,17 @@ class Search:
     seconds: float
     finished: bool
     interrupted: bool
-    history: tuple[Step, ...]
+    history: tuple[SearchStep, ...]
 
 
 def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget | None = None,
-           progress: Callable[[Step], None] = lambda _: None) -> Search:
+           progress: Callable[[SearchStep], None] = lambda _: None) -> Search:
     """Search with a strategy; when the budget is spent, the best thresholds so far count.
 
     So they do where a run with those found has been stopped.  Without a single complete try the
     thresholds stay what they are without tuning.
     """
-    trials = Trials(oracle, budget or Budget(), seed, progress)
+    trials = SearchState(oracle, budget or Budget(), seed, progress)
     finished = interrupted = False
     try:
         trials.begin()

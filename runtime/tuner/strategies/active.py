@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from runelift.runtime.tuner.strategies.loops import tune_with
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Active:
     name: ClassVar[str] = "active"
     guesses: int = 3
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The thresholds found."""
         return tune_with(
             trials, lambda count, cost: self.line(count, cost, trials.random))
@@ -42,7 +42,7 @@ class ActiveEndpoints:
     name: ClassVar[str] = "active-endpoints"
     guesses: int = 3
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The thresholds found."""
         return tune_with(
             trials, lambda count, cost: self.line(count, cost, trials.random))

@@ -15,18 +15,18 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from runelift.runtime.tuner.strategies.genetic import mutated
-from runelift.runtime.tuner.strategies.indices import Space
-from runelift.runtime.tuner.strategies.trials import Trials, Values
+from runelift.runtime.tuner.strategies.indices import IndexSpace
+from runelift.runtime.tuner.strategies.trials import SearchState, Values
 
 MEMORY = 20
 """How many of the best vectors techniques may draw on."""
 
 
 @dataclass(slots=True)
-class Known:
+class BestVectors:
     """The best vectors tried, the best first."""
 
-    space: Space
+    space: IndexSpace
     random: np.random.Generator
     best: list[tuple[float, Values]] = field(default_factory=list)
 
@@ -42,20 +42,20 @@ class Known:
         return self.best[int(self.random.integers(len(self.best)))][1]
 
 
-Technique: TypeAlias = Callable[[Known], Values]
+Technique: TypeAlias = Callable[[BestVectors], Values]
 
 
-def anywhere(known: Known) -> Values:
+def anywhere(known: BestVectors) -> Values:
     """Any vector."""
     return known.space.draw(known.random)
 
 
-def mutation(known: Known) -> Values:
+def mutation(known: BestVectors) -> Values:
     """The best vector with some indices drawn anew."""
     return mutated(known.best[0][1], known.space, 0.3, known.random)
 
 
-def neighbour(known: Known) -> Values:
+def neighbour(known: BestVectors) -> Values:
     """The best vector with one index moved by one (hill climbing)."""
     vector = known.best[0][1].copy()
     k = int(known.random.integers(len(vector)))
@@ -63,19 +63,19 @@ def neighbour(known: Known) -> Values:
     return known.space.nearest(vector.astype(np.float64))
 
 
-def gaussian(known: Known) -> Values:
+def gaussian(known: BestVectors) -> Values:
     """The best vector with every index moved by about a tenth of its range."""
     vector = known.best[0][1]
     return known.space.nearest(known.random.normal(vector, 0.1 * known.space.lengths))
 
 
-def crossover(known: Known) -> Values:
+def crossover(known: BestVectors) -> Values:
     """Every index from one of two good vectors."""
     mother, father = known.some(), known.some()
     return np.where(known.random.random(len(mother)) < 0.5, mother, father)
 
 
-def differential(known: Known) -> Values:
+def differential(known: BestVectors) -> Values:
     """A good vector moved by the difference of two others (Storn and Price 1997)."""
     base, plus, minus = known.some(), known.some(), known.some()
     return known.space.nearest(base + 0.7 * (plus - minus).astype(np.float64))
@@ -97,10 +97,10 @@ class Bandit:
     window: int = 100
     exploration: float = 0.1
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The best thresholds tried."""
         trials.scout()
-        known = Known(Space.of(trials), trials.random)
+        known = BestVectors(IndexSpace.of(trials), trials.random)
         if not known.space.names:
             return trials.best
         self._try(trials, known, known.space.all_false())
@@ -111,7 +111,7 @@ class Bandit:
         return trials.best
 
     @staticmethod
-    def _try(trials: Trials, known: Known, vector: Values) -> bool:
+    def _try(trials: SearchState, known: BestVectors, vector: Values) -> bool:
         return known.add(trials.score(known.space.thresholds(vector)), vector)
 
     def _choose(self, recent: deque[tuple[Technique, bool]]) -> Technique:

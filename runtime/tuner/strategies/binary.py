@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from runelift.runtime.tuner.strategies.exhaustive import least_of_all
 from runelift.runtime.tuner.strategies.loops import tune_with
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Binary:
     name: ClassVar[str] = "binary"
     few: int = 5
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The thresholds found."""
         return tune_with(trials, self.line)
 

@@ -16,9 +16,9 @@ from typing import ClassVar
 import numpy as np
 
 from runelift.ir.errors import UserError
-from runelift.runtime.tuner.strategies.indices import Space
+from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.nodes import ALWAYS
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 FAILED = 1e9
@@ -37,10 +37,10 @@ class CmaValues:
     sigma: float = 0.25
     tries: int = 300
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The best thresholds tried."""
         trials.scout()
-        space = Space.of(trials)
+        space = IndexSpace.of(trials)
         greatest = np.array([choice[-2] + 1 for choice in space.choices], np.float64)
 
         def thresholds(vector: Vector) -> dict[str, int]:
@@ -62,16 +62,16 @@ class CmaIndices:
     sigma: float = 0.4
     tries: int = 300
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The best thresholds tried."""
         trials.scout()
-        space = Space.of(trials)
+        space = IndexSpace.of(trials)
         greatest = (space.lengths - 1).astype(np.float64)
         return _minimise(trials, lambda vector: space.thresholds(space.nearest(vector * greatest)),
                          np.ones(len(greatest)), self.sigma, self.tries)
 
 
-def _minimise(trials: Trials, thresholds: Callable[[Vector], dict[str, int]], start: Vector,
+def _minimise(trials: SearchState, thresholds: Callable[[Vector], dict[str, int]], start: Vector,
               sigma: float, tries: int) -> dict[str, int]:
     """Generations in the unit cube until ``tries`` are used up or the distribution is a point."""
     if not len(start):

@@ -30,7 +30,7 @@ TRIABLE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JudgedSearch:
     """One search, judged.
 
     ``loss`` is the sum of relative times with its thresholds; ``slowest`` the greatest time of a
@@ -43,14 +43,14 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StrategyRow:
     """The searches of one strategy, one per seed.
 
     The regrets say by what fraction what they found is slower than the best.
     """
 
     strategy: str
-    found: tuple[Found, ...]
+    found: tuple[JudgedSearch, ...]
     regrets: tuple[float, ...]
 
 
@@ -67,7 +67,7 @@ class Comparison:
     entry: str
     datasets: tuple[str, ...]
     versions: int
-    rows: tuple[Row, ...]
+    rows: tuple[StrategyRow, ...]
     untuned: float
     best: float
     tried: int | None
@@ -82,7 +82,7 @@ def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[s
     ``strategies`` are called what they should be called in the result.  After Ctrl-C the result
     has the searches that were over.
     """
-    found: dict[str, list[Found]] = {}
+    found: dict[str, list[JudgedSearch]] = {}
     interrupted = False
     for name, strategy in strategies.items():
         for seed in range(seeds):
@@ -96,16 +96,17 @@ def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[s
     best, tried = yardstick(costs, default)
     if tried is None:
         best = min([best, *(each.loss for several in found.values() for each in several)])
-    rows = tuple(Row(name, tuple(several), tuple(_regret(each.loss, best) for each in several))
+    rows = tuple(StrategyRow(name, tuple(several),
+                             tuple(_regret(each.loss, best) for each in several))
                  for name, several in found.items())
     return Comparison(costs.forest.entry, tuple(d.name for d in costs.datasets),
                       len(plans(costs.forest)), rows,
                       _regret(objective(costs, default), best), best, tried, interrupted)
 
 
-def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> Found:
+def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> JudgedSearch:
     ratios = [d.total(found.thresholds) / max(d.total(default), 1e-12) for d in costs.datasets]
-    return Found(found, objective(costs, found.thresholds), max(ratios, default=1.0))
+    return JudgedSearch(found, objective(costs, found.thresholds), max(ratios, default=1.0))
 
 
 def _regret(loss: float, best: float) -> float:
@@ -158,7 +159,7 @@ def explanation(comparison: Comparison) -> list[str]:
             *(["!: ended by the budget"] if ended else [])]
 
 
-def _arrival(row: Row, best: float) -> str:
+def _arrival(row: StrategyRow, best: float) -> str:
     """After how many runs the searches were close to the best (median), if they came close."""
     limit = (1 + CLOSE) * best
     arrivals = [next((float(step.runs) for step in each.search.history if step.score <= limit),
@@ -168,7 +169,7 @@ def _arrival(row: Row, best: float) -> str:
     return f"{found:.0f}" if math.isfinite(found) else "never"
 
 
-def _line(row: Row) -> list[str]:
+def _line(row: StrategyRow) -> list[str]:
     searches = [each.search for each in row.found]
     ended = "" if all(each.finished for each in searches) else " !"
     return [row.strategy + ended, f"{median([each.runs for each in searches]):.0f}",
@@ -196,7 +197,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
                            for row in comparison.rows}}
 
 
-def _facts(found: Found, regret: float) -> dict[str, Any]:
+def _facts(found: JudgedSearch, regret: float) -> dict[str, Any]:
     each = found.search
     return {"seed": each.seed, "runs": each.runs, "tries": each.tries, "seconds": each.seconds,
             "finished": each.finished, "regret": regret, "slowest": found.slowest,

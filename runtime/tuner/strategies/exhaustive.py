@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
-from runelift.runtime.tuner.strategies.indices import Space
+from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.loops import tune_with
 from runelift.runtime.tuner.strategies.nodes import all_false
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class Exhaustive:
     name: ClassVar[str] = "exhaustive"
     joint: bool = False
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The thresholds found."""
         if not self.joint:
             return tune_with(trials, least_of_all)
         trials.scout()
         found = all_false(trials.forest)
         for tree in trials.forest.trees:
-            space = Space.of(trials, [tree])
+            space = IndexSpace.of(trials, [tree])
             found |= min((space.thresholds(indices)
                           for indices in product(*map(range, map(int, space.lengths)))),
                          key=lambda thresholds, found=found: trials.score(  # type: ignore[misc]

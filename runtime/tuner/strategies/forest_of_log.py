@@ -16,7 +16,7 @@ from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 from runelift.runtime.records.record import Encounter
-from runelift.runtime.tuner.costs.cost_model import Costs, Point
+from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.fit.size_guards import HOPELESS
@@ -89,7 +89,7 @@ def without_gaps(costs: Costs, measurements: Measurements) -> tuple[Costs, int]:
     return filled, count
 
 
-def _filled(point: Point, left_out: AbstractSet[Inside]) -> Point:
+def _filled(point: EncounterCosts, left_out: AbstractSet[Inside]) -> EncounterCosts:
     """An encounter and those inside of it."""
     inner = {k: tuple(_filled(p, left_out) for p in points) for k, points in point.inner.items()}
     gaps = {k for k, cost in point.own.items()

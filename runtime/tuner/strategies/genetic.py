@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from runelift.runtime.tuner.strategies.indices import Space
-from runelift.runtime.tuner.strategies.trials import Trials, Values
+from runelift.runtime.tuner.strategies.indices import IndexSpace
+from runelift.runtime.tuner.strategies.trials import SearchState, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class Genetic:
     generations: int = 15
     mutation: float = 0.15
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The best thresholds tried."""
         trials.scout()
-        space, random = Space.of(trials), trials.random
+        space, random = IndexSpace.of(trials), trials.random
         living = [space.all_false()] + [space.draw(random) for _ in range(self.population - 1)]
         for _ in range(self.generations):
             scores = [trials.score(space.thresholds(one)) for one in living]
@@ -45,7 +45,7 @@ def _fitter(living: list[Values], scores: list[float], random: np.random.Generat
     return living[int(first if scores[int(first)] <= scores[int(second)] else second)]
 
 
-def mutated(parent: Values, space: Space, rate: float, random: np.random.Generator) -> Values:
+def mutated(parent: Values, space: IndexSpace, rate: float, random: np.random.Generator) -> Values:
     """A vector in which each index may be another one, or an end of its range."""
     ends = np.where(random.random(len(parent)) < 0.5, 0, space.all_false())
     other = np.where(random.random(len(parent)) < 0.5, space.draw(random), ends)

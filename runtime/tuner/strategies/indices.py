@@ -12,19 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from runelift.runtime.tuner.fit.chain_solver import candidates
-from runelift.runtime.tuner.strategies.trials import Trials, Values
+from runelift.runtime.tuner.strategies.trials import SearchState, Values
 from runelift.runtime.versions.forest import Site
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class IndexSpace:
     """The guards that are compared with anything, and the thresholds that differ for each."""
 
     names: tuple[str, ...]
     choices: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, trials: Trials, trees: Sequence[Site] | None = None) -> Space:
+    def of(cls, trials: SearchState, trees: Sequence[Site] | None = None) -> IndexSpace:
         """The space of some trees, by default of all."""
         compared = {guard.name: trials.compared(guard.name)
                     for tree in (trials.forest.trees if trees is None else trees)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runelift.runtime.tuner.fit.fit import fit
-from runelift.runtime.tuner.measure.forced_runs import Forced
-from runelift.runtime.tuner.measure.protocols import Method
-from runelift.runtime.tuner.measure.replay_runs import Replaying
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.protocols import MeasuringMethod
+from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Instrumentation:
     every: bool = False
 
     @property
-    def method(self) -> Method:
+    def method(self) -> MeasuringMethod:
         """How costs are measured."""
-        return Forced(self.budget, every=self.every)
+        return ForcedRuns(self.budget, every=self.every)
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The thresholds found."""
         return fit(trials.instrument(self.method), trials.oracle.default).thresholds
 
@@ -50,7 +50,7 @@ class Replay(Instrumentation):
     budget: float = math.inf
 
     @property
-    def method(self) -> Method:
+    def method(self) -> MeasuringMethod:
         """How costs are measured."""
-        method = Replaying(self.rounds, self.factor, self.budget)
+        method = ReplayRuns(self.rounds, self.factor, self.budget)
         return method.surely() if self.every else method

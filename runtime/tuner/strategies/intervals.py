@@ -9,7 +9,7 @@ from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.fit.fit import Interval
 from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.nodes import Node, all_false, nodes
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Intervals:
 
     name: ClassVar[str] = "intervals"
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The thresholds found."""
         order = [node for tree in trials.forest.trees for node in nodes(tree)]
         found: dict[str, list[Interval]] = {node.name: [] for node in order}
@@ -39,7 +39,8 @@ class Intervals:
         return {name: combine(intervals).high for name, intervals in found.items() if intervals}
 
 
-def _prefer(trials: Trials, dataset: str, node: Node, tuned: dict[str, int]) -> Interval | None:
+def _prefer(trials: SearchState, dataset: str, node: Node,
+            tuned: dict[str, int]) -> Interval | None:
     """The thresholds that are best for one dataset; None if it never compares."""
     others = all_false(trials.forest) | tuned | node.reached()
     trials.time(dataset, others)

@@ -13,10 +13,10 @@ from runelift.ir.errors import RuneliftError, UserError
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import costs_of
-from runelift.runtime.tuner.measure.forced_runs import Forced
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, Method
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, MeasuringMethod
 from runelift.runtime.tuner.measure.repetitions import MORE, PATIENCE, SHORT
-from runelift.runtime.tuner.measure.time_limits import Stopped
+from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
 from runelift.runtime.versions.forest import Forest, Site
 
@@ -120,8 +120,8 @@ class Live:
             seconds = self._run(dataset, thresholds)
         except RuneliftError as error:
             self._lost.setdefault(dataset, []).append(dict(thresholds))
-            stopped = isinstance(error, Stopped) and error.seconds > 0
-            seconds = error.seconds if isinstance(error, Stopped) and stopped else math.inf
+            stopped = isinstance(error, RunStopped) and error.seconds > 0
+            seconds = error.seconds if isinstance(error, RunStopped) and stopped else math.inf
         return Timed(seconds, time.perf_counter() - started, stopped)
 
     def _run(self, name: str, thresholds: Thresholds) -> float:
@@ -156,9 +156,9 @@ class Live:
         """The distinct values that runs so far compared with a guard."""
         return sorted(par for par in self._compared.get((dataset, guard), ()) if par > 0)
 
-    def instrument(self, method: Method) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> Instrumented:
         """Measure, unless the same has been done before."""
-        if isinstance(method, Forced) and self.measured is not None:
+        if isinstance(method, ForcedRuns) and self.measured is not None:
             return self.measured
         started = time.perf_counter()
         measurements = method.measure(

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from runelift.runtime.tuner.strategies.nodes import Node, all_false, nodes
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.trials import SearchState
 
-TuneNode: TypeAlias = Callable[[Trials, Node, dict[str, int]], int]
+TuneNode: TypeAlias = Callable[[SearchState, Node, dict[str, int]], int]
 """The threshold of a node, given those of all others."""
 
 
-def tune_nodes(trials: Trials, tune: TuneNode) -> dict[str, int]:
+def tune_nodes(trials: SearchState, tune: TuneNode) -> dict[str, int]:
     """Thresholds of all trees, one tree and one node at a time (algorithms 1 and 3)."""
     tuned: dict[str, int] = {}
     for tree in trials.forest.trees:

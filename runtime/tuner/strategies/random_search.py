@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runelift.runtime.tuner.strategies.indices import Space
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.indices import IndexSpace
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +16,10 @@ class Random:
     name: ClassVar[str] = "random"
     tries: int = 300
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The best thresholds tried."""
         trials.scout()
-        space = Space.of(trials)
+        space = IndexSpace.of(trials)
         for _ in range(self.tries):
             trials.times(space.thresholds(space.draw(trials.random)))
         return trials.best

@@ -12,10 +12,10 @@ from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.costs.noise import run_seconds
-from runelift.runtime.tuner.fit.batch_eval import Table
+from runelift.runtime.tuner.fit.batch_eval import PathTable
 from runelift.runtime.tuner.fit.joint_solver import compared
-from runelift.runtime.tuner.measure.protocols import Method
-from runelift.runtime.tuner.measure.replay_runs import Replaying
+from runelift.runtime.tuner.measure.protocols import MeasuringMethod
+from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
 from runelift.runtime.versions.forest import Forest, plans
 
@@ -59,11 +59,11 @@ class Recorded:
     default: Thresholds
     measurements: Measurements | None = None
     noise: Noise | None = None
-    _tables: dict[str, Table] = field(init=False)
+    _tables: dict[str, PathTable] = field(init=False)
     _compared: dict[tuple[str, str], list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._tables = {d.name: Table.of(d) for d in self.costs.datasets}
+        self._tables = {d.name: PathTable.of(d) for d in self.costs.datasets}
         self._compared = {(d.name, guard): compared([d], guard)[:-1]
                           for d in self.costs.datasets for guard in self.forest.guards()}
 
@@ -97,12 +97,12 @@ class Recorded:
         """The distinct values that are compared with a guard in any version."""
         return self._compared[dataset, guard]
 
-    def instrument(self, method: Method) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> Instrumented:
         """The costs of the log; with noise, of runs drawn from those in the log."""
         if self.measurements is None:
             return Instrumented(self.costs, 0.0)
         found = self._forced(self.measurements)
-        if isinstance(method, Replaying):
+        if isinstance(method, ReplayRuns):
             return replace(found, spent=sum(d.replayed() for d in self.costs.datasets))
         return found
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.strategies.node_wise import tune_nodes
 from runelift.runtime.tuner.strategies.nodes import ALWAYS, FALSE, Node
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 Range = tuple[float, float]
 
@@ -25,12 +25,12 @@ class Simple:
 
     name: ClassVar[str] = "simple"
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The thresholds found."""
         return tune_nodes(trials, tune_simple)
 
 
-def tune_simple(trials: Trials, node: Node, others: dict[str, int]) -> int:
+def tune_simple(trials: SearchState, node: Node, others: dict[str, int]) -> int:
     """Algorithm 2 for one node: the upper end of the intersection of the datasets' ranges.
 
     If the intersection is empty its two ends are tried, and the better one is taken (equation

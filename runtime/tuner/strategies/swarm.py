@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from runelift.runtime.tuner.strategies.indices import Space
-from runelift.runtime.tuner.strategies.trials import Trials
+from runelift.runtime.tuner.strategies.indices import IndexSpace
+from runelift.runtime.tuner.strategies.trials import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Swarm:
     inertia: float = 0.7298
     pull: float = 1.4962
 
-    def search(self, trials: Trials) -> dict[str, int]:
+    def search(self, trials: SearchState) -> dict[str, int]:
         """The best thresholds tried."""
         trials.scout()
-        space, random = Space.of(trials), trials.random
+        space, random = IndexSpace.of(trials), trials.random
         shape = self.particles, len(space.names)
         greatest = (space.lengths - 1).astype(np.float64)
         places = random.uniform(0, 1, shape) * greatest

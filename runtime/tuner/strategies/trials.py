@@ -1,8 +1,8 @@
 """Trying thresholds: what a strategy sees of a program, and what its tries are counted by.
 
 A strategy proposes thresholds; an :class:`Oracle` runs the program with them, or looks up in a
-log what a run would take.  :class:`Trials` stands between the two: it does not repeat runs whose
-comparisons come out the same, counts runs and time, keeps the best and stops at the budget.
+log what a run would take.  :class:`SearchState` stands between the two: it does not repeat runs
+whose comparisons come out the same, counts runs and time, keeps the best and stops at the budget.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from runelift.ir.errors import UserError
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.chain_solver import never
-from runelift.runtime.tuner.measure.protocols import Method
+from runelift.runtime.tuner.measure.protocols import MeasuringMethod
 from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
 from runelift.runtime.versions.forest import Forest
 
@@ -82,7 +82,7 @@ class Oracle(Protocol):
         """The distinct values, ascending, that are known to be compared with a guard."""
         ...
 
-    def instrument(self, method: Method) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> Instrumented:
         """Measure every version on every dataset."""
         ...
 
@@ -116,7 +116,7 @@ class BudgetSpent(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SearchStep:
     """The best score after so many runs and seconds."""
 
     runs: int
@@ -125,7 +125,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Trials:
+class SearchState:
     """The runs of one search.
 
     The *score* of thresholds is the weighted sum of the times of all datasets, by default each
@@ -137,13 +137,13 @@ class Trials:
     oracle: Oracle
     budget: Budget = field(default_factory=Budget)
     seed: int = 0
-    progress: Callable[[Step], None] = lambda _: None
+    progress: Callable[[SearchStep], None] = lambda _: None
     runs: int = 0
     seconds: float = 0.0
     tries: int = 0
     best: dict[str, int] = field(default_factory=dict)
     best_score: float = math.inf
-    history: list[Step] = field(default_factory=list)
+    history: list[SearchStep] = field(default_factory=list)
     random: np.random.Generator = field(init=False)
     _weights: Mapping[str, float] = field(init=False)
     _false: dict[str, int] = field(init=False)
@@ -191,7 +191,7 @@ class Trials:
         timed = self.oracle.run(dataset, thresholds)
         self.runs += 1
         self.seconds += timed.spent
-        self.progress(Step(self.runs, self.seconds, self.best_score))
+        self.progress(SearchStep(self.runs, self.seconds, self.best_score))
         if path is None:
             path = self.oracle.path(dataset, thresholds)
         if path is not None:
@@ -210,7 +210,7 @@ class Trials:
         score = self.weigh(times)
         if score < self.best_score and not any(timed.stopped for timed in found.values()):
             self.best_score, self.best = score, thresholds
-            self.history.append(Step(self.runs, self.seconds, score))
+            self.history.append(SearchStep(self.runs, self.seconds, score))
         return times
 
     def hopeless(self, thresholds: Thresholds) -> bool:
@@ -239,7 +239,7 @@ class Trials:
         for node in (node for tree in self.forest.trees for node in nodes(tree)):
             self.times(base | node.reached())
 
-    def instrument(self, method: Method) -> Costs:
+    def instrument(self, method: MeasuringMethod) -> Costs:
         """The costs of every version at every encounter."""
         needed = method.runs(self.forest) * len(self.datasets)
         if self.budget.runs is not None and self.runs + needed > self.budget.runs:

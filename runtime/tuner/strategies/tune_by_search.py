@@ -11,17 +11,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runelift.runtime.tuner.autotune import default_thresholds
-from runelift.runtime.tuner.measure.paired_comparison import Verified, side_by_side
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
 from runelift.runtime.tuner.report.text import FORMAT, show_seconds, table
 from runelift.runtime.tuner.strategies import Search, Strategy, search
 from runelift.runtime.tuner.strategies.live import Live
-from runelift.runtime.tuner.strategies.trials import Budget, Step
+from runelift.runtime.tuner.strategies.trials import Budget, SearchStep
 from runelift.runtime.versions.forest import Forest, Forests
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchTuning:
     """What a strategy found for one entry point, and what became of it.
 
     ``verified`` are the datasets' times by default and with the thresholds found, run in turn;
@@ -31,7 +31,7 @@ class Searched:
     forest: Forest
     defaults: dict[str, int]
     search: Search
-    verified: dict[str, Verified] = field(default_factory=dict)
+    verified: dict[str, PairedTimes] = field(default_factory=dict)
     kept_default: str | None = None
 
     @property
@@ -43,7 +43,7 @@ class Searched:
 def tune_by_search(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
                    device: int, strategy: Strategy, *, budget: Budget | None = None,
                    seed: int = 0, repeats: int = 3, verify: bool = True,
-                   progress: Callable[[Step], None] = lambda _: None) -> list[Searched]:
+                   progress: Callable[[SearchStep], None] = lambda _: None) -> list[SearchTuning]:
     """Tune all entry points that have datasets and choices, each with the whole budget.
 
     ``device`` is the threshold that the device has by default.  Ctrl-C ends the search, and the
@@ -57,20 +57,20 @@ def tune_by_search(program: Measurable, forests: Forests, datasets: Sequence[Dat
         defaults = default_thresholds(forest, device)
         oracle = Live(program, forest, defaults, own, repeats)
         result = search(strategy, oracle, seed=seed, budget=budget, progress=progress)
-        each = Searched(forest, defaults, result)
+        each = SearchTuning(forest, defaults, result)
         found.append(confirm(program, each, own, repeats) if verify else each)
         if result.interrupted:
             break
     return found
 
 
-def confirm(program: Measurable, found: Searched, datasets: Sequence[Dataset], repeats: int
-            ) -> Searched:
+def confirm(program: Measurable, found: SearchTuning, datasets: Sequence[Dataset], repeats: int
+            ) -> SearchTuning:
     """Run what was found beside the default: it is kept if some dataset is faster, none slower."""
     if found.search.thresholds == found.defaults:
-        return Searched(found.forest, found.defaults, found.search, {},
-                        "no thresholds were found to be faster")
-    compared = {d.name: side_by_side(program, d, found.defaults, found.search.thresholds, repeats)
+        return SearchTuning(found.forest, found.defaults, found.search, {},
+                            "no thresholds were found to be faster")
+    compared = {d.name: compare_paired(program, d, found.defaults, found.search.thresholds, repeats)
                 for d in datasets}
     times = {name: both for name, both in compared.items() if both is not None}
     slower = sorted(name for name, both in times.items() if both.slower)
@@ -79,15 +79,15 @@ def confirm(program: Measurable, found: Searched, datasets: Sequence[Dataset], r
         kept = f"the thresholds found made {', '.join(slower)} slower"
     elif not any(both.faster for both in times.values()):
         kept = "no dataset is faster for certain with the thresholds found"
-    return Searched(found.forest, found.defaults, found.search, times, kept)
+    return SearchTuning(found.forest, found.defaults, found.search, times, kept)
 
 
-def render(found: Sequence[Searched]) -> str:
+def render(found: Sequence[SearchTuning]) -> str:
     """What each search did, its thresholds, and the times they were verified by."""
     return "\n\n".join("\n".join(_render(each)) for each in found)
 
 
-def _render(found: Searched) -> Iterator[str]:
+def _render(found: SearchTuning) -> Iterator[str]:
     result = found.search
     yield (f"{found.forest.entry}: {result.strategy}, {result.runs} runs, {result.tries} tries, "
            f"{show_seconds(result.seconds)}" + ("" if result.finished else ", not finished"))
@@ -108,14 +108,14 @@ def _render(found: Searched) -> Iterator[str]:
         yield table([["dataset", "default", "found", "gain"], *rows], "  ")
 
 
-def facts(found: Sequence[Searched], **about: Any) -> dict[str, Any]:
+def facts(found: Sequence[SearchTuning], **about: Any) -> dict[str, Any]:
     """The content of the JSON file beside the tuning file."""
     return {"format": FORMAT, **about,
             "interrupted": any(each.search.interrupted for each in found),
             "entries": {each.forest.entry: _facts(each) for each in found}}
 
 
-def _facts(found: Searched) -> dict[str, Any]:
+def _facts(found: SearchTuning) -> dict[str, Any]:
     result = found.search
     return {"strategy": result.strategy, "seed": result.seed, "program_runs": result.runs,
             "tries": result.tries, "seconds": result.seconds, "finished": result.finished,

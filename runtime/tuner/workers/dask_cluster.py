@@ -25,15 +25,15 @@ from typing import Any
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.comparable import Make, devices_of, make_of, place_of, spec_of
+from runelift.runtime.devices.comparable import DeviceModel, devices_of, model_of, place_of, spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices
 from runelift.runtime.host import interrupts
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.costs.log import Measurements, Run
-from runelift.runtime.tuner.measure.protocols import Dataset, Method, Progress
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.time_limits import TimeLimit
 from runelift.runtime.tuner.workers.runners import Runners
-from runelift.runtime.tuner.workers.work_sharing import LOST, Job, Notes
+from runelift.runtime.tuner.workers.work_sharing import LOST, Job, JobLog
 
 PATIENCE = 30.0
 """After how many seconds there should be a scheduler, and a machine that works for it."""
@@ -50,16 +50,16 @@ class Task:
     policy: str
     contract: bool
     thresholds: Mapping[str, int]
-    make: Make
+    make: DeviceModel
     limit: TimeLimit
     entry: str
     dataset: str
     arguments: Sequence[Any]
-    method: Method
+    method: MeasuringMethod
     repeats: int
 
 
-class Unlike(UserError):
+class UnlikeMachine(UserError):
     """A machine has no device of the make that is measured, or is not like ours otherwise."""
 
 
@@ -71,7 +71,7 @@ def do(task: Task) -> Measurements:
         runner = runners.open(program, task.limit)
         dataset = Dataset(task.dataset, task.entry, lambda: task.arguments)
         job = Job(program.tree.entry(task.entry), dataset, task.method, task.repeats)
-        return Notes(job, place_of(info)).measure(runner)
+        return JobLog(job, place_of(info)).measure(runner)
 
 
 def edition() -> str:
@@ -84,17 +84,17 @@ def edition() -> str:
     return digest.hexdigest()
 
 
-def inspect() -> tuple[str, list[Make]]:
+def inspect() -> tuple[str, list[DeviceModel]]:
     """The edition of Runelift on this machine, and its devices."""
-    return edition(), [make_of(info) for info in find_devices() if info.problem is None]
+    return edition(), [model_of(info) for info in find_devices() if info.problem is None]
 
 
 @contextlib.contextmanager
-def _reserved(make: Make) -> Iterator[DeviceInfo]:
+def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
     """A device of this machine for this task alone, as soon as one is free."""
     infos = devices_of(make)
     if not infos:
-        raise Unlike(f"A machine of the scheduler has no device '{make}'.")
+        raise UnlikeMachine(f"A machine of the scheduler has no device '{make}'.")
     while True:
         for info in infos:
             with _lock_of(info).open("w") as file:
@@ -125,7 +125,7 @@ class Cluster:
     def __init__(self, scheduler: str, program: Program, limit: TimeLimit) -> None:
         assert program.device_info is not None
         self._program, self._limit = program, limit
-        self._make = make_of(program.device_info)
+        self._make = model_of(program.device_info)
         distributed = _distributed()
         try:
             self._client = distributed.Client(scheduler, timeout=PATIENCE,
@@ -172,7 +172,7 @@ class Cluster:
         """As many as give all devices something to do: whoever takes one begins with nothing."""
         return max(1, math.ceil(len(self) / max(1, datasets)))
 
-    def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
+    def measure(self, jobs: Sequence[Job], take: Callable[[Job, LoggedRun], None],
                 progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
         """Have all jobs done; a job's runs come together."""
         waiting, found = dict[Any, Job](), dict[int, Measurements]()
@@ -223,7 +223,7 @@ def _outcome(future: Any, job: Job) -> Measurements:
     if error is None:
         found: Measurements = future.result()
         return found
-    if isinstance(error, Unlike | CompilerBug):
+    if isinstance(error, UnlikeMachine | CompilerBug):
         raise error
     return _failed(job, str(error) if isinstance(error, RuneliftError) else
                    f"{LOST}: no machine was there at its end ({str(error).split('. ')[0]})")
@@ -231,7 +231,8 @@ def _outcome(future: Any, job: Job) -> Measurements:
 
 def _failed(job: Job, why: str) -> Measurements:
     return Measurements(job.forest.entry, [
-        Run(job.dataset.name, dict(force), None, why) for force in job.method.plans(job.forest)])
+        LoggedRun(job.dataset.name, dict(force), None,
+                  why) for force in job.method.plans(job.forest)])
 
 
 def _distributed() -> Any:

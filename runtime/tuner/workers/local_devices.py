@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 
 from runelift.runtime.host import interrupts
-from runelift.runtime.tuner.costs.log import Measurements, Run
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.measure.protocols import Measurable, Progress
-from runelift.runtime.tuner.workers.work_sharing import Job, Notes
+from runelift.runtime.tuner.workers.work_sharing import Job, JobLog
 
 TICK = 0.05
 """How often to look for Ctrl-C (seconds)."""
@@ -19,7 +19,7 @@ JOIN = 2.0
 and to bring inputs and kernels there, takes longer than they would take off a short tuning."""
 
 
-class LocalCrew:
+class LocalDevices:
     """Programs on devices of this machine, by their places; a thread waits for each of them."""
 
     def __init__(self, programs: Mapping[str, Measurable]) -> None:
@@ -37,7 +37,7 @@ class LocalCrew:
         """As many as there are devices: one that is through helps another."""
         return len(self)
 
-    def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
+    def measure(self, jobs: Sequence[Job], take: Callable[[Job, LoggedRun], None],
                 progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
         """Do all jobs; those that a device has begun are for it alone."""
         queue, found = _Queue(jobs), dict[int, Measurements]()
@@ -48,7 +48,7 @@ class LocalCrew:
             while place != first and time.perf_counter() < joining and queue.waits(place):
                 time.sleep(TICK)
             while (job := queue.next(place)) is not None:
-                found[id(job)] = Notes(job, place, take).measure(program, progress)
+                found[id(job)] = JobLog(job, place, take).measure(program, progress)
                 if found[id(job)].interrupted:
                     return
 

@@ -2,7 +2,7 @@
 
 A run that takes too long for its :class:`~runelift.runtime.tuner.measure.time_limits.TimeLimit`,
 or that ends its process, is
-:class:`~runelift.runtime.tuner.measure.time_limits.Stopped`; the next request starts another
+:class:`~runelift.runtime.tuner.measure.time_limits.RunStopped`; the next request starts another
 worker, which finds the kernels in the binary cache.  Where one run had to be stopped, others may
 have to be: if the device is not the host's own processor, a spare worker is kept ready from then
 on.
@@ -19,7 +19,7 @@ from typing import Any
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.data.outline import outline
 from runelift.runtime.execution.sequential_runner import Both
-from runelift.runtime.geometry.parameter_space import Space
+from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes.build_pool import Builders, Source
@@ -27,9 +27,9 @@ from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import Replayed
-from runelift.runtime.trials.protocol import Meeting, Met, Search, Searches
-from runelift.runtime.tuner.measure.time_limits import Stopped, TimeLimit
+from runelift.runtime.replay.replay_records import ReplayRecord
+from runelift.runtime.trials.protocol import OperationId, OperationTime, Search, Searches
+from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
 
 BUILD = 300.0
 """After how many seconds a build (and other work before a run) is taken for one without an end."""
@@ -37,7 +37,7 @@ TICK = 0.05
 """How often to look for Ctrl-C while a worker is at work (seconds)."""
 
 
-class Placed(Sequence[Any]):
+class PlacedArguments(Sequence[Any]):
     """Arguments that a worker has, and that the next one will be given."""
 
     numbers = itertools.count()
@@ -92,9 +92,9 @@ class Remote:
         """How many programs are built at the same time."""
         return self._builders.count if self._builders is not None else self.program.builders
 
-    def place(self, values: Sequence[Any]) -> Placed:
+    def place(self, values: Sequence[Any]) -> PlacedArguments:
         """Arguments on the device."""
-        placed = Placed(values)
+        placed = PlacedArguments(values)
         weakref.finalize(placed, self._gone.append, placed.number)
         self._bring(placed)
         return placed
@@ -111,7 +111,7 @@ class Remote:
             try:
                 return bool(self._ask(None, "foresee", entry, [outline(args) for args in inputs],
                                       list(forces)))
-            except Stopped:
+            except RunStopped:
                 self._prepares = False
         return False
 
@@ -129,7 +129,7 @@ class Remote:
             items: int | None = self._ask(args, "prepare", entry, list(forces), list(recorded))
             if self._builders is None:  # else they are told while something is built
                 self._take_plans()
-        except Stopped:
+        except RunStopped:
             self._prepares = False
             return None
         return items
@@ -193,32 +193,32 @@ class Remote:
         found: Sequence[int] = self._ask(args, "savings", entry, list(choices))
         return found
 
-    def replay(self, entry: str, args: Any, race: Race) -> Replayed:
+    def replay(self, entry: str, args: Any, race: Race) -> ReplayRecord:
         """Run every version at every encounter; those that must be stopped leave the race."""
         while True:
             try:
                 replayed, after = self._ask(args, "replay", entry, race)
-            except Stopped as stopped:
+            except RunStopped as stopped:
                 if stopped.during is None or stopped.during in race.stopped:
                     raise
                 race.stop(stopped.during, str(stopped), stopped.par, stopped.seconds,
                           stopped.best)
                 continue
             race.take(after)
-            found: Replayed = replayed
+            found: ReplayRecord = replayed
             return found
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
-                     searches: Searches | None = None) -> list[Met]:
+                     searches: Searches | None = None) -> list[OperationTime]:
         """Run, and try settings; one that must be stopped is one that cannot run."""
         trials = _Trials(dict(searches or {}))
         while True:
             try:
-                met: list[Met] = self._ask(args, "try_settings", entry, force, thresholds,
-                                           list(trials.searches), notes=trials.note)
+                met: list[OperationTime] = self._ask(args, "try_settings", entry, force, thresholds,
+                                                     list(trials.searches), notes=trials.note)
                 return met
-            except Stopped:
+            except RunStopped:
                 if not trials.fail():
                     raise
 
@@ -228,7 +228,7 @@ class Remote:
         found: str | None = self._ask(args, "difference", entry, before, after)
         return found
 
-    def spaces(self, entry: str | None = None) -> list[Space]:
+    def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
         """What parameters can be."""
         self._take_plans()
         return self.program.spaces(entry)
@@ -274,7 +274,7 @@ class Remote:
 
     # Workers
 
-    def _ask(self, args: Placed | None, name: str, *what: Any,
+    def _ask(self, args: PlacedArguments | None, name: str, *what: Any,
              notes: Callable[[Process, tuple[Any, ...]], None] | None = None) -> Any:
         """The answer to a request about a program and arguments."""
         self._ready()
@@ -283,7 +283,7 @@ class Remote:
         self._bring(args)
         return self._answer((name, args.number, *what), self.limit.after(args.quickest), notes)
 
-    def _told(self, args: Placed, name: str, *what: Any) -> Iterator[tuple[Any, ...]]:
+    def _told(self, args: PlacedArguments, name: str, *what: Any) -> Iterator[tuple[Any, ...]]:
         """What a worker tells meanwhile."""
         self._ready()
         self._bring(args)
@@ -320,7 +320,7 @@ class Remote:
         taken = self._builders.take() if self._builders is not None and self.stops else None
         return taken or Process(self._device)
 
-    def _bring(self, args: Placed) -> None:
+    def _bring(self, args: PlacedArguments) -> None:
         self._ready()
         if args.number not in self._there:
             self._answer(("place", args.number, args.values))
@@ -396,7 +396,7 @@ class Remote:
 
     @staticmethod
     def _wait(worker: Process, watch: _Watch) -> None:
-        """Wait for a message; Stopped if none comes in time."""
+        """Wait for a message; RunStopped if none comes in time."""
         while not worker.connection.poll(min(TICK, watch.left())):
             interrupts.check()
             if not watch.left():
@@ -440,26 +440,26 @@ class _Watch:
         allowed = BUILD if self._building or not self._begun else self._allowed[-1]
         return max(0.0, self._from + allowed - time.perf_counter())
 
-    def expired(self) -> Stopped:
+    def expired(self) -> RunStopped:
         """The time is over."""
         if self._building or not self._begun:
             return self.stopped(f"timeout: it was not built after {BUILD:.0f} s")
         return self.stopped(f"timeout: not over after {self._allowed[-1]:.3g} s",
                             self._allowed[-1])
 
-    def stopped(self, why: str, seconds: float = 0.0) -> Stopped:
+    def stopped(self, why: str, seconds: float = 0.0) -> RunStopped:
         """What was under way is at an end."""
         name, par, best = self._attempts[-1] if self._attempts else (None, None, None)
-        return Stopped(why, name, par, seconds, best)
+        return RunStopped(why, name, par, seconds, best)
 
 
 class _Trials:
     """Searches that go on from worker to worker."""
 
-    def __init__(self, searches: dict[Meeting, Callable[[], Search]]) -> None:
+    def __init__(self, searches: dict[OperationId, Callable[[], Search]]) -> None:
         self.searches = searches
-        self._running: dict[Meeting, Search] = {}
-        self._trying: Meeting | None = None
+        self._running: dict[OperationId, Search] = {}
+        self._trying: OperationId | None = None
 
     def note(self, worker: Process, note: tuple[Any, ...]) -> None:
         """Answer a worker that asks for the next setting."""
@@ -474,7 +474,7 @@ class _Trials:
         failed, self._trying = self._trying, None
         return failed is not None
 
-    def _next(self, worker: Process, meeting: Meeting, found: Any) -> None:
+    def _next(self, worker: Process, meeting: OperationId, found: Any) -> None:
         if meeting in self._running:
             try:
                 setting = self._running[meeting].send(found)

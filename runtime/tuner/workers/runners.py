@@ -9,14 +9,14 @@ from pathlib import Path
 from types import TracebackType
 
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.devices.comparable import place_of, select_alike, spec_of
+from runelift.runtime.devices.comparable import place_of, select_comparable, spec_of
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.prebuild.manifest import is_foreseen
+from runelift.runtime.prebuild.manifest import is_known
 from runelift.runtime.processes.build_pool import TRIALS, Builders, how_many
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED, TimeLimit, parse_time_limit
-from runelift.runtime.tuner.workers.local_devices import LocalCrew
+from runelift.runtime.tuner.workers.local_devices import LocalDevices
 from runelift.runtime.tuner.workers.remote import Remote
 
 SPARED = 0.5
@@ -44,7 +44,7 @@ def running(program: Program, time_limit: str | None = None) -> Iterator[Program
 def _is_tuned_again(program: tuple[str, str] | None) -> bool:
     """Whether kernels of a program (path and policy) have probably been built before."""
     with suppress(RuneliftError):
-        return program is not None and is_foreseen(Path(program[0]), program[1])
+        return program is not None and is_known(Path(program[0]), program[1])
     return False
 
 
@@ -52,7 +52,7 @@ class Runners(AbstractContextManager["Runners"]):
     """Processes on devices, which start in the background while a program is compiled.
 
     ``specs`` and ``every`` say on which devices
-    (:func:`~runelift.runtime.devices.comparable.select_alike`). They end with the context.
+    (:func:`~runelift.runtime.devices.comparable.select_comparable`). They end with the context.
     ``program`` is the path and the policy of what they will run, if that is known.
     """
 
@@ -62,18 +62,18 @@ class Runners(AbstractContextManager["Runners"]):
         self._workers = [Process(specs[0] if specs else None, program=program)]
         self._remotes: list[Remote] = []
         try:
-            self.devices = select_alike(specs, every=every)
+            self.devices = select_comparable(specs, every=every)
             if self.devices:
                 names = [spec_of(info) for info in self.devices]
                 self._workers += [Process(name, program=program) for name in names[1:]]
                 if self.devices[0].locked_compiler:
-                    from runelift.runtime.devices.build import bare_of  # others do without it
+                    from runelift.runtime.devices.build import build_target  # others do without it
 
                     info = self.devices[0]
                     self._builders = Builders(
                         names[0], how_many(info.global_bytes), trials=TRIALS,
                         first=self._workers[0].wait_until_open,  # who runs the program comes first
-                        nothing=_is_tuned_again(program), bare=bare_of(info))
+                        nothing=_is_tuned_again(program), bare=build_target(info))
         except BaseException:
             self.close()
             raise
@@ -86,10 +86,10 @@ class Runners(AbstractContextManager["Runners"]):
         self._workers = []
         return self._remotes[0]
 
-    def crew(self) -> LocalCrew:
+    def crew(self) -> LocalDevices:
         """The program on all devices."""
-        return LocalCrew({place_of(info): remote for info, remote
-                          in zip(self.devices, self._remotes, strict=True)})
+        return LocalDevices({place_of(info): remote for info, remote
+                             in zip(self.devices, self._remotes, strict=True)})
 
     def finish(self) -> None:
         """Have what the program's processes have compiled, and end them."""

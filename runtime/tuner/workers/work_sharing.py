@@ -19,10 +19,16 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from runelift.runtime.host import interrupts
-from runelift.runtime.tuner.costs.log import Measurements, Run, Runs
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.costs.recording_overhead import unlike
-from runelift.runtime.tuner.measure.forced_runs import foreseen
-from runelift.runtime.tuner.measure.protocols import Dataset, Force, Measurable, Method, Progress
+from runelift.runtime.tuner.measure.forced_runs import with_builds_begun
+from runelift.runtime.tuner.measure.protocols import (
+    Dataset,
+    Force,
+    Measurable,
+    MeasuringMethod,
+    Progress,
+)
 from runelift.runtime.tuner.measure.repetitions import MORE, Schedule
 from runelift.runtime.tuner.prune.contenders import missed
 from runelift.runtime.versions.forest import Forest, plans
@@ -46,19 +52,19 @@ class Job:
 
     forest: Forest
     dataset: Dataset
-    method: Method
+    method: MeasuringMethod
     repeats: int
-    known: tuple[Run, ...] = ()
+    known: tuple[LoggedRun, ...] = ()
     place: str | None = None
 
 
 @dataclass(slots=True)
-class Notes:
+class JobLog:
     """The log of a job that is done at a ``place``: what was known, and where new runs go."""
 
     job: Job
     place: str
-    take: Callable[[Job, Run], None] = lambda job, run: None
+    take: Callable[[Job, LoggedRun], None] = lambda job, run: None
 
     def measure(self, program: Measurable,
                 progress: Callable[[Job, Progress], None] = lambda job, step: None
@@ -70,11 +76,11 @@ class Notes:
         found.runs = [replace(run, place=self.place) for run in found.runs]
         return found
 
-    def known(self, entry: str, dataset: str) -> list[Run]:
+    def known(self, entry: str, dataset: str) -> list[LoggedRun]:
         """The runs from before."""
         return list(self.job.known)
 
-    def append(self, entry: str, run: Run) -> None:
+    def append(self, entry: str, run: LoggedRun) -> None:
         """Hand on a run."""
         self.take(self.job, replace(run, place=self.place))
 
@@ -83,7 +89,7 @@ class Notes:
         raise AssertionError(f"{entry}: {dataset}")
 
 
-class Crew(Protocol):
+class DevicePool(Protocol):
     """Devices of one make, here or elsewhere."""
 
     def places(self) -> Collection[str]:
@@ -98,23 +104,23 @@ class Crew(Protocol):
         """Into how many parts each of so many datasets is best divided."""
         ...
 
-    def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
+    def measure(self, jobs: Sequence[Job], take: Callable[[Job, LoggedRun], None],
                 progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
         """Do all jobs; what was measured, in the order of the jobs.
 
-        Runs say where they were made.  ``take`` is given each new one, ``progress`` hears of each
-        job as if there were no other; both may be called by any thread.  After Ctrl-C what is not
-        over is left.
+        RunStore say where they were made.  ``take`` is given each new one, ``progress`` hears of
+        each job as if there were no other; both may be called by any thread.  After Ctrl-C what is
+        not over is left.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedMeasuring:
     """A method whose datasets are shared out among devices, in at most ``seconds``."""
 
-    method: Method
-    crew: Crew = field(repr=False)
+    method: MeasuringMethod
+    crew: DevicePool = field(repr=False)
     seconds: float = math.inf
 
     @property
@@ -126,15 +132,15 @@ class Shared:
         """As the method needs."""
         return self.method.runs(forest)
 
-    def surely(self, known: Measurements | None = None) -> Shared:
+    def surely(self, known: Measurements | None = None) -> SharedMeasuring:
         """The same, but that nothing is estimated."""
         return replace(self, method=self.method.surely(known))
 
-    def within(self, seconds: float) -> Shared:
+    def within(self, seconds: float) -> SharedMeasuring:
         """The same in at most so many seconds."""
         return replace(self, seconds=min(seconds, self.seconds))
 
-    def of(self, some: Sequence[Force]) -> Shared | None:
+    def of(self, some: Sequence[Force]) -> SharedMeasuring | None:
         """The same for some plans only."""
         method = self.method.of(some)
         return None if method is None else replace(self, method=method)
@@ -144,7 +150,7 @@ class Shared:
         return self.method.plans(forest)
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int, log: Runs | None = None,
+                repeats: int, log: RunStore | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """The runs of all datasets, wherever they were made; ``program`` is for what comes after.
 
@@ -164,7 +170,7 @@ class Shared:
                 jobs += work.parts(dataset, known, self.crew.parts(len(datasets)))
             else:
                 fresh.append(dataset)
-        fresh = [*foreseen(program, forest, fresh, {each.name: () for each in fresh})[0]]
+        fresh = [*with_builds_begun(program, forest, fresh, {each.name: () for each in fresh})[0]]
         last = len(fresh) - len(fresh) % len(self.crew)
         work.do([*jobs, *map(work.whole, fresh[:last])], later=last < len(fresh))
         work.do(work.shared_out(fresh[last:]))
@@ -173,7 +179,7 @@ class Shared:
                 work.do([job for dataset in datasets for job in further(dataset)])
         return work.together(datasets)
 
-    def _goes_on(self, known: Sequence[Run]) -> bool:
+    def _goes_on(self, known: Sequence[LoggedRun]) -> bool:
         """Whether the devices that made these runs can make the others."""
         made, places = {run.place for run in known}, self.crew.places()
         return bool(places) and (made == {None} or made <= set(places))
@@ -183,10 +189,10 @@ class Shared:
 class _Work:
     """What has become of the datasets of an entry point so far, by name."""
 
-    shared: Shared
+    shared: SharedMeasuring
     forest: Forest
     repeats: int
-    log: Runs | None
+    log: RunStore | None
     progress: Callable[[Progress], None]
     end: float
     found: dict[str, Measurements] = field(default_factory=dict)
@@ -198,7 +204,7 @@ class _Work:
 
     # Jobs
 
-    def parts(self, dataset: Dataset, known: Sequence[Run], count: int) -> list[Job]:
+    def parts(self, dataset: Dataset, known: Sequence[LoggedRun], count: int) -> list[Job]:
         """The jobs for a dataset: what each device has begun, and the rest in so many parts."""
         begun, fresh, every = dict[str, list[Force]](), list[Force](), plans(self.forest)
         for plan in every:
@@ -272,7 +278,7 @@ class _Work:
         return [self._job(dataset, wanted if places else [*wanted, {}], (),
                           made[0] if made[0] in places else None)] if wanted else []
 
-    def _job(self, dataset: Dataset, some: Sequence[Force] | None, known: Sequence[Run] = (),
+    def _job(self, dataset: Dataset, some: Sequence[Force] | None, known: Sequence[LoggedRun] = (),
              place: str | None = None) -> Job:
         method = self.shared.method
         if some is not None:
@@ -308,7 +314,7 @@ class _Work:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _take(self, job: Job, run: Run) -> None:
+    def _take(self, job: Job, run: LoggedRun) -> None:
         if self.log is not None:
             self.log.append(self.forest.entry, run)
 
@@ -317,7 +323,7 @@ class _Work:
         self.progress(Progress(step.what, round(STEPS * sum(
             done for _, done in self.steps.values())), STEPS * len(self.steps), step.seconds))
 
-    def _runs(self, dataset: Dataset) -> list[Run]:
+    def _runs(self, dataset: Dataset) -> list[LoggedRun]:
         return self.found[dataset.name].runs if dataset.name in self.found else []
 
     def together(self, datasets: Sequence[Dataset]) -> Measurements:
@@ -330,12 +336,12 @@ class _Work:
         return result
 
 
-def _complete(runs: Sequence[Run], todo: Sequence[dict[str, int]], repeats: int) -> bool:
+def _complete(runs: Sequence[LoggedRun], todo: Sequence[dict[str, int]], repeats: int) -> bool:
     """Whether no plan of a dataset is to be run again."""
     schedule = Schedule(todo, repeats, [run for run in runs if run.force in todo])
     return not any(schedule.wants(number, MORE * repeats) for number in range(len(todo)))
 
 
-def _lost(runs: Sequence[Run]) -> bool:
+def _lost(runs: Sequence[LoggedRun]) -> bool:
     """Whether nobody has measured this dataset so far."""
     return any(run.error and run.error.startswith(f"{LOST}:") for run in runs)

@@ -27,7 +27,7 @@ from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import read_kept
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.driver.build import Told
+from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.execution.sequential_runner import Both
@@ -36,9 +36,9 @@ from runelift.runtime.host.channel import receive, send
 from runelift.runtime.program import NOTABLE, Program
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import NoRoom, Replayed, Unknown
-from runelift.runtime.trials.protocol import Meeting, Met, Search
-from runelift.runtime.versions.size_guards import Guarded
+from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
+from runelift.runtime.trials.protocol import OperationId, OperationTime, Search
+from runelift.runtime.versions.size_guards import GuardedThresholds
 
 if TYPE_CHECKING:
     from runelift.runtime.devices.context import Device
@@ -67,7 +67,7 @@ class Session:
         self.outside = False
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
-        self._choices: deque[Guarded] = deque(maxlen=CHOICES)
+        self._choices: deque[GuardedThresholds] = deque(maxlen=CHOICES)
         self.others_try = False
         """Whether others make trials of the device, so that it is left to them."""
         self._trials: Future[None] | None = None
@@ -109,10 +109,10 @@ class Session:
         Plans are made meanwhile, by a thread that does not wait long for this one, nor this one
         for it.  Nothing else may use the device before :meth:`_settle`.
         """
-        from runelift.runtime.devices.context import open_device, plan_trials
+        from runelift.runtime.devices.context import open_device, plan_probes
 
         def tried() -> None:
-            plan_trials(info)
+            plan_probes(info)
             device = open_device(info)
             device.prove()
             device.prove_subgroups()
@@ -258,7 +258,7 @@ class Session:
         """How many launches and copies each of these runs could save."""
         return self.program.savings(entry, self.placed[number], self._known(choices))
 
-    def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
+    def replay(self, number: int, entry: str, race: Race) -> tuple[ReplayRecord, Race]:
         """Run every version at every encounter; what became of the race."""
         self._watch(entry, "replaying")
         race.watch, unwatched = partial(self._note, "attempt"), race.watch
@@ -267,7 +267,7 @@ class Session:
         return replayed, race
 
     def try_settings(self, number: int, entry: str, force: Choice, thresholds: Choice,
-                     meetings: Sequence[Meeting]) -> list[Met]:
+                     meetings: Sequence[OperationId]) -> list[OperationTime]:
         """Run, and try settings at these meetings."""
         self._watch(entry, "main_of_trials")
         return self.program.try_settings(
@@ -290,7 +290,7 @@ class Session:
         Runs remember what they decided by thresholds and finer guards, and large tables that are
         equal, but not the same object, take as long to compare as a short run.
         """
-        if not isinstance(choice, Guarded):
+        if not isinstance(choice, GuardedThresholds):
             return choice
         for known in self._choices:
             if known == choice and known.finer == choice.finer:
@@ -310,7 +310,7 @@ class Session:
             self._note("plans", new)
             self.told |= new.keys()
 
-    def _asked(self, meeting: Meeting) -> Search:
+    def _asked(self, meeting: OperationId) -> Search:
         """A search whose settings the tuner chooses."""
         self._note("search", meeting)
         while (setting := receive(self.connection)) is not None:
@@ -355,7 +355,7 @@ class Session:
 
 
 def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
-          opened: Callable[[], None] = lambda: None, told: Told | None = None,
+          opened: Callable[[], None] = lambda: None, told: BuildRequest | None = None,
           request: Sequence[Any] | None = None) -> None:
     """Be ``told`` the device and open it; then answer requests until there are no more.
 
@@ -408,7 +408,7 @@ def _expect_trials(connection: Connection) -> None:
         from runelift.runtime.execution.probes import forward_progress as look_back
         from runelift.runtime.execution.probes import subgroups
 
-        for plan in (subgroups.trial, look_back.trial):
+        for plan in (subgroups.probe_plan, look_back.probe_plan):
             if not connection.poll():
                 plan()
 
@@ -428,7 +428,7 @@ def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]
         return "result", session.answer(name, args)
     except DeviceFailed as error:  # what comes after it in this process would fail, too
         return "lost", error
-    except (RuneliftError, NoRoom, Unknown) as error:
+    except (RuneliftError, OutOfReplayMemory, UnknownCost) as error:
         return "error", error
     except Exception:
         return "bug", traceback.format_exc()

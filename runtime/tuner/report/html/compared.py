@@ -18,7 +18,7 @@ from runelift.runtime.tuner.report.html.environment import environment
 from runelift.runtime.tuner.report.html.markup import Markup
 from runelift.runtime.tuner.report.html.scales import Axis
 from runelift.runtime.tuner.report.text import show_seconds
-from runelift.runtime.tuner.strategies.compare import Comparison, Row, explanation, rows
+from runelift.runtime.tuner.strategies.compare import Comparison, StrategyRow, explanation, rows
 
 LEAST = 1e-4
 """Regrets below this are drawn as this one."""
@@ -50,7 +50,7 @@ def _comparison(comparison: Comparison) -> Iterator[Markup]:
           for row in comparison.rows for step in row.found[0].search.history)])])
 
 
-def _course(row: Row, best: float, what: str) -> list[tuple[float, float]]:
+def _course(row: StrategyRow, best: float, what: str) -> list[tuple[float, float]]:
     """The regret of the best thresholds so far of the first seed, and of what it returned."""
     found = row.found[0]
     points = [(float(step.runs if what == "runs" else step.seconds), step.score)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
-from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning, Settled, overview
+from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning, overview
 from runelift.runtime.tuner.report.html import charts
 from runelift.runtime.tuner.report.html.document import figure, folded, section, table
 from runelift.runtime.tuner.report.html.markup import Markup
@@ -22,7 +22,7 @@ def parameter_charts(tuning: ParameterTuning) -> list[Markup]:
               for each in tuning.settled if each.trials)]
 
 
-def _operation(settled: Settled) -> Iterator[Markup]:
+def _operation(settled: OperationResult) -> Iterator[Markup]:
     ratios = _ratios(settled.trials)
     names = _varied(ratios)
     best = min(ratios, key=lambda setting: ratios[setting], default=())

@@ -16,11 +16,11 @@ from runelift.runtime.tuner.analysis.guard_curves import (
 )
 from runelift.runtime.tuner.analysis.winners import Standing, standings
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning
-from runelift.runtime.tuner.confirm_size_guards import Refined, described, time_rows
-from runelift.runtime.tuner.costs.noise import Repeated, repeated_runs
+from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards, described, time_rows
+from runelift.runtime.tuner.costs.noise import RepeatedRuns, repeated_runs
 from runelift.runtime.tuner.fit.cross_validation import HeldOut, summary
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
-from runelift.runtime.tuner.measure.paired_comparison import Verified
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.report.html import charts, trees
 from runelift.runtime.tuner.report.html.document import (
     facts,
@@ -52,8 +52,8 @@ BEYOND = 2.0
 
 
 def tuned(tuning: Tuning, about: Mapping[str, str],
-          tried: Sequence[ParameterTuning] = (), finer: Sequence[Refined] = (),
-          validated: Mapping[str, Verified] | None = None,
+          tried: Sequence[ParameterTuning] = (), finer: Sequence[ConfirmedSizeGuards] = (),
+          validated: Mapping[str, PairedTimes] | None = None,
           left_out: Mapping[str, list[HeldOut]] | None = None) -> list[Markup]:
     """What is said about a tuning: thresholds, parameters, finer guards, and what it holds for."""
     measured = [entry.measurements for entry in tuning.entries]
@@ -100,7 +100,7 @@ def _entry(entry: EntryTuning, left_out: list[HeldOut]) -> Iterator[Markup]:
         yield section("Noise", list(_noise(repeated)), 3)
 
 
-def _finer(refined: Refined) -> Iterator[Markup]:
+def _finer(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
     if refined.why:
         yield paragraph(f"Thresholds decide alone: {refined.why}.")
         return
@@ -237,13 +237,13 @@ def _count(value: float) -> str:
 # Noise
 
 
-def _noise(repeated: Sequence[Repeated]) -> Iterator[Markup]:
+def _noise(repeated: Sequence[RepeatedRuns]) -> Iterator[Markup]:
     worst = max(repeated, key=lambda each: each.deviation)
     ranked = sorted(repeated, key=lambda each: -each.deviation)[:MOST_ROWS]
     text = (f"half of the repeated runs lie within {100 * worst.deviation:.1f} % of their median "
             f"even where it is worst ({worst.dataset}, versions {worst.versions}).")
     yield figure(charts.spreads(
-        "Repeated runs relative to their median", text,
+        "RepeatedRuns runs relative to their median", text,
         Axis("time relative to the median of the same runs", lambda v: f"{v:g}×"),
         [(f"{each.dataset}, {each.versions}", [s / each.middle for s in each.seconds
                                                if each.middle]) for each in ranked]),
@@ -251,7 +251,7 @@ def _noise(repeated: Sequence[Repeated]) -> Iterator[Markup]:
         f"{text}" + (
             f"  The {MOST_ROWS} that vary most of {len(repeated)}."
             if len(repeated) > MOST_ROWS else ""))
-    yield folded("Repeated runs, as a table", [table([
+    yield folded("RepeatedRuns runs, as a table", [table([
         ["dataset and versions", "runs", "median", "half within", "least", "greatest"],
         *([f"{each.dataset}, {each.versions}", str(len(each.seconds)), show_seconds(each.middle),
            f"±{100 * each.deviation:.1f} %", show_seconds(min(each.seconds)),
