@@ -137,7 +137,7 @@ class Spied(Device):
 
 @pytest.fixture(scope="module")
 def device(installed: DeviceInfo) -> Spied:
-    return Spied(replace(installed, coherent=True))
+    return Spied(replace(installed, coherent=True), PROBES)
 
 
 @pytest.mark.parametrize(("text", "fused"), [

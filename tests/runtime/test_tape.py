@@ -314,7 +314,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
     """What is written is what a run would have put there, and it can be played at once."""
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("text", text)), info)
-    program._device = Alone(info)
+    program._device = Alone(info, PROBES)
     executable, plan = program._executable("main"), program._plan("main")
     executable.tapes_first, expected = True, _expected(text, args)
     for force in [{}, *plans(program.tree.entry("main"))]:
@@ -372,7 +372,7 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
 def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("stencil", STENCIL)), info)
-    program._device = Alone(info)
+    program._device = Alone(info, PROBES)
     random = np.random.default_rng(k)
     for _ in range(8):
         args = [np.int64(k), random.integers(-9, 9, 30, np.int32)]
