@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 DESIGN = [page for page in PAGES if page.parent.name == "design" and page.stem != "README"]
+ROOMS = ("ir", "frontend", "rewrite", "codegen", "runtime")
 PARTS = ["Problem", "Idea", "Where", "Limits", "Evidence"]
 """The headings of a page about a mechanism, in this order."""
 FOLDERS = ("", "codegen", "ir/imp", "rewrite", "rewrite/flatten", "rewrite/flatten/rules",
@@ -97,6 +98,13 @@ def test_the_glossary_is_in_order() -> None:
 
 def test_the_architecture_is_short() -> None:
     assert len(BLOCK.sub("", PAGE.read_text()).split()) <= 2000
+
+
+def test_every_package_is_in_the_table_of_rooms() -> None:
+    text = PAGE.read_text()
+    packages = [init.parent.relative_to(ROOT) for folder in ROOMS
+                for init in (ROOT / folder).rglob("*/__init__.py")]
+    assert [str(package) for package in packages if f"`{package}/`" not in text] == []
 
 
 @pytest.mark.parametrize("page", DESIGN, ids=[page.stem for page in DESIGN])
