@@ -315,7 +315,7 @@ class Machine:
                     values = share_out(self.shares, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups), teams=step.teams,
-                                       apart=step.apart, rows=tuple(
+                                       apart=step.independent, rows=tuple(
                                            (self.size(n), self.size(m)) for n, m in step.rows))
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case distribution.TeamCount(name, even, groups=groups):
