@@ -97,7 +97,7 @@ class Arrays(SegOps):
         return dim.start, stop, dim.stride
 
     def _within(self, index: Atom, size: Atom) -> VName:
-        """Whether ``0 <= index < size``."""
+        """True if ``0 <= index < size``."""
         return self.compute("and", self.compute("le", i64(0), index),
                             self.compute("lt", index, size), prim=Prim.BOOL)
 

@@ -172,7 +172,7 @@ class Buffers:
         self.bind_view(param, row_major(param.name, elem_of(param.type), self.shape(param.type)))
 
     def dead(self, name: VName) -> bool:
-        """Whether nothing looks at the buffer of ``name`` later, and this body made it."""
+        """True if nothing looks at the buffer of ``name`` later, and this body made it."""
         view = self.views[name]
         if view.mem is None or view.mem not in self.owned[-1]:
             return False
@@ -181,7 +181,7 @@ class Buffers:
                        if alias not in self.places.waiting)
 
     def touches(self, view: View, mem: VName) -> bool:
-        """Whether a view shows, or is computed from, a memory."""
+        """True if a view shows, or is computed from, a memory."""
         if view.mem is not None:
             return view.mem == mem
         return mem in memories(view.at([lit(0)] * len(view.shape)))
@@ -205,7 +205,7 @@ class Buffers:
         return view.mem if view.dense and view.mem is not None else self.copy(name)
 
     def is_input(self, name: VName) -> bool:
-        """Whether the memory of ``name`` came from outside, so that nobody updates it."""
+        """True if the memory of ``name`` came from outside, so that nobody updates it."""
         mem = self.views[name].mem
         return mem is not None and not any(mem in owned for owned in self.owned)
 
@@ -273,7 +273,7 @@ class Buffers:
             self.emit(plan.Bind(second, whole.mem))
 
     def _may_change(self, array: VName, mem: VName, later: Set[VName], exp: Exp) -> bool:
-        """Whether ``exp`` may write into an array that it looks at under its own name only."""
+        """True if ``exp`` may write into an array that it looks at under its own name only."""
         return (self.views[array].dense and mem in self.owned[-1]
                 and not any(alias in later and self.touches(view, mem)
                             for alias, view in self.views.items())
@@ -294,7 +294,7 @@ class Buffers:
             self.emit(plan.Commit(tuple(sites)))
 
     def is_in_place(self, exp: Update) -> bool:
-        """Whether the value of an update has been made in the memory of its operand."""
+        """True if the value of an update has been made in the memory of its operand."""
         value, mem = exp.value, self.views[exp.array].mem
         if not isinstance(value, VName) or value not in self.places.waiting:
             return False

@@ -162,7 +162,7 @@ class _Coalescer:
         return replace(body, stms=tuple(stms))
 
     def is_changed(self, wish: Wish, body: Body) -> bool:
-        """Whether something overwrites an array of a body while kernels may still want a copy."""
+        """True if something overwrites an array of a body while kernels may still want a copy."""
         last = max(place for place, stm in enumerate(body.stms) if wish in self.wishes(stm))
         until = Body(body.stms[:last + 1], ())
         root = root_of(wish[0], self.defs)
@@ -277,7 +277,7 @@ class _Coalescer:
                 if wish[0] not in others and arrays.count(wish[0]) == 1}
 
     def uses_local_memory(self, kernel: SegOp) -> bool:
-        """Whether a kernel brings to local memory what its work-items have in common."""
+        """True if a kernel brings to local memory what its work-items have in common."""
         match kernel:
             case SegRed():
                 return sharing(self.types.__getitem__, kernel) is not None

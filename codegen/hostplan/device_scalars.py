@@ -27,7 +27,7 @@ class DeviceScalars(Buffers):
     __slots__ = ()
 
     def defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
-        """Whether a scalar comes from the device or a loop's index, and the host can do without."""
+        """True if a scalar comes from the device or a loop's index, and the host can do without."""
         return stm.pat[0].name not in self.residence.needed and any(
             arg in self.deferred or arg in self.indices for arg in args)
 

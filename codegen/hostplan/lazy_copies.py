@@ -70,7 +70,7 @@ class LazyCopies(DeviceScalars):
         self.bind_view(param, self._lying(param, dim, near, far))
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
-        """Whether ``rows`` rows of ``rest`` elements may as well lie as they do."""
+        """True if ``rows`` rows of ``rest`` elements may as well lie as they do."""
         short = self.compute("or", self.compute("lt", rest, i64(CACHE_LINE_BYTES // prim.bytes)),
                              self.compute("lt", rows, i64(FEW_ROWS)), prim=Prim.BOOL)
         if beside == 1:

@@ -107,7 +107,7 @@ def _computed(step: plan.Step) -> VName | None:
 
 
 def _may_fail(step: plan.Step) -> bool:
-    """Whether a step may fail, which it must not do before kernels before it that may fail."""
+    """True if a step may fail, which it must not do before kernels before it that may fail."""
     if isinstance(step, plan.Compute):
         divisor = step.args[-1]
         return OPS[step.op].traps and step.prim.is_int and not (

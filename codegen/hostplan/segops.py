@@ -74,7 +74,7 @@ class SegOps(LazyCopies):
                                                       len(space)))
 
     def interleaves(self, type_: Type, outer: int) -> bool:
-        """Whether an array whose ``outer`` dimensions are made side by side should lie so."""
+        """True if an array whose ``outer`` dimensions are made side by side should lie so."""
         shape = [self.size(s) for s in shape_of(type_)]
         return all(n.constant is None or n.constant > INTERLEAVE_ABOVE
                    for n in (product(shape[:outer]), product(shape[outer:])))

@@ -245,7 +245,7 @@ class _Lanes(_Shuffles):
 
     @property
     def several(self) -> Exp:
-        """Whether the group has more than one sub-group."""
+        """True if the group has more than one sub-group."""
         return imp.Apply("lt", Prim.I64, (self.size, LSIZE))
 
     def before(self, totals: Sequence[imp.Var], fresh: imp.Var | None) -> list[imp.Var]:

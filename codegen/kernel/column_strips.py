@@ -47,7 +47,7 @@ class Columns:
 
 
 def is_straight(parts: Reducing, varying: Iterable[VName]) -> bool:
-    """Whether elements cost little, and there are as many in columns that differ in ``varying``."""
+    """True if elements cost little, and there are as many in columns that differ in ``varying``."""
     redomap = parts.redomap
     made = {*varying, *(p.name for stm in parts.before for p in stm.pat)}
     return redomap.width not in made and all(

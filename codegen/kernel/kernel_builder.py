@@ -42,7 +42,7 @@ class HostEnv(Protocol):
 
     @property
     def interleave(self) -> bool:
-        """Whether neighbouring work-items better access neighbouring elements."""
+        """True if neighbouring work-items better access neighbouring elements."""
 
     def type(self, name: VName) -> Type:
         """The type of a host name."""
@@ -247,7 +247,7 @@ class CodeBuilder:
             self.dest.pop(param.name, None)
 
     def is_private(self, type_: Type) -> bool:
-        """Whether an array of this type is in private memory where it has no other place."""
+        """True if an array of this type is in private memory where it has no other place."""
         return isinstance(type_, ArrayType) and is_small(
             type_.elem, product([self.host_size(size) for size in type_.shape]))
 
@@ -287,25 +287,25 @@ class CodeBuilder:
             self.emit(target.write(indices, value))
 
     def dead(self, name: VName) -> bool:
-        """Whether the memory of ``name`` is this body's and no other name for it is used later."""
+        """True if the memory of ``name`` is this body's and no other name for it is used later."""
         view = self.env.get(name)
         if not isinstance(view, View) or view.mem is None or view.mem not in self.owned[-1]:
             return False
         return not self.seen_later(view.mem)
 
     def seen_later(self, mem: VName) -> bool:
-        """Whether a name for the memory, or a part of it, is used later in this body."""
+        """True if a name for the memory, or a part of it, is used later in this body."""
         later = self.later[-1]
         return any(isinstance(other, View) and self._touches(other, mem) and alias in later
                    for alias, other in self.env.items())
 
     def _shown(self, name: VName, others: Iterable[VName]) -> bool:
-        """Whether others show the memory of ``name``."""
+        """True if others show the memory of ``name``."""
         mem = self.array(name).mem
         return mem is not None and self.shows(mem, others)
 
     def shows(self, mem: VName, others: Iterable[VName]) -> bool:
-        """Whether one of ``others`` is in the memory."""
+        """True if one of ``others`` is in the memory."""
         return any(
             isinstance(view := self.env.get(other), View) and self._touches(view, mem)
             for other in others)
@@ -376,5 +376,5 @@ class CodeBuilder:
 
 
 def is_small(prim: Prim, count: Size) -> bool:
-    """Whether an array is kept in private memory."""
+    """True if an array is kept in private memory."""
     return count.constant is not None and count.constant * prim.bytes <= PRIVATE_BYTES

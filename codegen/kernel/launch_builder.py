@@ -61,7 +61,7 @@ class Lowering:
 
     @property
     def interleave(self) -> bool:
-        """Whether neighbouring work-items better access neighbouring elements."""
+        """True if neighbouring work-items better access neighbouring elements."""
         return self.env.interleave
 
     def setting(self, quantity: Quantity) -> Atom:
@@ -266,7 +266,7 @@ class WithScalar:
 
     @property
     def interleave(self) -> bool:
-        """Whether neighbouring work-items better access neighbouring elements."""
+        """True if neighbouring work-items better access neighbouring elements."""
         return self.env.interleave
 
     def type(self, name: VName) -> Type:

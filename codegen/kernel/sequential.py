@@ -303,7 +303,7 @@ class KernelBuilder(SecondOrder):
                 self.bind(param, views[param.name])
 
     def _selectable(self, exp: If) -> bool:
-        """Whether both branches are so cheap and safe that both may run."""
+        """True if both branches are so cheap and safe that both may run."""
         stms = (*exp.then_.stms, *exp.else_.stms)
         return (len(stms) <= MOST_SELECTED_STATEMENTS and all(isinstance(t, Prim) for t in exp.ret)
                 and all(isinstance(s.exp, PrimOp) and not OPS[s.exp.op].traps
@@ -345,7 +345,7 @@ class KernelBuilder(SecondOrder):
         self.bind_all(pat, carried)
 
     def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
-        """Whether a loop may keep its values in the memory of ``init``."""
+        """True if a loop may keep its values in the memory of ``init``."""
         return (isinstance(param.init, VName) and init.mem is not None and self.dead(param.init)
                 and out.name not in self.dest)
 
