@@ -343,7 +343,8 @@ class _Printer:
                         f"&{name(mem)}[{self.index(index)}]);"]
             case imp.Fail(code, args):
                 if len(args) > FAILURE_ARGS:
-                    raise CompilerLimitation(f"an error message with {len(args)} values")
+                    raise CompilerLimitation(f"an error message has {len(args)} values, "
+                                             f"more than {FAILURE_ARGS}")
                 values = [self.exp(a) for a in args]
                 lines = [f"{pad}if (atomic_cmpxchg(failure_code, -1, {self.base + code}) == -1) {{"]
                 lines += [f"{pad}    failure_args[{k}] = {v};" for k, v in enumerate(values)]
@@ -442,7 +443,7 @@ class _Printer:
                 return name(self.kernel.group)
             case imp.WorkItem(kind, dim):
                 if dim and kind in self.ids:
-                    raise CompilerLimitation("several groups that run as one have one dimension")
+                    raise CompilerLimitation("groups that run side by side have one dimension")
                 return self.ids.get(kind, f"(long){_IDS[kind]}({dim})")
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"

@@ -125,7 +125,7 @@ def _factor(factor: Factor) -> str:
         case Greatest(sizes):
             return f"max({', '.join(map(_size, sizes))})"
         case Applied():
-            raise CompilerBug(f"size {factor} of the source in a host plan")
+            raise CompilerBug(f"the host plan has an unresolved size {factor}")
 
 
 def _index(exp: imp.Exp) -> str:

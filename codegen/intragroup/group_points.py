@@ -68,7 +68,7 @@ class PointsBuilder(ChunkBuilder):
         """The number of points of a space."""
         return product([self.host_size(dim.width) for dim in space])
 
-    # What differs from sequential code
+    # Differences from sequential code
 
     def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
         """Write an element or row."""

@@ -183,7 +183,7 @@ class _Segments:
                     out.write(here.indices, imp.Load(mem, here.position, out.prim))
                     for out, mem in zip(outs, chain(*arrays), strict=True))))
             k.emit(imp.If(several, tuple(together)))
-        # settled when a kernel is built: PoCL is slow where barriers are in branches that are not
+        # decided when a kernel is built: PoCL is slow where barriers are in branches that are not
         some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(k.subgroup)))
         k.emit(imp.If(some, tuple(code)))
         return imp.Apply("and", Prim.BOOL, (some, several))

@@ -148,7 +148,7 @@ class GroupBuilder(PointsBuilder):
         """Scan chunks by work-items, and their totals by the group; then add these to chunks."""
         shape, layout = widths(self, exp.space), self.layout(self.count(exp.space))
         if not all(isinstance(t, Prim) for t in exp.ret):
-            raise CompilerLimitation("a scan with rows inside of a work-group")
+            raise CompilerLimitation("a scan over rows inside of a work-group")
         outs: list[View] = [self.chunked_array(p.name, require_scalar(t), shape, layout)
                             for p, t in zip(stm.pat, exp.ret, strict=True)]
         totals = [scalars(self.neutral(o)) for o in exp.ops]

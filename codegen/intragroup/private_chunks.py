@@ -110,7 +110,7 @@ class ChunkBuilder(KernelBuilder):
         return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
                                        tuple(self.loops), tuple(self.rows), groups, wanted, teams)
 
-    # Shares
+    # Chunks
 
     def layout(self, points: Size) -> ChunkLayout:
         """The layout of arrays of ``points`` elements in this kernel."""
@@ -134,7 +134,7 @@ class ChunkBuilder(KernelBuilder):
     def _own_place(self, layout: ChunkLayout, indices: Indices) -> Exp:
         here = self.point
         if here is None or here.layout != layout or tuple(indices) != here.indices:
-            raise CompilerBug("a work-item reaches for an element of another's chunk")
+            raise CompilerBug("a work-item accesses the chunk of another one")
         return here.offset
 
     def each(self, layout: ChunkLayout, shape: tuple[Exp, ...],

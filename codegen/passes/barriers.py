@@ -150,7 +150,7 @@ def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
                 yield stm
 
 
-# What holds of names
+# Facts about names
 
 
 @dataclass(slots=True)

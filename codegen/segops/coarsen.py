@@ -180,7 +180,7 @@ class _Coarsener:
         """An index as a sum, if it is one."""
         return as_sum(exp, self.sums, self.varying)
 
-    # Which loops go around lanes
+    # Loops around lanes
 
     def _split(self, code: Sequence[Stm]) -> list[_Item]:
         items: list[_Item] = []
@@ -189,7 +189,7 @@ class _Coarsener:
                 case imp.For() if not any(map(self._varies, expressions(stm))):
                     items.append(_Around(stm, self._split(stm.body)))
                 case imp.Declare(name, _, init) if init is not None and name not in self.varying:
-                    # needs nothing of the run before it, and may go first
+                    # independent of the run before it, so it may go first
                     place = len(items) - (bool(items) and isinstance(items[-1], _Run))
                     items.insert(place, stm)
                 case imp.Declare(name) | imp.Assign(name) if name not in self.varying:
@@ -202,7 +202,7 @@ class _Coarsener:
                     items[-1].stms.append(stm)  # type: ignore[union-attr]
         return items
 
-    # What is needed by several runs
+    # Variables that several runs need
 
     def _find_crossing(self, code: Sequence[Stm]) -> None:
         runs = [_touched(run.stms) for run in _runs(self.items)]
@@ -217,7 +217,8 @@ class _Coarsener:
                     elif crossing:
                         self.kept.add(name)
                 case imp.DeclareArray(name) if sum(name in run for run in runs) > 1:
-                    raise CompilerLimitation("an array that a work-item keeps for every point")
+                    raise CompilerLimitation(
+                        "a blocked reduction cannot keep an array for every point")
 
     def _is_index(self, exp: Exp) -> bool:
         """True if a value follows from indices, and is as cheap to compute as to keep."""

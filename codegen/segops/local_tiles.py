@@ -95,7 +95,7 @@ def with_boxes(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
     boxer = _Boxer(k, code, changed, group)
     new = boxer.stms(code)
     if not boxer.boxes:
-        raise CompilerLimitation("elements whose loops share nothing")
+        raise CompilerLimitation("the loops of these elements have no reads in common")
     return BoxedCode(new, boxer.before, tuple(boxer.boxes))
 
 

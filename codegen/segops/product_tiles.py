@@ -302,8 +302,7 @@ class _ProductTile:
             imp.Load(self.ahead[array], n, prim), prim)))
 
     def cell(self, array: VName, depth: Exp, offset: Exp) -> Exp:
-        """The place of an element; rows of a slab are padded, so that columns use different banks.
-        """
+        """The place of an element; padded rows put columns in different banks."""
         return op("add", self.starts[array], op("add", op("mul", depth, op(
             "add", self.across(array), lit(RUN_LENGTH))), offset))
 

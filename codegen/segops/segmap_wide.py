@@ -78,11 +78,11 @@ class _WideMap:
     def __init__(self, lowering: Lowering, exp: SegMap) -> None:
         if not lowering.stm.pat or any(
                 len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
-            raise CompilerLimitation("a map whose points are no scalars")
+            raise CompilerLimitation("a wide map needs scalar results")
         if total(lowering, exp.space).constant == 1:
-            raise CompilerLimitation("a map of a single point")
+            raise CompilerLimitation("a map of a single point cannot be wide")
         if not _is_straight(exp.body):
-            raise CompilerLimitation("a map whose points have loops")
+            raise CompilerLimitation("a wide map cannot have loops")
         self.lowering, self.exp = lowering, exp
         self.k = lowering.builder()
         self.width = lowering.names.fresh("width")
@@ -98,7 +98,7 @@ class _WideMap:
         if self.k.scratch or self.k.lengths or not all(
                 isinstance(s, imp.Declare | imp.Assign | imp.Store | imp.If | imp.Fail)
                 for s in point):
-            raise CompilerLimitation("a map whose points have memory of their own")
+            raise CompilerLimitation("a wide map cannot have private arrays")
         results = sum(prim.bytes for prim in self.prims)
         loads = {part for part in evaluated(point) if isinstance(part, imp.Load)}
         self.bytes = results + sum(load.prim.bytes for load in loads)
@@ -108,7 +108,7 @@ class _WideMap:
                                  or results * self.most > MOST_RESULT_BYTES):
             self.most //= 2
         if self.most == 1:
-            raise CompilerLimitation("a map whose points have much to do")
+            raise CompilerLimitation("the points of this map are too large for a wide map")
 
     @property
     def is_flat(self) -> bool:
@@ -189,7 +189,7 @@ class _WideMap:
         values = self.k.body(self.exp.body)
         found = [value for value in values if not isinstance(value, View)]
         if len(found) != len(values):
-            raise CompilerLimitation("a map whose points are no scalars")
+            raise CompilerLimitation("a wide map needs scalar results")
         return found
 
 

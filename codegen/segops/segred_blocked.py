@@ -153,7 +153,7 @@ class _BlockedKernel:
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (self.split, lit(1))), tuple(alone),
                       tuple(together)))
         if k.scratch or k.lengths:
-            raise CompilerLimitation("segments whose work-items need memory")
+            raise CompilerLimitation("a blocked reduction cannot have scratch memory")
         kind = self.segments.kind + ("_boxed" if self.tiled else "")
         self.lowering.launch(k, kind, self._groups(), Size.var(sizes.group), fits=True)
 
@@ -257,7 +257,7 @@ class _BlockedKernel:
         """
         k, sizes = self.k, self.sizes
         if self._is_flat or not all(o.comm for o in self.exp.ops):
-            raise CompilerLimitation("elements that the work-items of a group cannot share")
+            raise CompilerLimitation("boxes need commuting operators and another axis")
         row = k.declare("row", Prim.I64, op("mul", self.y, self.steps))
         last = k.declare("last", Prim.I64, _least(op("sub", self.across, lit(1)), op(
             "sub", op("sub", self.width, lit(1)), self.first)))

@@ -294,7 +294,7 @@ class _LookBack:
             imp.Select(imp.Apply("eq", Prim.I32, (kind, _i32(PREFIX))), _i32(1), _i32(0),
                        Prim.I32)))
 
-    # Putting together
+    # Combining
 
     def _fold(self, latest: imp.Var, totals: Sequence[Sequence[imp.Var]], own: Exp) -> None:
         """Combine the totals of the window, publish the tile's prefix, and tell the group."""
