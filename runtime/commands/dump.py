@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 
-from runelift.frontend.syntax.files import read_source
+from runelift.ir.files import read_source
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import add_entry, add_policy, add_program, existing
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of

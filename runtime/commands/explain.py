@@ -15,10 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from runelift.frontend.load import load
-from runelift.frontend.syntax.files import read_source
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
+from runelift.ir.files import read_source
 from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.open_program import pick_entry

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from runelift.frontend.load import load
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import CompilerLimitation, ProgramError, UserError
+from runelift.ir.files import read_source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim

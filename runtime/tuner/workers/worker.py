@@ -24,8 +24,8 @@ from typing import Any
 import pyopencl as cl
 
 from runelift.codegen.plan.plan import Plan
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import read_kept
