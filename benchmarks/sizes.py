@@ -27,7 +27,7 @@ class Sizes:
     entry: str = "main"
 
     def on(self, host: bool) -> Sizes:
-        """The same for a processor, if ``host``; sizes that become equal are kept once."""
+        """The sizes for a processor, if ``host``; sizes that become equal are kept once."""
         if not host:
             return self
         training = tuple(dict.fromkeys(map(self._smaller, self.training)))
