@@ -76,7 +76,7 @@ class Pattern(IntEnum):
 
 TITLES = {
     Pattern.NONE: ("NoPat", "all work-items use the same element"),
-    Pattern.SINGLE: ("SinglePat", "each work-item uses an element of its own"),
+    Pattern.SINGLE: ("SinglePat", "each work-item uses a different element"),
     Pattern.INNER: ("InnerPat", "all work-items walk the same elements"),
     Pattern.ROW: ("RowPat", "each work-item walks along a row"),
     Pattern.COLUMN: ("ColPat", "each work-item walks down a column"),
