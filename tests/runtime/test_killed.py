@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from runelift.runtime.tuner.costs.log import read_log
-from runelift.runtime.tuner.measure.repetitions import MORE
+from runelift.runtime.tuner.policy import NORMAL
 
 TEXT = """
 -- ==
@@ -43,7 +43,7 @@ def test_a_killed_tuning_measures_nothing_twice(tmp_path: Path) -> None:
     assert after[:len(before)] == before
     counts = Counter((run.dataset, *run.force.items()) for run in after)
     assert len(counts) == 9
-    assert max(counts.values()) <= MORE * REPEATS
+    assert max(counts.values()) <= NORMAL.repetition.short_factor * REPEATS
     assert not any(run.dataset == "a" for run in after[len(before):])
     facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())
     assert set(facts["entries"]["main"]["datasets"]) == {"a", "b", "c"}
