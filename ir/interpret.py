@@ -163,7 +163,7 @@ class Interpreter:
         return self.body(lam.body, inner)
 
     def exp(self, exp: Exp, env: Env, stm: Stm) -> list[Value]:
-        """The results of an expression."""
+        """The results of an expression; long, with one case per construct."""
         match exp:
             case PrimOp(op, prim, args):
                 values = [atom(a, env) for a in args]

@@ -158,6 +158,7 @@ def _block(lines: Iterable[str]) -> Lines:
 
 
 def _exp(exp: Exp) -> Lines:
+    """The lines of an expression; long, with one case per construct."""
     match exp:
         case AtomExp(atom):
             yield _atom(atom)

@@ -207,7 +207,10 @@ def _same_inside(new: Exp, exp: Exp) -> bool:
 
 
 def _mapped(m: Mapper, exp: Exp) -> Exp:
-    """Like :func:`map_exp`, but a new object even if nothing changes."""
+    """Like :func:`map_exp`, but a new object even if nothing changes.
+
+    One case per construct makes it long.
+    """
     match exp:
         case PrimOp(op, prim, args):
             return PrimOp(op, prim, m.atoms(args))

@@ -238,30 +238,23 @@ class Checker(Settling):
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   name: str, specified: str = "", *, sealed: bool = False) -> Scheme:
-        """The scheme of ``name params : ret = body``."""
+        """The scheme of ``name params : ret = body``, with parameters as in :class:`Base`."""
         made = self.names.made()
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
             self.distinct(params, type_params)
-            domains: list[Arrow] = []
-            for param in params:
-                size_name = self.names.fresh(base_name(param))
-                domain = self.pattern(param, anonymous=self.solved.parameter_size,
-                                      size_name=size_name)
-                domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
+            domains = [self._domain(param) for param in params]
             self._sizes_are_i64(ret)
             begun = self.names.made()
             result = self.infer(body)
             if ret is not None:
                 self.errors += sizes_of_inner_names(params, ret)
-                declared = self._read(ret)  # the body says which sizes ``[]`` stand for
+                found, result = result, self._read(ret)  # the body gives sizes for ``[]``
                 if sealed:
-                    self.expect_result(self._shown(declared),
-                                       self._shown(self.solved.resolve(result)), body, ret.span,
-                                       specified)
+                    self.expect_result(self._shown(result), self._shown(self.solved.resolve(found)),
+                                       body, ret.span, specified)
                 else:
-                    self.expect_result(declared, result, body, ret.span, specified)
-                result = declared
+                    self.expect_result(result, found, body, ret.span, specified)
             self._settle_coerced()
             nameable = self._sizes_outside()
             numbers = {self._identity(ast.QualName((), name)): k for k, name in enumerate(
@@ -301,6 +294,12 @@ class Checker(Settling):
         return Scheme(type_, tuple(types), tuple(sorted(free & given)),
                       tuple(sorted(free - given)), frozenset(self.solved.lifted & set(types)),
                       {name: exp for name, exp in expressions.items() if name not in given})
+
+    def _domain(self, param: ast.Pattern) -> Arrow:
+        """The domain of a function from ``param``, as an arrow without a result."""
+        size_name = self.names.fresh(base_name(param))
+        domain = self.pattern(param, anonymous=self.solved.parameter_size, size_name=size_name)
+        return Arrow(domain, UNIT, unique_pattern(param), False, size_name)
 
     def _check_rigid(self, types: Collection[VName],
                      params: Collection[ast.SizeParam | ast.TypeParam]) -> None:

@@ -65,6 +65,7 @@ class Inference(Loops):
         return exp.type
 
     def _exp(self, exp: ast.Exp, expected: Type | None) -> Type:
+        """The type of ``exp``; long, with one case per construct."""
         match exp:
             case ast.Literal(_, value, prim):
                 if prim is not None:
