@@ -212,7 +212,7 @@ class Buffers:
     def copy(self, name: VName, outer: int = 0) -> VName:
         """The buffer of a fresh row-major copy; the ``outer`` first dimensions become the last."""
         if outer:
-            name = self._turned(name, outer)
+            name = self._with_outer_last(name, outer)
         param = Param(self.names.fresh(name), self.types[name])
         view = self.views[name]
         if view.dense and view.mem is not None:
@@ -222,7 +222,7 @@ class Buffers:
             self._elementwise(param, lambda indices: Index(name, indices))
         return param.name
 
-    def _turned(self, name: VName, outer: int) -> VName:
+    def _with_outer_last(self, name: VName, outer: int) -> VName:
         """A view with the ``outer`` first dimensions behind the others."""
         type_ = self.types[name]
         order = behind(len(shape_of(type_)), outer)

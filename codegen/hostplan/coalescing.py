@@ -116,7 +116,7 @@ def coalesce(fun: Fun, names: Names) -> Fun:
     return replace(fun, body=_Coalescer(names, fun).body(fun.body, fun.params))
 
 
-def number(stm: Stm, attribute: str) -> int:
+def attribute_number(stm: Stm, attribute: str) -> int:
     """The number in an attribute of a lazy copy that begins like this; 1 without it."""
     return next((int(attr.removeprefix(attribute)) for attr in stm.attrs
                  if attr.startswith(attribute)), 1)
@@ -157,7 +157,7 @@ class _Coalescer:
         for stm in body.stms:
             wishes = {w for w in self.wishes(stm) if w[0] in own and w in wanted}
             for wish in sorted(wishes - copies.keys(), key=lambda w: (w[0].tag, w[1])):
-                if not self.is_changed(wish, body):
+                if not self.is_overwritten(wish, body):
                     lazy_copy = self.lazy_copy(wish, wanted[wish])
                     copies[wish] = lazy_copy.pat[0].name
                     stms.append(lazy_copy)
@@ -165,7 +165,7 @@ class _Coalescer:
             own |= {p.name for p in stm.pat if _is_matrix(p)}
         return replace(body, stms=tuple(stms))
 
-    def is_changed(self, wish: Wish, body: Body) -> bool:
+    def is_overwritten(self, wish: Wish, body: Body) -> bool:
         """True if a body overwrites an array before the last kernel that wants a copy."""
         last = max(place for place, stm in enumerate(body.stms) if wish in self.wishes(stm))
         until = Body(body.stms[:last + 1], ())
@@ -201,16 +201,16 @@ class _Coalescer:
                 return stm
             case Loop(params, _, body):
                 known, looped = [p.param for p in params], True
-                carried = tuple(f"{CARRIED_LAYOUT}{place} {outer}" for place,
-                                param in enumerate(known)
-                                if (outer := self.carried(param, body.result[place], body)))
-                stm = replace(stm, attrs=(*stm.attrs, *carried))
+                layouts = tuple(
+                    f"{CARRIED_LAYOUT}{place} {outer}" for place, param in enumerate(known)
+                    if (outer := self.carried_layout(param, body.result[place], body)))
+                stm = replace(stm, attrs=(*stm.attrs, *layouts))
             case _:
                 known = []
         return replace(stm, exp=map_inside(
             stm.exp, lambda body: self.body(body, known, looped=looped), _as_it_is))
 
-    def carried(self, param: Param, result: Atom, body: Body) -> int:
+    def carried_layout(self, param: Param, result: Atom, body: Body) -> int:
         """The number of dimensions in which work-items divide an array that iterations hand on.
 
         0 if they do not each make a part of it, or do not each walk along their part alone.

@@ -134,8 +134,8 @@ class Control(Arrays):
             self.loops -= 1
         self._emit_loop(exp.form, params, tuple(steps))
         pairs = list(zip(stm.pat, params, strict=True))
-        self._parallel_bind([(out.name, p.name) for out,
-                             p in pairs if p.name not in self.scalar_buffers])
+        self._parallel_bind([(out.name, p.name) for out, p in pairs
+                             if p.name not in self.scalar_buffers])
         for out, param in pairs:
             if (buffer := self.scalar_buffers.get(param.name)) is not None:
                 self.scalar_result(out.name, elem_of(out.type), buffer)

@@ -18,8 +18,8 @@ from runelift.codegen.hostplan.coalescing import (
     LAZY,
     ONLY_IF_LONG,
     WALKED_TOGETHER,
+    attribute_number,
     coalesce,
-    number,
 )
 from runelift.codegen.hostplan.control import Control
 from runelift.codegen.hostplan.scalar_residence import residence
@@ -146,10 +146,9 @@ class HostBuilder(Control):
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
             case Copy(array) if LAZY in stm.attrs:
-                self.copy_lazily(stm.pat[0], array, number(stm, CONTIGUOUS_ALONG),
-                                 beside=number(stm,
-                                               WALKED_TOGETHER) if ONLY_IF_LONG in stm.attrs
-                                 else None)
+                beside = attribute_number(stm, WALKED_TOGETHER)
+                self.copy_lazily(stm.pat[0], array, attribute_number(stm, CONTIGUOUS_ALONG),
+                                 beside=beside if ONLY_IF_LONG in stm.attrs else None)
             case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
                 self.bind_view(stm.pat[0], self.views[array])
             case Copy(array):

@@ -110,7 +110,7 @@ class PointsBuilder(ChunkBuilder):
         """A loop of the whole group; carried arrays stay in chunks if the body allows it."""
         if self.cooperative:
             self.exchange_all(exchanged_arrays(exp.body) & free_vars(exp.body)
-                           - {p.param.name for p in exp.params})
+                              - {p.param.name for p in exp.params})
             for param, result in zip(pat, exp.body.result, strict=True):
                 self._chunk_if(param, self._made_by_elements(exp.body, result))
         ChunkBuilder.iterate(self, pat, exp)

@@ -63,7 +63,7 @@ def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Val
     _fold(k, exp, totals, more)
     found: list[Value] = []
     for op_, mems, total in zip(exp.ops, arrays, totals, strict=True):
-        with k.alone_in(None) as code:
+        with k.per_item(None) as code:
             found += group_total(k, op_, total, mems, k.subgroup)
         k.emit(*code)
     return found
@@ -84,7 +84,7 @@ def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
         k.everywhere(exp, element)
         return
     k.loops.append(points)
-    with k.reading(exp.body, exp.space, None), k.alone_in(None) as code:
+    with k.reading(exp.body, exp.space, None), k.per_item(None) as code:
         def point(position: Exp) -> None:
             k.bind_indices(exp.space, [position])
             element([position])
@@ -191,7 +191,7 @@ class _Segments:
     def _by_rows(self, lanes: Exp, arrays: Sequence[Sequence[VName]]) -> None:
         """Bring the totals of all segments to local memory; ``lanes`` work-items reduce each."""
         k, ops, shape = self.k, self.exp.ops, self.shape
-        with k.alone_in(None) as code:
+        with k.per_item(None) as code:
             segment = k.declare("segment", Prim.I64, op("quot", LID, lanes))
             lane = k.declare("lane", Prim.I64, op("rem", LID, lanes))
             exists = k.declare("exists", Prim.BOOL, imp.Apply("lt", Prim.I64, (

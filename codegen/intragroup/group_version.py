@@ -33,7 +33,7 @@ from runelift.codegen.kernel.launch_builder import (
 )
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
-from runelift.codegen.passes.teams import may_team, only_if
+from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
@@ -80,7 +80,7 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
     k.constants = list(shape.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))
-    teams = bool(exp.space) and not k.scratch and may_team(k.code)
+    teams = bool(exp.space) and not k.scratch and can_team(k.code)
     independent = len(exp.space) if _is_independent(k) else 0
     lowering.steps.append(replace(shape, teams=teams, independent=independent))
     if teams:
@@ -109,7 +109,7 @@ def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Siz
     surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
     exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))
     k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (surely, exists))),
-              *only_if(present, k.code)]
+              *mask_absent_teams(present, k.code)]
 
 
 @dataclass(slots=True)
@@ -163,7 +163,7 @@ class GroupBuilder(PointsBuilder):
             self._scan_element(exp, totals, outs, here)
 
         self.each_point(exp, layout, element)
-        with self.alone_in(None) as code:
+        with self.per_item(None) as code:
             carries = [group_scan(self, o, t, Size.var(self.group), fresh, self.subgroup)
                        for o, t in zip(exp.ops, totals, strict=True)]
             self._add_carries(exp, layout, shape, outs, carries, fresh)

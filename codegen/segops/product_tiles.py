@@ -180,7 +180,7 @@ class _ProductTile:
         """All points of the work-item, by row and column."""
         self.each(self.rows, lambda r: self.each(self.columns, lambda c: work(r, c), "c"))
 
-    def held(self, r: Exp, c: Exp) -> Exp:
+    def total_cell(self, r: Exp, c: Exp) -> Exp:
         """The place of the totals of a point."""
         return op("add", op("mul", r, self.columns), c)
 
@@ -194,7 +194,7 @@ class _ProductTile:
             for name, atom in zip(totals[-1], operator.neutral, strict=True):
                 k.emit(imp.DeclareArray(name, self._atom_prim(atom), self.block.cells))
         self.points(lambda r, c: k.emit(*(
-            imp.Store(name, self.held(r, c), k.scalar(atom), self._atom_prim(atom))
+            imp.Store(name, self.total_cell(r, c), k.scalar(atom), self._atom_prim(atom))
             for names, o in zip(totals, self.product.redomap.ops, strict=True)
             for name, atom in zip(names, o.neutral, strict=True))))
         return totals
@@ -223,7 +223,7 @@ class _ProductTile:
         for array in self.slabs:
             self.starts[array] = k.declare("start", Prim.I64, op("mul", turn, op(
                 "mul", self.depth, op("add", self.across(array), lit(RUN_LENGTH)))))
-            self.put(array)
+            self.store_slab(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", end, first))
         following = op("add", first, self.depth)
@@ -294,7 +294,7 @@ class _ProductTile:
 
         self.fetched(array, element)
 
-    def put(self, array: VName) -> None:
+    def store_slab(self, array: VName) -> None:
         """Store the fetched elements as the present slab."""
         prim = self.prim(array)
         self.fetched(array, lambda n, depth, offset: self.k.emit(imp.Store(
@@ -347,12 +347,12 @@ class _ProductTile:
             values = k.apply(redomap.lam, args)
             for operator, names in zip(redomap.ops, totals, strict=True):
                 prims = [self._atom_prim(a) for a in operator.neutral]
-                held = [k.declare("total", p, imp.Load(m, self.held(r, c), p))
-                        for m, p in zip(names, prims, strict=True)]
-                k.accumulate(operator, held, values[: len(held)])
-                values = values[len(held):]
-                k.emit(*(imp.Store(m, self.held(r, c), t, p)
-                         for m, t, p in zip(names, held, prims, strict=True)))
+                found = [k.declare("total", p, imp.Load(m, self.total_cell(r, c), p))
+                         for m, p in zip(names, prims, strict=True)]
+                k.accumulate(operator, found, values[: len(found)])
+                values = values[len(found):]
+                k.emit(*(imp.Store(m, self.total_cell(r, c), t, p)
+                         for m, t, p in zip(names, found, prims, strict=True)))
 
         self.points(point)
 
@@ -382,7 +382,7 @@ class _ProductTile:
         indices, exists = self.indices(r, c)
         with k.block() as inside:
             self.write_results(k, outs, indices, [
-                imp.Load(name, self.held(r, c), self._atom_prim(atom))
+                imp.Load(name, self.total_cell(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
@@ -419,7 +419,7 @@ class _SplitProductTile(_ProductTile):
             indices, exists = self.indices(r, c)
             place = op("add", op("mul", flat_index(indices, self.shape), count), piece)
             k.emit(imp.If(exists, tuple(
-                imp.Store(out, place, imp.Load(name, self.held(r, c), self._atom_prim(atom)),
+                imp.Store(out, place, imp.Load(name, self.total_cell(r, c), self._atom_prim(atom)),
                           self._atom_prim(atom))
                 for o, names, mems in zip(ops, totals, partials, strict=True)
                 for atom, name, out in zip(o.neutral, names, mems, strict=True))))
@@ -436,11 +436,11 @@ class _SplitProductTile(_ProductTile):
         outs = lowering.results
         ops = product.redomap.ops
         arrays = local_arrays(k, ops, lowering.group)
-        held = k.declare("point", Prim.I64, GROUP_ID)
+        number = k.declare("point", Prim.I64, GROUP_ID)
         indices = [k.declare("o", Prim.I64, i)
-                   for i in unflat_index(held, widths(k, product.exp.space))]
+                   for i in unflat_index(number, widths(k, product.exp.space))]
         count = k.scalar(self.block.pieces)
-        found = combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
+        found = combine_partials(k, ops, arrays, partials, op("mul", number, count), count)
         with k.block() as first:
             self.write_results(k, outs, indices, found)
         k.emit(imp.If(IS_FIRST, tuple(first)))

@@ -149,10 +149,10 @@ def _segred_each(lowering: Lowering, exp: SegRed) -> None:
     short = branch(lowering, lambda: _segred_items(lowering, exp))
     long = branch(lowering, lambda: _segred_long(lowering, exp))
     choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
-                     _most_alone(lowering, exp))
+                     _longest_alone(lowering, exp))
 
 
-def _most_alone(lowering: Lowering, exp: SegRed) -> Atom | None:
+def _longest_alone(lowering: Lowering, exp: SegRed) -> Atom | None:
     """The greatest length that a work-item reduces alone; None for the parameter's value.
 
     0 if elements take long and there are so few segments that each can have a group.

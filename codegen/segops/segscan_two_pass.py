@@ -97,7 +97,7 @@ def _segscan_tiles(lowering: Lowering, exp: SegScan) -> None:
     """In one pass if the host lets groups wait for each other, else in two."""
     scan = _choose_tiles(lowering, exp)
     once = branch(lowering, lambda: scan_single_pass(lowering, scan))
-    twice = branch(lowering, lambda: _scan_twice(lowering, scan))
+    twice = branch(lowering, lambda: _scan_in_two_passes(lowering, scan))
     patient = lowering.names.fresh("patient")
     lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)),
                        plan.Branch(patient, once, twice)]
@@ -137,7 +137,7 @@ class _Passes:
     kept: list[VName]
 
 
-def _scan_twice(lowering: Lowering, scan: Scan) -> None:
+def _scan_in_two_passes(lowering: Lowering, scan: Scan) -> None:
     """The three kernels; a single tile needs only the last, if it computes its elements."""
     exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.tile_shape.points)
     passes = _Passes(
