@@ -25,21 +25,19 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.direct_launch import launcher
 from runelift.runtime.devices.kernel import BoundKernel, Given
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.execution.commands import (
+    Command,
+    Copy,
+    Launch,
+    RunLoop,
+    Slot,
+    filled,
+)
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.fused_launches import (
-    Command,
-    Copied,
-    Issued,
-    Rounds,
-    Slot,
-    filled,
-    fuse_launches,
-    saved,
-    sources,
-)
-from runelift.runtime.execution.persistent_loops import LaunchCommand, PersistentLaunch
+from runelift.runtime.execution.fused_launches import fuse_launches, saved, sources
+from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
 from runelift.runtime.records.record import Record
 
@@ -271,23 +269,22 @@ class CapturingRun(Run):
               lengths: tuple[int, ...], args: tuple[Any, ...]) -> None:
         kernel = self.executable.sites[number].kernel
         if groups > 0 and group > 0 and kernel is not None and not self._lost:
-            self._notes.commands.append(Issued(kernel, LaunchCommand(
-                number, constants, groups, group, lengths, tuple(map(self._slot, args)))))
+            self._notes.commands.append(Launch(
+                number, constants, groups, group, lengths, tuple(map(self._slot, args)), kernel))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Copy, and note it."""
         super().copy(target, source, size, offset)
         if size > 0 and not self._lost:
-            self._notes.commands.append(Copied(self._slot(target.handle), self._slot(source.handle),
-                                         size, offset))
+            self._notes.commands.append(Copy(
+                self._slot(target.handle), self._slot(source.handle), size, offset))
 
-    def launch_rounds(self, fuse_launches: PersistentLaunch, first: int, count: int) -> None:
-        """Have one kernel do rounds of a loop, and note it."""
-        super().launch_rounds(fuse_launches, first, count)
+    def run_loop(self, loop: RunLoop) -> None:
+        """Have one kernel do the iterations of a loop, and note it."""
+        super().run_loop(loop)
         if not self._lost:
-            self._notes.commands.append(Rounds(replace(
-                fuse_launches, rings=(), args=tuple(map(self._slot, fuse_launches.args))), first,
-                                               count))
+            self._notes.commands.append(replace(
+                loop, rings=(), args=tuple(map(self._slot, loop.args))))
 
     # What cannot be repeated
 
@@ -333,7 +330,7 @@ class CommandBuffer:
         renumbered |= {n: Slot(n) for n in range(first)} | {STATUSES.number: STATUSES}
         self._commands: list[Command] = []
         self._launchers: list[Call] = []
-        self._record([each.renumbered(renumbered) for each in notes.commands])
+        self._record([each.filled(renumbered) for each in notes.commands])
         self._values = filled(notes.values, renumbered)
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
         results = {value.number for value in self._values if isinstance(value, Slot)}
@@ -344,7 +341,7 @@ class CommandBuffer:
     @property
     def merges(self) -> bool:
         """Whether a kernel does all iterations of a loop."""
-        return any(isinstance(each, Rounds) for each in self._commands)
+        return any(isinstance(each, RunLoop) for each in self._commands)
 
     def savings(self) -> int:
         """How many commands fewer it will have."""
@@ -357,7 +354,7 @@ class CommandBuffer:
     def warm(self) -> None:
         """The tape is about to be played; if that has happened a few times, make it shorter."""
         self._plays += 1
-        if self._plays >= SUBMITS and not self._is_short and self.run.executable.joins:
+        if self._plays >= SUBMITS and not self._is_short and self.run.executable.may_fuse:
             self._is_short = True
             commands = fuse_launches(self.run.executable, self._commands)
             if len(commands) < len(self._commands):
@@ -442,8 +439,8 @@ class CommandBuffer:
         self._forget()
         self._bound[key] = tuple(handles)
         for command, launch in zip(self._commands, self._launchers, strict=True):
-            if isinstance(command, Issued):
-                command.kernel.give(*_given(command.launched, handles))
+            if isinstance(command, Launch):
+                _kernel_of(command).give(*_given(command, handles))
                 launch()
             else:
                 _call(command, self.run, handles)()
@@ -456,13 +453,13 @@ class CommandBuffer:
     def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
         """The calls for these buffers."""
         self._forget()
-        given = [(each.kernel, _given(each.launched, handles))
-                 for each in self._commands if isinstance(each, Issued)]
+        given = [(_kernel_of(each), _given(each, handles))
+                 for each in self._commands if isinstance(each, Launch)]
         last = dict(given)
         bound = self._bound[key] = BoundCommands(tuple(handles), last)
         before, left = dict[BoundKernel, Given](), iter(given)
         for command, launch in zip(self._commands, self._launchers, strict=True):
-            if isinstance(command, Issued):
+            if isinstance(command, Launch):
                 kernel, now = next(left)
                 known = before.get(kernel)
                 setters = list(kernel.setters(now, known))
@@ -476,25 +473,30 @@ class CommandBuffer:
 
     def _launcher(self, command: Command) -> Call:
         """The call that launches the kernel of a command, if it has one."""
-        if not isinstance(command, Issued):
+        if not isinstance(command, Launch):
             return lambda: None
-        run, kernel, group = self.run, command.kernel.handle, command.launched.group
-        items = command.launched.groups * group
+        run, kernel, group = self.run, _kernel_of(command).handle, command.group
+        items = command.groups * group
         if len(self._commands) >= DIRECT and not run.device.info.is_host:
             return launcher(run.queue, kernel, items, group)
         return partial(cl.enqueue_nd_range_kernel, run.queue, kernel, (items,), (group,))
 
 
-def _call(command: Copied | Rounds, run: Run, handles: Sequence[Any]) -> Call:
-    """The call that copies, or does the rounds of a loop."""
-    if isinstance(command, Copied):
-        return partial(cl.enqueue_copy, run.queue, handles[command.target.number],
-                       handles[command.source.number], byte_count=command.size,
-                       src_offset=command.offset)
-    bound = replace(command.joined, args=filled(command.joined.args, handles))
-    return partial(bound.run_all, run, command.first, command.count)
+def _kernel_of(launch: Launch) -> BoundKernel:
+    """The kernel of a captured launch."""
+    assert launch.kernel is not None
+    return launch.kernel
 
 
-def _given(launched: LaunchCommand, handles: Sequence[Any]) -> Given:
-    """What a launch is given where buffers have these handles."""
-    return filled(launched.args, handles), launched.lengths
+def _call(command: Copy | RunLoop, run: Run, handles: Sequence[Any]) -> Call:
+    """The call that copies, or runs the iterations of a loop."""
+    bound = command.filled(handles)
+    if isinstance(bound, Copy):
+        return partial(cl.enqueue_copy, run.queue, bound.target, bound.source,
+                       byte_count=bound.size, src_offset=bound.offset)
+    return partial(run_loop, run, bound)
+
+
+def _given(launch: Launch, handles: Sequence[Any]) -> Given:
+    """The arguments and lengths of a launch where buffers have these handles."""
+    return filled(launch.args, handles), launch.lengths

@@ -6,8 +6,8 @@ from typing import Any
 
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
+from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.executable import KernelSite
-from runelift.runtime.execution.persistent_loops import PersistentLaunch
 from runelift.runtime.execution.run import Ending, Run
 
 
@@ -32,11 +32,11 @@ class DryRun(Run):
     def check_failure(self) -> None:
         """No kernel has run, so none has failed."""
 
-    def launch_rounds(self, joined: PersistentLaunch, first: int, count: int) -> None:
+    def run_loop(self, loop: RunLoop) -> None:
         """No kernel does rounds of a loop, but it might fail."""
         self._fallible = True
 
-    def launch_rounds_while(self, joined: PersistentLaunch) -> None:
+    def run_while_loop(self, loop: RunLoop) -> None:
         """Only the device knows how many."""
         raise DependsOnDevice("how often a loop goes on")
 

@@ -15,14 +15,19 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.emit import fused as joined
+from runelift.codegen.emit.fused import FUSED_KERNEL
 from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_of, uses_subgroups
-from runelift.codegen.emit.persistent import NAME, Merged, is_free, persistent_source
+from runelift.codegen.emit.persistent import (
+    PERSISTENT_KERNEL,
+    PersistentKernel,
+    persistent_source,
+)
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
 from runelift.codegen.plan.distribution import GroupShape, SubGroup
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
+from runelift.codegen.plan.steady_loops import is_free
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
@@ -104,7 +109,7 @@ class KernelSet:
     constants: tuple[int, ...] = ()
 
 
-NeededKernels: TypeAlias = KernelSet | Merged
+NeededKernels: TypeAlias = KernelSet | PersistentKernel
 """What has to be built before something can run."""
 Main: TypeAlias = Callable[[Any, dict[str, Any]], tuple[Any, ...]]
 """A plan as a Python function of a :class:`~runelift.runtime.execution.run.Run` and its
@@ -134,7 +139,7 @@ class Executable:
         self._ready: dict[tuple[str, ...], Any] = {}
         self._loading: dict[tuple[str, ...], Future[Any]] = {}
         self.building: Callable[[bool], None] = lambda begins: None
-        self.joins = not device.info.is_host
+        self.may_fuse = not device.info.is_host
         """Whether runs that come again are worth kernels of their own."""
         self.tapes_first = False
         """Whether the first run is put on a tape, not the second, and made ready before it is
@@ -144,7 +149,7 @@ class Executable:
         self.situations: dict[tuple[Any, ...], EncounterKind] = {}
         """What was found out about encounters of which there was a record."""
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
-        self._joined: dict[str, BoundKernel | None] = {}
+        self._fused: dict[str, BoundKernel | None] = {}
         self._texts: dict[Hashable, str] = {}
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
@@ -324,7 +329,7 @@ class Executable:
 
     def _source_of(self, wanted: NeededKernels) -> tuple[str, ...] | None:
         """The text and further options of a program, if it is to be built yet."""
-        if isinstance(wanted, Merged):
+        if isinstance(wanted, PersistentKernel):
             there = wanted.key in self._persistent
         elif wanted.number is None:
             there = wanted.version in self._built
@@ -334,7 +339,7 @@ class Executable:
 
     def source_of(self, wanted: NeededKernels) -> tuple[str, ...] | None:
         """The same, whether it is built or not; None if nobody can build it."""
-        if isinstance(wanted, Merged):
+        if isinstance(wanted, PersistentKernel):
             return self._persistent_source(wanted)
         if wanted.number is None:
             return (self._text(self._sites_of(wanted.version), {}),)
@@ -379,46 +384,46 @@ class Executable:
         return sites, {name: value for each in sites for name, value in zip(
             each.launch.kernel.built_for, values, strict=True)}
 
-    def persistent(self, merged: Merged) -> BoundKernel | None:
+    def persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that runs iterations of a loop; None if it does not build."""
-        key = merged.key
+        key = kernel.key
         if key not in self._persistent:
-            self._persistent[key] = self._build_persistent(merged)
+            self._persistent[key] = self._build_persistent(kernel)
         return self._persistent[key]
 
-    def _build_persistent(self, merged: Merged) -> BoundKernel | None:
-        source = self._persistent_source(merged)
+    def _build_persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
+        source = self._persistent_source(kernel)
         if source is None:
             return None
         started = time.perf_counter()
         try:
-            kernel = cl.Kernel(self._program(*source), NAME)
+            built = cl.Kernel(self._program(*source), PERSISTENT_KERNEL)
         except Infeasible:
             return None
-        types = [np.uint32, np.int64, np.int64, *[None] * merged.buffers,
-                 *map(scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
-                 *[None] * (merged.cond is not None)]
-        prepared = BoundKernel(kernel, (*self.device.failure, self.device.arrived), types)
+        types = [np.uint32, np.int64, np.int64, *[None] * kernel.buffers,
+                 *map(scalar_type, kernel.scalars), *[np.int64] * len(kernel.phases),
+                 *[None] * (kernel.cond is not None)]
+        bound = BoundKernel(built, (*self.device.failure, self.device.arrived), types)
         self.build_seconds += time.perf_counter() - started
-        return prepared
+        return bound
 
-    def joined(self, source: str, types: Sequence[type[np.generic] | None]) -> BoundKernel | None:
-        """The joined kernel with this source and these arguments; None if it does not build."""
-        if source not in self._joined:
+    def fused(self, source: str, types: Sequence[type[np.generic] | None]) -> BoundKernel | None:
+        """The fused kernel with this source and these arguments; None if it does not build."""
+        if source not in self._fused:
             started = time.perf_counter()
             try:
-                kernel = cl.Kernel(self._program(source), joined.NAME)
-                self._joined[source] = BoundKernel(kernel, self.device.failure, types) if (
+                kernel = cl.Kernel(self._program(source), FUSED_KERNEL)
+                self._fused[source] = BoundKernel(kernel, self.device.failure, types) if (
                     self._in_subgroups(kernel)) else None
             except Infeasible:
-                self._joined[source] = None
+                self._fused[source] = None
             self.build_seconds += time.perf_counter() - started
-        return self._joined[source]
+        return self._fused[source]
 
-    def _persistent_source(self, merged: Merged) -> tuple[str, ...] | None:
+    def _persistent_source(self, kernel: PersistentKernel) -> tuple[str, ...] | None:
         try:
-            source = self._once(merged.key, lambda: persistent_source(
-                merged, self.bases, len(self.failures) - 1))
+            source = self._once(kernel.key, lambda: persistent_source(
+                kernel, self.bases, len(self.failures) - 1))
         except CompilerLimitation:
             return None
         return source, *self.device.info.persistent_options

@@ -9,20 +9,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import lcm
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from runelift.codegen.emit.opencl import parameters
-from runelift.codegen.emit.persistent import Merged, Phase, argument, turn
+from runelift.codegen.emit.persistent import PersistentKernel, turn
+from runelift.codegen.emit.phases import Phase, argument
 from runelift.codegen.passes.local_memory import CELL_BYTES
 from runelift.ir import imp
 from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
-from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.loop_scalars import LoopScalars, ScalarColumn, ScalarTable, packed
+from runelift.runtime.execution.commands import Launch, Ring, RunLoop
+from runelift.runtime.execution.loop_scalars import (
+    LoopScalars,
+    Row,
+    ScalarColumn,
+    ScalarTable,
+    packed,
+)
 from runelift.runtime.records.loop_sampling import how_many
 from runelift.runtime.versions.default_guards import MOST_WAVES
 
@@ -39,7 +47,7 @@ LATE = ("The device did not run all work-groups of a persistent kernel at the sa
 LEAST_ROUNDS = 8
 """Loops of fewer iterations are not worth a kernel of their own."""
 SETTLING = 4
-"""So many iterations at most are launched until loops hand on nothing but what they made."""
+"""So many iterations at most are launch until loops hand on nothing but what they made."""
 MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
 FEW_ROUNDS, MOST_ROUNDS = 1 << 6, 1 << 12
@@ -48,34 +56,13 @@ and at most: it waits for them, and a user may want to stop a loop that does not
 """
 
 
-Ring: TypeAlias = tuple[Buffer, ...]
-"""Buffers each of which has the role of the one before it in the next iteration."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchCommand:
-    """A traced launch: the number of its site in the plan, and what was given.
-
-    If iterations differ in how many groups there are, ``groups`` is the most, and ``count`` says
-    where the numbers are, of groups of so many work-items.
-    """
-
-    number: int
-    constants: tuple[int, ...]
-    groups: int
-    group: int
-    lengths: tuple[int, ...]
-    args: tuple[Any, ...]
-    count: tuple[ScalarColumn, int] | None = None
-
-
 @dataclass(slots=True)
 class TracedIteration:
     """A traced iteration: its launches, what it allocated, what it was given and hands on."""
 
     before: tuple[Buffer | None, ...]
     after: tuple[Buffer | None, ...] = ()
-    launches: list[LaunchCommand] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
     allocated: list[Buffer] = field(default_factory=list)
     fresh: frozenset[int] = frozenset()
     asked: Buffer | None = None
@@ -131,17 +118,17 @@ class Arguments:
     scalars: list[Any] = field(default_factory=list)
     prims: list[Prim] = field(default_factory=list)
 
-    def phase(self, launched: LaunchCommand, kernel: Kernel) -> Phase:
+    def phase(self, launch: Launch, kernel: Kernel) -> Phase:
         """The phase that does what a launch does."""
-        return Phase(kernel, launched.constants, tuple(
-            self._of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
-            _offsets(launched.lengths)[:-1], self._count(launched))
+        return Phase(kernel, launch.constants, tuple(
+            self._of(p, v) for p, v in zip(parameters(kernel), launch.args, strict=True)),
+            _offsets(launch.lengths)[:-1], self._count(launch))
 
-    def _count(self, launched: LaunchCommand) -> str:
+    def _count(self, launch: Launch) -> str:
         """The C expression for the number of groups, if iterations differ in that."""
-        if launched.count is None:
+        if launch.count is None:
             return ""
-        (column, own), group = launched.count, launched.group
+        (column, own), group = launch.count, launch.group
         count = self._element(column, Prim.I64)
         return count if own == group else f"({count} * {own} + {group - 1}) / {group}"
 
@@ -181,13 +168,64 @@ class Arguments:
         return f"buffer_{place}"
 
 
+@contextmanager
+def noting_allocations(run: Run) -> Iterator[list[Buffer]]:
+    """Keep all that is allocated meanwhile."""
+    allocate, noted = run.allocate, list[Buffer]()
+
+    def note(size: int) -> Buffer:
+        noted.append(allocate(size))
+        return noted[-1]
+
+    run.allocate = note
+    try:
+        yield noted
+    finally:
+        run.allocate = allocate
+
+
+@contextmanager
+def tracing(run: Run, traced: TracedIteration) -> Iterator[None]:
+    """Note launches in ``traced`` rather than issue them."""
+    def launch(number: int, groups: int, group: int, lengths: tuple[int, ...],
+               *args: Any) -> None:
+        launch_built(number, (), groups, group, lengths, *args)
+
+    def launch_built(number: int, constants: tuple[int, ...], groups: int, group: int,
+                     lengths: tuple[int, ...], *args: Any) -> None:
+        if isinstance(groups, ScalarColumn) or groups > 0:
+            traced.launches.append(Launch(number, constants, groups, group, lengths, args))
+
+    with noting_allocations(run) as traced.allocated:
+        run.launch, run.launch_built = launch, launch_built
+        try:
+            yield
+        finally:
+            run.launch, run.launch_built = run.issue, run.issue_built
+
+
+def issue_traced(run: Run, traced: TracedIteration, index: int, row: Row = ()) -> None:
+    """Issue the launches of an iteration that was traced in vain, with its scalars."""
+    def value(arg: Any) -> Any:
+        return (index if arg is INDEX
+                else row[arg.number] if isinstance(arg, ScalarColumn) else arg)
+
+    for launch in traced.launches:
+        args = map(value, launch.args)
+        shape = value(launch.groups), launch.group, launch.lengths
+        if launch.constants:
+            run.issue_built(launch.number, launch.constants, *shape, *args)
+        else:
+            run.issue(launch.number, *shape, *args)
+
+
 def host_iterations(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                     course: LoopScalars | None) -> Iterator[Any]:
     """The iterations of a loop, as far as the host must take them."""
     met, made = run.encounters, set[int]()
 
     def taken(index: int) -> Iterator[Any]:
-        with run.noting_allocations() as allocated:
+        with noting_allocations(run) as allocated:
             yield from iteration_inputs(course, (index,))
         made.update(id(b.handle) for b in allocated)
         allocated.clear()
@@ -216,15 +254,18 @@ def host_iterations(run: Run, bound: int, carried: Callable[[], tuple[Buffer | N
     rows = None if course is None else course.rows(first, bound)
     if course is not None and rows is None:  # one of them fails, after what is before it
         run.recheck()
-        run.replay(traced, first, course.row(first))
+        issue_traced(run, traced, first, course.row(first))
         yield from iteration_inputs(course, range(first + 1, bound))
         return
     if course is not None and rows and course.prims:
         traced.table = ScalarTable(run.table(packed(rows, course.prims)), rows)
-    if not _finish(run, traced, first, bound - first):
-        run.replay(traced, first, rows[0] if rows else ())
-        for index in range(first + 1, bound):
-            yield (index, *rows[index - first]) if rows else index
+    loop = persistent_loop(run, traced, first, bound - first)
+    if loop is not None and (loop.count - 1) % lcm(*map(len, loop.rings)) == 0:
+        run.run_loop(loop)
+        return
+    issue_traced(run, traced, first, rows[0] if rows else ())
+    for index in range(first + 1, bound):
+        yield (index, *rows[index - first]) if rows else index
 
 
 def iterations(run: Run, course: LoopScalars | None, first: int, bound: int) -> Iterable[Any]:
@@ -277,7 +318,7 @@ def while_iterations(run: Run, cond: Callable[[], Buffer],
         yield
     if not goes_on():
         return
-    with run.noting_allocations() as fresh:
+    with noting_allocations(run) as fresh:
         yield
     if run.encounters == met and run.merges(LEAST_ROUNDS) and goes_on():
         traced = TracedIteration(carried(), fresh=frozenset(id(b.handle) for b in fresh))
@@ -286,77 +327,52 @@ def while_iterations(run: Run, cond: Callable[[], Buffer],
         with run.tracing(traced):
             yield
         traced.after = carried()
-        if (joined := persistent_launch(run, traced)) is not None:
-            run.launch_rounds_while(joined)
+        if (loop := persistent_loop(run, traced)) is not None:
+            run.run_while_loop(loop)
             return
-        run.replay(traced, 0)
+        issue_traced(run, traced, 0)
     while goes_on():
         yield
 
 
-def _finish(run: Run, traced: TracedIteration, first: int, count: int) -> bool:
-    """Run the traced iteration and all after it by one kernel; False if that is not possible."""
-    joined = persistent_launch(run, traced)
-    if joined is None or (count - 1) % lcm(*map(len, joined.rings)):
-        return False
-    run.launch_rounds(joined, first, count)
-    return True
+def issue_loop(run: Run, loop: RunLoop, *done: Any) -> None:
+    """Launch the kernel of a loop."""
+    device = run.device
+    device.statuses.repeat(loop.phases * loop.count)
+    loop.kernel.give((device.arrivals(0), loop.count, loop.first, *loop.args, *done),
+                     (loop.local_bytes,))
+    run.enqueue_persistent(loop.kernel, loop.groups, loop.group)
 
 
-@dataclass(frozen=True, slots=True)
-class PersistentLaunch:
-    """A kernel for the iterations of a loop, with what it is given at each launch.
-
-    ``groups`` work-groups of ``group`` work-items meet after each of ``phases`` phases; the
-    buffers of ``rings`` exchange roles after every iteration.
-    """
-
-    kernel: BoundKernel
-    groups: int
-    group: int
-    phases: int
-    local_bytes: int
-    args: tuple[Any, ...]
-    rings: Sequence[Ring]
-
-    def launch(self, run: Run, first: int, count: int, *done: Any) -> None:
-        """Run ``count`` iterations, the index of the loop from ``first`` on."""
-        device = run.device
-        device.statuses.repeat(self.phases * count)
-        self.kernel.give((device.arrivals(0), count, first, *self.args, *done),
-                         (self.local_bytes,))
-        run.enqueue_persistent(self.kernel, self.groups, self.group)
-
-    def run_all(self, run: Run, first: int, count: int) -> None:
-        """The same where it is known that there are so many."""
-        self.launch(run, first, count)
-        run.device.arrivals(self.arrivals(count))
-
-    def run_while(self, run: Run) -> None:
-        """Run iterations until the device says that there is none."""
-        done = run.allocate(8)
-        most, left = FEW_ROUNDS, True
-        while left:
-            count = self.run_some(run, most, done)
-            most, left = min(2 * most, MOST_ROUNDS), count == most
-        if count % 2 == 0:  # the results are where the traced iteration found its operands
-            for old, new in self.rings:
-                run.copy(new, old, new.size)
-
-    def run_some(self, run: Run, most: int, done: Buffer) -> int:
-        """Run up to ``most`` iterations until the device says in ``done`` how many there were."""
-        self.launch(run, 0, most, done.handle)
-        count: int = run.read(done, "i64", 0)
-        run.device.arrivals(self.arrivals(count))
-        return count
-
-    def arrivals(self, count: int) -> int:
-        """How often groups come to a barrier in ``count`` iterations."""
-        return self.groups * self.phases * count
+def run_loop(run: Run, loop: RunLoop) -> None:
+    """Run as many iterations as the host says."""
+    issue_loop(run, loop)
+    run.device.arrivals(loop.arrivals(loop.count))
 
 
-def persistent_launch(run: Run, traced: TracedIteration) -> PersistentLaunch | None:
-    """The kernel for a traced iteration and those after it; None if there is none."""
+def run_while_loop(run: Run, loop: RunLoop) -> None:
+    """Run iterations until the device says that there is none."""
+    done = run.allocate(8)
+    most, left = FEW_ROUNDS, True
+    while left:
+        count = run_some(run, replace(loop, count=most), done)
+        most, left = min(2 * most, MOST_ROUNDS), count == most
+    if count % 2 == 0:  # the results are where the traced iteration found its operands
+        for old, new in loop.rings:
+            run.copy(new, old, new.size)
+
+
+def run_some(run: Run, loop: RunLoop, done: Buffer) -> int:
+    """Run at most ``loop.count`` iterations; the device writes their number to ``done``."""
+    issue_loop(run, loop, done.handle)
+    count: int = run.read(done, "i64", 0)
+    run.device.arrivals(loop.arrivals(count))
+    return count
+
+
+def persistent_loop(run: Run, traced: TracedIteration, first: int = 0, count: int = FEW_ROUNDS,
+                    ) -> RunLoop | None:
+    """The launch that runs a traced iteration and those after it; None if it cannot be built."""
     found, launches = traced.rings(), traced.launches
     if found is None or not 0 < len(launches) <= MOST_PHASES:
         return None
@@ -374,40 +390,40 @@ def persistent_launch(run: Run, traced: TracedIteration) -> PersistentLaunch | N
     room, group = room_for(alike), alike[0].group
     phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
                     for each in alike])
-    counts = [launched.groups for launched in alike]
+    counts = [launch.groups for launch in alike]
     groups, most = run.device.resident_groups(group, room), max(counts)
     if max(_usual_groups(each, table) for each in alike) > MOST_WAVES * groups:
         return None
     asked = None if traced.asked is None else arguments.place(traced.asked.handle)
-    merged = run.merged_kernel(Merged(
+    kernel = run.persistent_kernel(PersistentKernel(
         phases, len(arguments.buffers), tuple(arguments.prims), asked,
         tuple(sorted({len(ring) for ring in found}))))
-    if merged is None:
+    if kernel is None:
         return None
-    return PersistentLaunch(merged, min(groups, most), group, len(phases), room,
-                            (*arguments.buffers, *arguments.scalars, *counts), found)
+    return RunLoop(kernel, min(groups, most), group, len(phases), room,
+                   (*arguments.buffers, *arguments.scalars, *counts), found, first, count)
 
 
-def _at_most(launched: LaunchCommand, table: ScalarTable | None) -> LaunchCommand:
+def _at_most(launch: Launch, table: ScalarTable | None) -> Launch:
     """A launch with as many groups as any iteration has."""
-    column: Any = launched.groups
+    column: Any = launch.groups
     if not isinstance(column, ScalarColumn):
-        return launched
+        return launch
     assert table is not None
-    return replace(launched, groups=max(1, *table.column(column)), count=(column, launched.group))
+    return replace(launch, groups=max(1, *table.column(column)), count=(column, launch.group))
 
 
-def _usual_groups(launched: LaunchCommand, table: ScalarTable | None) -> float:
+def _usual_groups(launch: Launch, table: ScalarTable | None) -> float:
     """How many groups iterations have on average."""
-    if launched.count is None:
-        return launched.groups
+    if launch.count is None:
+        return launch.groups
     assert table is not None
-    column, own = launched.count
-    return own / launched.group * sum(table.column(column)) / len(table.rows)
+    column, own = launch.count
+    return own / launch.group * sum(table.column(column)) / len(table.rows)
 
 
 def in_common_groups(sites: Sequence[KernelSite],
-                     launches: Sequence[LaunchCommand]) -> list[LaunchCommand] | None:
+                     launches: Sequence[Launch]) -> list[Launch] | None:
     """The same launches in groups of one size; None if two of them need different ones."""
     kernels = [sites[each.number].launch.kernel for each in launches]
     group = common_group([(each, kernel)
@@ -417,14 +433,14 @@ def in_common_groups(sites: Sequence[KernelSite],
         _in_groups_of(group, each, kernel) for each, kernel in zip(launches, kernels, strict=True)]
 
 
-def common_group(fixed: Sequence[tuple[LaunchCommand, Kernel]],
-                 launches: Sequence[LaunchCommand]) -> int | None:
+def common_group(fixed: Sequence[tuple[Launch, Kernel]],
+                 launches: Sequence[Launch]) -> int | None:
     """The size of the groups that can do all of it; None if two launches need different ones.
 
     ``fixed`` are those whose groups have a size of their own; rows side by side may be others.
     """
-    needed = {launched.group for launched, kernel in fixed if kernel.teams is None}
-    rows = [(launched.group, launched.constants[0]) for launched, kernel in fixed
+    needed = {launch.group for launch, kernel in fixed if kernel.teams is None}
+    rows = [(launch.group, launch.constants[0]) for launch, kernel in fixed
             if kernel.teams is not None]
     group = max(needed or [group for group, _ in rows] or [each.group for each in launches],
                 default=1)
@@ -432,7 +448,7 @@ def common_group(fixed: Sequence[tuple[LaunchCommand, Kernel]],
     return group if fits else None
 
 
-def _in_large_groups(run: Run, launches: Sequence[LaunchCommand]) -> list[LaunchCommand]:
+def _in_large_groups(run: Run, launches: Sequence[Launch]) -> list[Launch]:
     """Launches in groups of any size in groups twice as large as usual: fewer have to meet.
 
     Where that would leave compute units without a group, or somebody chose another size, they stay
@@ -446,21 +462,21 @@ def _in_large_groups(run: Run, launches: Sequence[LaunchCommand]) -> list[Launch
             for each in launches]
 
 
-def _in_groups_of(group: int, launched: LaunchCommand, kernel: Kernel) -> LaunchCommand:
+def _in_groups_of(group: int, launch: Launch, kernel: Kernel) -> Launch:
     """The same launch with groups of another size, if it has that."""
-    if launched.group == group:
-        return launched
+    if launch.group == group:
+        return launch
     if kernel.teams is None:
-        return replace(launched, group=group, groups=-(-launched.groups * launched.group // group))
-    known = dict(zip(kernel.built_for, launched.constants, strict=True))
-    before, teams = known[kernel.teams], group // launched.constants[0]
+        return replace(launch, group=group, groups=-(-launch.groups * launch.group // group))
+    known = dict(zip(kernel.built_for, launch.constants, strict=True))
+    before, teams = known[kernel.teams], group // launch.constants[0]
     known |= {name: value for name, value in ((kernel.teams, teams), (kernel.even, 0)) if name}
-    return replace(launched, group=group, constants=tuple(known.values()),
-                   groups=-(-launched.groups * before // teams),
-                   lengths=tuple(length // before * teams for length in launched.lengths))
+    return replace(launch, group=group, constants=tuple(known.values()),
+                   groups=-(-launch.groups * before // teams),
+                   lengths=tuple(length // before * teams for length in launch.lengths))
 
 
-def room_for(launches: Sequence[LaunchCommand]) -> int:
+def room_for(launches: Sequence[Launch]) -> int:
     """How many bytes of local memory suffice for each of these launches."""
     return CELL_BYTES * max([1, *(_offsets(each.lengths)[-1] for each in launches)])
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.opencl import FAILURE_ARGS
-from runelift.codegen.emit.persistent import Merged
+from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.codegen.plan.plan import Choose
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
@@ -22,9 +23,10 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution import persistent_loops as persistent
+from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.decision_cache import REMEMBERED
 from runelift.runtime.execution.executable import Executable, KernelSite, Main
-from runelift.runtime.execution.loop_scalars import LoopScalars, Row, ScalarColumn
+from runelift.runtime.execution.loop_scalars import LoopScalars, Row
 from runelift.runtime.geometry.tiles import (
     Boxes,
     Combining,
@@ -391,66 +393,21 @@ class Run:
         """The same for a loop that goes on while the only element of ``cond()`` says so."""
         return persistent.while_iterations(self, cond, carried)
 
-    def merged_kernel(self, merged: Merged) -> BoundKernel | None:
+    def persistent_kernel(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that does the rounds of a loop; None if there is none."""
-        return self.executable.persistent(merged)
+        return self.executable.persistent(kernel)
 
-    @contextlib.contextmanager
-    def noting_allocations(self) -> Iterator[list[Buffer]]:
-        """Keep all that is allocated meanwhile."""
-        allocate, noted = self.allocate, list[Buffer]()
-
-        def note(size: int) -> Buffer:
-            noted.append(allocate(size))
-            return noted[-1]
-
-        self.allocate = note
-        try:
-            yield noted
-        finally:
-            self.allocate = allocate
-
-    @contextlib.contextmanager
-    def tracing(self, traced: persistent.TracedIteration) -> Iterator[None]:
+    def tracing(self, traced: persistent.TracedIteration) -> AbstractContextManager[None]:
         """Note launches in ``traced`` rather than issue them."""
-        def launch(number: int, groups: int, group: int, lengths: tuple[int, ...],
-                   *args: Any) -> None:
-            launch_built(number, (), groups, group, lengths, *args)
+        return persistent.tracing(self, traced)
 
-        def launch_built(number: int, constants: tuple[int, ...], groups: int, group: int,
-                         lengths: tuple[int, ...], *args: Any) -> None:
-            if isinstance(groups, ScalarColumn) or groups > 0:
-                traced.launches.append(persistent.LaunchCommand(
-                    number, constants, groups, group, lengths, args))
+    def run_loop(self, loop: RunLoop) -> None:
+        """Have one kernel do the iterations of a loop."""
+        persistent.run_loop(self, loop)
 
-        with self.noting_allocations() as traced.allocated:
-            self.launch, self.launch_built = launch, launch_built
-            try:
-                yield
-            finally:
-                self.launch, self.launch_built = self.issue, self.issue_built
-
-    def replay(self, traced: persistent.TracedIteration, index: int, row: Row = ()) -> None:
-        """Issue the launches of an iteration that was traced in vain, with its scalars."""
-        def value(given: Any) -> Any:
-            return (index if given is persistent.INDEX
-                    else row[given.number] if isinstance(given, ScalarColumn) else given)
-
-        for launched in traced.launches:
-            args = map(value, launched.args)
-            shape = value(launched.groups), launched.group, launched.lengths
-            if launched.constants:
-                self.issue_built(launched.number, launched.constants, *shape, *args)
-            else:
-                self.issue(launched.number, *shape, *args)
-
-    def launch_rounds(self, joined: persistent.PersistentLaunch, first: int, count: int) -> None:
-        """Have one kernel do so many rounds of a loop."""
-        joined.run_all(self, first, count)
-
-    def launch_rounds_while(self, joined: persistent.PersistentLaunch) -> None:
-        """The same until the device says that there is none left."""
-        joined.run_while(self)
+    def run_while_loop(self, loop: RunLoop) -> None:
+        """Have one kernel do the iterations of a loop until the device says that it is over."""
+        persistent.run_while_loop(self, loop)
 
     def enqueue_persistent(self, kernel: BoundKernel, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""

@@ -205,6 +205,6 @@ class Prebuilder:
 
 def unmerged(wanted: Mapping[Any, None]) -> dict[Any, None]:
     """What is to be built for records, in which no kernel stands for a loop."""
-    from runelift.codegen.emit.persistent import Merged
+    from runelift.codegen.emit.persistent import PersistentKernel
 
-    return {each: None for each in wanted if not isinstance(each, Merged)}
+    return {each: None for each in wanted if not isinstance(each, PersistentKernel)}

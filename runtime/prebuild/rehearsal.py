@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from runelift.codegen.emit.persistent import Merged
+from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
@@ -89,9 +89,9 @@ class KernelCollector(DryRun):
                 self._wanted[self.executable.wanted(number, constants)] = None
             self._items += groups * group
 
-    def merged_kernel(self, merged: Merged) -> None:
+    def persistent_kernel(self, kernel: PersistentKernel) -> None:
         """Note a kernel for a loop; there is none to launch, so the loop's own are noted, too."""
-        self._wanted[merged] = None
+        self._wanted[kernel] = None
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                course: LoopScalars | None = None) -> Iterator[Any]:

@@ -22,7 +22,7 @@ from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.execution import persistent_loops as persistent
-from runelift.runtime.execution.persistent_loops import LaunchCommand
+from runelift.runtime.execution.commands import Launch
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.program import Program
@@ -191,8 +191,8 @@ def test_kernels_that_map_join_groups_of_any_size(
     (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
     groups: set[int] = set()
 
-    def noted(fixed: Sequence[tuple[LaunchCommand, Kernel]],
-              launches: Sequence[LaunchCommand]) -> int | None:
+    def noted(fixed: Sequence[tuple[Launch, Kernel]],
+              launches: Sequence[Launch]) -> int | None:
         groups.update(launched.group for launched in launches)
         return group(fixed, launches)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.emit.persistent import Merged
+from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
@@ -123,8 +123,8 @@ def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(compiled, replace(info, coherent=True))
     built, wanted = set[Any](), dict[Any, None]()
 
-    def persistent(self: Executable, merged: Merged) -> None:
-        built.add(self._persistent_source(merged))
+    def persistent(self: Executable, kernel: PersistentKernel) -> None:
+        built.add(self._persistent_source(kernel))
 
     monkeypatch.setattr(Executable, "persistent", persistent)
     args = program.place([np.int64(20), np.ones((30, 40), np.int32)])
@@ -133,8 +133,8 @@ def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
         program._preparations.rehearse("main", args, force, wanted)
         program.timing("main", args, force=force)
     assert built
-    assert {executable._persistent_source(each) for each in wanted if isinstance(each, Merged)
-            } >= built
+    assert {executable._persistent_source(each) for each in wanted
+            if isinstance(each, PersistentKernel)} >= built
     count = len(wanted)
     program._preparations.rehearsed.clear()
     for force in plans(program.tree.entry("main")):
@@ -154,8 +154,8 @@ def test_records_need_no_kernels_for_loops(monkeypatch: pytest.MonkeyPatch) -> N
     items = program.prepare("main", args, forces)
     assert program.prepare("main", args, [], forces) == items
     whole, recorded = prepared
-    assert any(isinstance(each, Merged) for each in whole)
-    assert [each for each in whole if not isinstance(each, Merged)] == recorded
+    assert any(isinstance(each, PersistentKernel) for each in whole)
+    assert [each for each in whole if not isinstance(each, PersistentKernel)] == recorded
 
 
 def test_scans_have_the_same_buffer_in_runs_and_rehearsals() -> None:
@@ -240,7 +240,7 @@ def test_rows_that_change_in_a_loop_need_no_kernels_of_their_own_where_they_come
     wanted = dict[Any, None]()
     program._preparations.rehearse("main", args, force, wanted)
     executable = program._executable("main")
-    rows = {each.constants for each in wanted if not isinstance(each, Merged)
+    rows = {each.constants for each in wanted if not isinstance(each, PersistentKernel)
             and each.number is not None and "chunk" in str(
                 executable.sites[each.number].launch.kernel.built_for)}
     names = [name.base for name in next(

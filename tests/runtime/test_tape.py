@@ -1,4 +1,4 @@
-"""Runs that repeat what earlier ones issued, and launches that are joined."""
+"""Runs that repeat what earlier ones issued, and launches that are fused."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from runelift.runtime.execution.command_buffer import (
     CapturingRun,
     CommandBuffer,
 )
+from runelift.runtime.execution.commands import Copy, Launch, RunLoop, Slot
 from runelift.runtime.execution.decision_cache import SeenCount
-from runelift.runtime.execution.fused_launches import Copied, Issued, Rounds, Slot
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
@@ -290,13 +290,12 @@ def test_a_short_run_that_follows_others_is_made_again(
 
 def _shown(command: Any) -> tuple[Any, ...]:
     """A command, but for handles that are not of the run's buffers."""
-    if isinstance(command, Copied):
+    if isinstance(command, Copy):
         return (command,)
-    launched = command.launched if isinstance(command, Issued) else command.joined
-    args = [each if isinstance(each, Slot | int | float) else type(each) for each in launched.args]
-    if isinstance(command, Rounds):
-        return launched.kernel, launched.groups, launched.group, *args, command.first, command.count
-    return command.kernel, replace(launched, args=()), *args
+    args = [each if isinstance(each, Slot | int | float) else type(each) for each in command.args]
+    if isinstance(command, RunLoop):
+        return command.kernel, command.groups, command.group, *args, command.first, command.count
+    return command.kernel, replace(command, args=()), *args
 
 
 @pytest.mark.parametrize(("text", "args"), [
@@ -377,7 +376,7 @@ def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
         args = [np.int64(k), random.integers(-9, 9, 30, np.int32)]
         _agree(program.run("main", args)[0], _expected(STENCIL, args))
     (found,) = _tapes(program)
-    assert any(isinstance(each, Rounds) for each in found._commands)
+    assert any(isinstance(each, RunLoop) for each in found._commands)
 
 
 def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
@@ -426,14 +425,14 @@ def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
 
 
 @pytest.fixture
-def joining(installed: DeviceInfo) -> DeviceInfo:
+def fusing(installed: DeviceInfo) -> DeviceInfo:
     """A device that is said to be a GPU, for which launches are expensive."""
     return replace(installed, kind=DeviceKind.GPU, handle=installed.handle)
 
 
 @pytest.mark.parametrize("n", [5, 40])
-def test_launches_of_one_group_are_joined(joining: DeviceInfo, n: int) -> None:
-    program = Program(compile_source(Source("small", SMALL)), joining)
+def test_launches_of_one_group_are_fused(fusing: DeviceInfo, n: int) -> None:
+    program = Program(compile_source(Source("small", SMALL)), fusing)
     random = np.random.default_rng(n)
     lengths = []
     for _ in range(SUBMITS + 4):
@@ -445,38 +444,38 @@ def test_launches_of_one_group_are_joined(joining: DeviceInfo, n: int) -> None:
     assert lengths[0] == lengths[SUBMITS - 2]
 
 
-def test_joined_launches_have_barriers_and_copies(joining: DeviceInfo) -> None:
-    program = Program(compile_source(Source("small", SMALL)), joining)
+def test_fused_launches_have_barriers_and_copies(fusing: DeviceInfo) -> None:
+    program = Program(compile_source(Source("small", SMALL)), fusing)
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
     for _ in range(3):
         program.run("main", args)
     (found,) = _tapes(program)
-    assert any(isinstance(each, Copied) for each in found._commands)
+    assert any(isinstance(each, Copy) for each in found._commands)
     for _ in range(SUBMITS):
         program.run("main", args)
-    assert all(isinstance(each, Issued) for each in found._commands)
-    sources = program._executable("main")._joined
+    assert all(isinstance(each, Launch) for each in found._commands)
+    sources = program._executable("main")._fused
     assert max(text.count("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
                for text in sources) >= 2
 
 
-def test_launches_of_several_groups_are_not_joined(joining: DeviceInfo) -> None:
-    program = Program(compile_source(Source("small", SMALL)), joining)
+def test_launches_of_several_groups_are_not_fused(fusing: DeviceInfo) -> None:
+    program = Program(compile_source(Source("small", SMALL)), fusing)
     args = [np.int64(3), np.random.default_rng(0).random(5000, np.float32)]
     expected = _expected(SMALL, args)
     for _ in range(SUBMITS + 4):
         _agree(program.run("main", args)[0], expected)
     (found,) = _tapes(program)
-    assert any(isinstance(each, Issued) and each.launched.groups > 1 for each in found._commands)
+    assert any(isinstance(each, Launch) and each.groups > 1 for each in found._commands)
 
 
-def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
+def test_tuning_fuses_no_launches(fusing: DeviceInfo) -> None:
     """Kernels for a run that never comes again would take longer than all that is measured."""
-    session, other = _session(joining)
+    session, other = _session(fusing)
     for _ in range(SUBMITS + 4):
         session.timing(0, "main", {}, None)
     assert isinstance(_tapes(session.program)[0], CommandBuffer)
-    assert not session.program._executable("main")._joined
+    assert not session.program._executable("main")._fused
     other.close()
 
 
@@ -502,11 +501,11 @@ def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None
     other.close()
 
 
-def test_runs_that_come_often_are_compared_with_launches_joined(
-        joining: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Although nothing was joined while they were timed before."""
+def test_runs_that_come_often_are_compared_with_fused_launches(
+        fusing: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although nothing was fused while they were timed before."""
     monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
-    session, other = _session(joining)
+    session, other = _session(fusing)
     for _ in range(SUBMITS + 4):
         session.timing(0, "main", {}, None)
     (tape,) = _tapes(session.program)
@@ -514,7 +513,7 @@ def test_runs_that_come_often_are_compared_with_launches_joined(
     before = len(tape._commands)
     assert saved > 0
     assert len(session.time_all(0, "main", [{}, {}], True)) == 2
-    assert session.program._executable("main")._joined
+    assert session.program._executable("main")._fused
     assert len(tape._commands) == before - saved
     assert session.savings(0, "main", [{}]) == [0]
     other.close()
@@ -538,12 +537,12 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
     other.close()
 
 
-def test_processors_need_no_joined_launches() -> None:
+def test_processors_need_no_fused_launches() -> None:
     program = runelift.compile(SMALL, device="pocl", tuning={})
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
     for _ in range(SUBMITS + 4):
         program.run("main", args)
-    assert not program._executable("main")._joined
+    assert not program._executable("main")._fused
 
 
 def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is() -> None:

@@ -335,7 +335,7 @@ class Session:
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
-        executable.joins = joins and not self.program.device.info.is_host
+        executable.may_fuse = joins and not self.program.device.info.is_host
         executable.tapes_first = True
         if source is not None:
             getattr(executable, source)
