@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from runelift.runtime.versions.choose import KnownChoices
 from runelift.runtime.versions.size_guards import SizeGuard, size_guards_of
 
 if TYPE_CHECKING:
@@ -33,25 +34,20 @@ class SeenCount(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What follows from sizes: versions to try by encounter, and how groups and teams share rows.
+    """Decisions that follow from sizes: versions to try, and commands of whole runs.
 
-    ``versions`` are those that finer guards say, if they say one.  ``settings`` are the values of
-    all parameters, which follow from no sizes at all.  ``tapes`` are of whole runs, by the sizes
-    and scalars that they were given.
+    ``settings`` are the values of all parameters, which follow from no sizes at all.  ``tapes`` are
+    of whole runs, by the sizes and scalars that they were given.
     """
 
     settings: tuple[int, ...] = ()
-    orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
-    shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
-    teams: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
-    versions: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
+    choices: KnownChoices = field(default_factory=KnownChoices)
     tapes: dict[tuple[int | bytes, ...], CommandBuffer | SeenCount] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
         """Whether so many sizes were met that remembering more would waste memory."""
-        count = len(self.orders) + len(self.shares) + len(self.teams) + len(self.versions)
-        return count > REMEMBERED or len(self.tapes) > TAPES
+        return len(self.choices) > REMEMBERED or len(self.tapes) > TAPES
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.execution import persistent_loops as persistent
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
+from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.geometry.parameter_space import (
     ParameterSpace,
     Setting,
@@ -146,8 +147,9 @@ class Executable:
         played: who measures wants to know what later runs take."""
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
         """Has others build programs for the cache, and waits for them if told to."""
-        self.situations: dict[tuple[Any, ...], EncounterKind] = {}
-        """What was found out about encounters of which there was a record."""
+        self.encounter_kinds: dict[tuple[Any, ...], EncounterKind] = {}
+        """The kinds of encounters in records."""
+        self.geometry = LaunchGeometry(device)
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
         self._fused: dict[str, BoundKernel | None] = {}
         self._texts: dict[Hashable, str] = {}

@@ -168,6 +168,11 @@ class Arguments:
         return f"buffer_{place}"
 
 
+def is_worthwhile(run: Run, bound: int) -> bool:
+    """Whether one kernel might run the iterations of a loop."""
+    return run.device.info.coherent and bound >= LEAST_ROUNDS
+
+
 @contextmanager
 def noting_allocations(run: Run) -> Iterator[list[Buffer]]:
     """Keep all that is allocated meanwhile."""
@@ -320,7 +325,7 @@ def while_iterations(run: Run, cond: Callable[[], Buffer],
         return
     with noting_allocations(run) as fresh:
         yield
-    if run.encounters == met and run.merges(LEAST_ROUNDS) and goes_on():
+    if run.encounters == met and is_worthwhile(run, LEAST_ROUNDS) and goes_on():
         traced = TracedIteration(carried(), fresh=frozenset(id(b.handle) for b in fresh))
         fresh.clear()
         traced.asked = cond()

@@ -19,7 +19,7 @@ from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.dry_run import DependsOnDevice, DryRun
 from runelift.runtime.execution.executable import Executable, NeededKernels
 from runelift.runtime.execution.loop_scalars import LoopScalars
-from runelift.runtime.execution.persistent_loops import INDEX
+from runelift.runtime.execution.persistent_loops import INDEX, is_worthwhile
 from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.default_guards import Occupancy
 
@@ -100,7 +100,7 @@ class KernelCollector(DryRun):
         If one kernel might do them, it is known by the one that is traced.  Where scalars change
         from one iteration to the next, all are gone through.
         """
-        few = UNTRACED if self.merges(bound) else FEW
+        few = UNTRACED if is_worthwhile(self, bound) else FEW
         items, traced = self._items, False
         for taken, given in enumerate(super().rounds(bound, carried, course)):
             if course is None and (traced or taken == few):
@@ -114,7 +114,7 @@ class KernelCollector(DryRun):
     def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterator[int]:
         """The alternatives to try, until one is lost sight of."""
-        for version in self.order(number, pars, crowds, local):
+        for version in self.chooser.order(number, pars, crowds, local):
             yield version
             if self._lost:
                 return
