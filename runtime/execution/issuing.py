@@ -16,7 +16,7 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution.executable import Executable, KernelSite
-from runelift.runtime.records.estimates import alone
+from runelift.runtime.records.record import alone
 from runelift.runtime.records.recorder import Recorder
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel

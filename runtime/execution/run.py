@@ -20,10 +20,10 @@ from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import RunLoop
-from runelift.runtime.execution.decision_cache import REMEMBERED
 from runelift.runtime.execution.executable import Executable, Main
 from runelift.runtime.execution.issuing import Issuer, program_failure
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
+from runelift.runtime.geometry.work_groups import REMEMBERED
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import EncounterKind

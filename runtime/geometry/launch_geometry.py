@@ -6,7 +6,6 @@ Host plans call these methods by way of :class:`~runelift.runtime.execution.run.
 from __future__ import annotations
 
 from runelift.runtime.devices.context import Device
-from runelift.runtime.execution.decision_cache import REMEMBERED
 from runelift.runtime.geometry.tiles import (
     Boxes,
     Combining,
@@ -16,7 +15,14 @@ from runelift.runtime.geometry.tiles import (
     strip,
     width,
 )
-from runelift.runtime.geometry.work_groups import share_out, spread, subgroup_of, teams, tile
+from runelift.runtime.geometry.work_groups import (
+    REMEMBERED,
+    share_out,
+    spread,
+    subgroup_of,
+    teams,
+    tile,
+)
 
 
 class LaunchGeometry:
@@ -72,7 +78,7 @@ class LaunchGeometry:
               wanted: int) -> int:
         """The number of points of a map that a work-item has.
 
-        The parameters are those of :class:`~runelift.codegen.plan.distribution.Width`.
+        The parameters are those of :class:`~runelift.codegen.plan.distribution.MapWidth`.
         """
         info = self._device.info
         return width(info.shares, points, rows, beside, size, shares, most,
@@ -96,7 +102,7 @@ class LaunchGeometry:
                loops: int, size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:
         """The tiles of segments that are reduced together.
 
-        The parameters are those of :class:`~runelift.codegen.plan.distribution.Coarse`.
+        The parameters are those of :class:`~runelift.codegen.plan.distribution.SegmentBlockShape`.
         """
         info = self._device.info
         return coarse(info.shares, SegmentBatch(height, width, batch, length),

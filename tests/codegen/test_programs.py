@@ -20,8 +20,7 @@ from runelift.frontend.syntax.files import read_source
 from runelift.ir.names import VName
 from runelift.ir.types import Const
 from runelift.runtime.compilation.pipeline import compile_source
-
-from .harness import DEVICE, ModelMachine
+from tests.codegen.harness import DEVICE, ModelMachine
 
 RANDOM = np.random.default_rng(7)
 MATRIX = RANDOM.integers(1, 9, (5, 6))
@@ -82,7 +81,7 @@ class ProgramMachine(ModelMachine):
                 for i in range(self.atom(bound)):
                     self.scalars[index] = i
                     self.run(body)
-            case plan.CopyBuffer(target, source, _, count, plan.START):
+            case plan.CopyBuffer(target, source, _, count, plan.FROM_START):
                 number = self.size(count)
                 self.buffers[target][:number] = self.buffers[source][:number]
             case _:
