@@ -134,11 +134,11 @@ class Program(OneByOne):
 
         With ``samples``, it leaves long loops early, where a few iterations tell what all take.
         """
-        from runelift.runtime.execution import command_buffer as tape
+        from runelift.runtime.execution import command_buffer
 
         chosen = self._chosen(thresholds)
         plan, executable = self._ready(entry, args, force or {}, chosen)
-        return tape.record(executable, self._bind(plan, list(args)), chosen, force or {},
+        return command_buffer.record(executable, self._bind(plan, list(args)), chosen, force or {},
                            samples=samples)
 
     def replay(self, entry: str, args: Any, race: Race) -> ReplayRecord:
@@ -258,11 +258,11 @@ class Program(OneByOne):
     def warm_up(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                 thresholds: Mapping[str, int] | None = None) -> None:
         """Run until such calls are as fast as they become, but for calls that take long."""
-        from runelift.runtime.execution.command_buffer import WARM
+        from runelift.runtime.execution.command_buffer import WARM_UP_RUNS
 
         self.time(entry, args, force=force, thresholds=thresholds)  # it may build kernels
         spent, count = 0.0, 1
-        while count < WARM and spent < WARM_SECONDS:
+        while count < WARM_UP_RUNS and spent < WARM_SECONDS:
             spent += self.time(entry, args, force=force, thresholds=thresholds)
             count += 1
 
@@ -273,11 +273,11 @@ class Program(OneByOne):
         If they come ``often``, they have done so before.
         """
         if often:
-            from runelift.runtime.execution.command_buffer import shortened
+            from runelift.runtime.execution.command_buffer import fused_programs
 
             executable, plan = self._executable(entry), self._plan(entry)
             each_once = {id(each): each for each in choices}.values()
-            executable.make_ready(source for each in each_once for source in shortened(
+            executable.make_ready(source for each in each_once for source in fused_programs(
                 executable, self._bind(plan, list(args)), self._chosen(each), {}))
             for thresholds in each_once:
                 self.warm_up(entry, args, thresholds=thresholds)

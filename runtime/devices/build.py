@@ -14,7 +14,7 @@ import pyopencl as cl
 from runelift.codegen.emit.opencl import count_barrier_calls
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.context import Device
-from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver import preload
 from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, driver_keeps, name_of
 from runelift.runtime.devices.info import DeviceInfo
 
@@ -49,7 +49,7 @@ def build_program(device: Device, source: str, *options: str) -> Any:
     kept = disk.load(KERNELS, name) if not info.is_simulator else None
     if kept and info.locked_compiler and driver_keeps():
         told = build_request(info, source, *options)
-        if told and (loaded := loading.take(context.int_ptr, *told)) is not None:
+        if told and (loaded := preload.take(context.int_ptr, *told)) is not None:
             return cl.Program.from_int_ptr(loaded, retain=False)
         with suppress(cl.Error):
             return cl.Program(context, source).build(options=_all_options(info, source, options))

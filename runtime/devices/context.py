@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.opencl import FAILURE_ARGS
-from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices.driver import icd
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.devices.memory import Buffer, Pool
 from runelift.runtime.devices.probe_results import proven
@@ -49,7 +49,7 @@ class Device:
     def __init__(self, info: DeviceInfo, probes: Probes) -> None:
         self.info = info
         self._probes = probes
-        made = early.take_context(info.handle.int_ptr)
+        made = icd.take_context(info.handle.int_ptr)
         self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
             made, retain=False)
         self.plain = cl.CommandQueue(self.context)
@@ -63,7 +63,7 @@ class Device:
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self._arrivals = 0
-        self.statuses = ScanStatus(self.context, self.plain)
+        self.scan_status = ScanStatus(self.context, self.plain)
         self._proved = self._tried = self._presumed = False
         self.trials: Callable[[str], None] | None = None
         """Waits for a trial that another process may be making."""
@@ -81,10 +81,10 @@ class Device:
                                self.counters.size)
         cl.enqueue_fill_buffer(queue, self.arrived, np.zeros(1, np.int32), 0, 4)
         self._arrivals = 0
-        self.statuses.forget()
+        self.scan_status.forget()
 
     @cached_property
-    def mail(self) -> PinnedCells:
+    def readback(self) -> PinnedCells:
         """Where values arrive that the host reads."""
         return PinnedCells(self.context, self.plain)
 
@@ -105,11 +105,11 @@ class Device:
             return True
         presumed = self.patience, self.shuffles
         self._presumed = False
-        self.prove()
-        self.prove_subgroups()
+        self.probe_forward_progress()
+        self.probe_subgroups()
         return (self.patience, self.shuffles) == presumed
 
-    def prove(self) -> None:
+    def probe_forward_progress(self) -> None:
         """Find out whether groups can wait for each other, unless that is known or presumed.
 
         They are tried as they are: what sub-groups do is another trial.
@@ -124,10 +124,10 @@ class Device:
                     self._tried = known
 
             self._proved = True
-            self._wait_for("prove")
+            self._wait_for("probe_forward_progress")
             self.patience = most if proven(self, LOOK_BACK, tried) else 0
 
-    def prove_subgroups(self) -> None:
+    def probe_subgroups(self) -> None:
         """Find out whether sub-groups are what is said, unless that is known or presumed."""
         if self._tried or self._presumed:
             return
@@ -136,7 +136,7 @@ class Device:
             return self._probes.subgroups(self)
 
         self._tried = True
-        self._wait_for("prove_subgroups")
+        self._wait_for("probe_subgroups")
         for offer in self.info.shuffles:
             self._use(self._probes.subgroup_size(self, offer))
             if self.shuffles is not None and proven(self, f"sub-groups: {self.shuffles}", tried):

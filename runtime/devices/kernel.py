@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-LEAST_LOCAL = 16
+LEAST_LOCAL_BYTES = 16
 """Local memory may not be empty."""
-Given: TypeAlias = tuple[Sequence[Any], tuple[int, ...]]
+LaunchArguments: TypeAlias = tuple[Sequence[Any], tuple[int, ...]]
 """What a launch is given: buffers and scalars, and the lengths of local memory in bytes."""
 
 
@@ -29,12 +29,12 @@ class BoundKernel:
     ``holder`` is who set them last, and knows to what, if anybody does.
     """
 
-    __slots__ = ("_characters", "_first", "_lengths", "_set", "handle", "holder")
+    __slots__ = ("_characters", "_first", "_lengths", "_set", "handle", "owner")
 
     def __init__(self, handle: Any, fixed: Sequence[Any],
                  types: Sequence[type[np.generic] | None]) -> None:
         self.handle = handle
-        self.holder: object = None
+        self.owner: object = None
         self._first = len(fixed)
         self._characters = tuple(None if type_ is None else _character(type_) for type_ in types)
         self._lengths: tuple[int, ...] = ()
@@ -42,16 +42,17 @@ class BoundKernel:
         for number, buffer in enumerate(fixed):
             handle.set_arg(number, buffer)
 
-    def give(self, args: Sequence[Any], lengths: tuple[int, ...]) -> None:
+    def set_args(self, args: Sequence[Any], lengths: tuple[int, ...]) -> None:
         """Set the arguments for the next launch; ``lengths`` of local memory are in bytes."""
-        self.holder = None
+        self.owner = None
         self._set(self.handle, *args)
         if lengths != self._lengths:
             for call in self._locals(lengths):
                 call()
             self._lengths = lengths
 
-    def setters(self, given: Given, before: Given | None) -> Iterator[Callable[[], None]]:
+    def setters(self, given: LaunchArguments,
+                before: LaunchArguments | None) -> Iterator[Callable[[], None]]:
         """Calls that set what is given to a launch, but for what the one before was given, too."""
         args, lengths = given
         buffers, scalars = list[Any](), list[Any]()
@@ -69,17 +70,17 @@ class BoundKernel:
         if before is None or lengths != before[1]:
             yield from self._locals(lengths)
 
-    def held(self, holder: object, lengths: tuple[int, ...]) -> None:
+    def bound_by(self, owner: object, lengths: tuple[int, ...]) -> None:
         """All arguments are as the last launch by ``holder`` was given them."""
-        self.holder, self._lengths = holder, lengths
+        self.owner, self._lengths = owner, lengths
 
-    def lost(self) -> None:
+    def forget_args(self) -> None:
         """Nobody knows what it was given."""
-        self.holder, self._lengths = None, ()
+        self.owner, self._lengths = None, ()
 
     def _locals(self, lengths: tuple[int, ...]) -> Iterator[Callable[[], None]]:
         for number, length in enumerate(lengths, self._first + len(self._characters)):
-            piece = cl.LocalMemory(max(length, LEAST_LOCAL))
+            piece = cl.LocalMemory(max(length, LEAST_LOCAL_BYTES))
             yield partial(self.handle.set_arg, number, piece)
 
 

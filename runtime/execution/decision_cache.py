@@ -11,12 +11,12 @@ from runelift.runtime.geometry.work_groups import REMEMBERED
 from runelift.runtime.versions.choose import KnownChoices
 from runelift.runtime.versions.size_guards import SizeGuard, size_guards_of
 
-TAPES = 256
+MOST_COMMAND_BUFFERS = 256
 """Decisions are forgotten after so many kinds of arguments."""
-SETTINGS = 64
+MOST_SETTINGS = 64
 """For how many thresholds and forced versions decisions are remembered: a tuner runs some twenty
 choices in turn, and each is to be on its tape when it comes again."""
-RECENT = 4
+MOST_RECENT = 4
 """How many of them are looked for first."""
 
 
@@ -39,12 +39,12 @@ class Decisions:
 
     settings: tuple[int, ...] = ()
     choices: KnownChoices = field(default_factory=KnownChoices)
-    tapes: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
+    command_buffers: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
         """Whether so many sizes were met that remembering more would waste memory."""
-        return len(self.choices) > REMEMBERED or len(self.tapes) > TAPES
+        return len(self.choices) > REMEMBERED or len(self.command_buffers) > MOST_COMMAND_BUFFERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class DecisionCache:
                 return each.decisions
         found = self._find(thresholds, finer, force)
         recent.insert(0, _Recent(dict(thresholds), dict(finer), dict(force), found))
-        del recent[RECENT:]
+        del recent[MOST_RECENT:]
         return found
 
     def _find(self, thresholds: Mapping[str, int], finer: Mapping[str, SizeGuard],
@@ -91,7 +91,7 @@ class DecisionCache:
         chosen = tuple((name, value) for name, value in thresholds.items() if value)  # 0 is none
         key = settings, chosen, tuple(finer.items()), tuple(force.items())
         if (known := self._settings.get(key)) is None or known.crowded:
-            while len(self._settings) >= SETTINGS:  # the oldest
+            while len(self._settings) >= MOST_SETTINGS:  # the oldest
                 del self._settings[next(iter(self._settings))]
             known = self._settings[key] = Decisions(settings)
         return known

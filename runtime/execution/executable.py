@@ -43,7 +43,7 @@ from runelift.runtime.devices.build import (
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import KERNELS
 from runelift.runtime.devices.kernel import BoundKernel
-from runelift.runtime.execution import persistent_loops as persistent
+from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
@@ -135,14 +135,14 @@ class Executable:
         for site in self.sites:
             self.bases[site.launch.kernel.name] = len(self.failures)
             self.failures += site.launch.kernel.failures
-        self.failures.append(imp.Failure(persistent.LATE))
+        self.failures.append(imp.Failure(persistent_loops.BARRIER_FAILURE))
         self._built: set[str] = set()
         self._ready: dict[tuple[str, ...], Any] = {}
         self._loading: dict[tuple[str, ...], Future[Any]] = {}
         self.building: Callable[[bool], None] = lambda begins: None
         self.may_fuse = not device.info.is_host
         """Whether runs that come again are worth kernels of their own."""
-        self.tapes_first = False
+        self.captures_first = False
         """Whether the first run is put on a tape, not the second, and made ready before it is
         played: who measures wants to know what later runs take."""
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
@@ -156,9 +156,9 @@ class Executable:
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
-            device.prove()
+            device.probe_forward_progress()
         if any(isinstance(step, GroupShape | SubGroupSize) for step in steps):
-            device.prove_subgroups()
+            device.probe_subgroups()
         contraction = ["-DCONTRACT"] if contract else []
         self.options = [*device.build_options, *contraction]
         self.options_without = [*device.info.build_options, *contraction]

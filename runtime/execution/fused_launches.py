@@ -13,12 +13,12 @@ from runelift.runtime.execution.commands import FUSED, Command, Copy, Launch
 from runelift.runtime.execution.executable import Executable, scalar_type
 from runelift.runtime.execution.persistent_loops import (
     MOST_PHASES,
-    Arguments,
+    PhaseArguments,
     in_common_groups,
     room_for,
 )
 
-FEW_BYTES = 1 << 12
+MOST_COPIED_BYTES = 1 << 12
 """A copy of more bytes is better left to the device."""
 
 
@@ -33,13 +33,13 @@ def fuse_launches(executable: Executable, commands: Sequence[Command]) -> list[C
     return found
 
 
-def sources(executable: Executable, commands: Sequence[Command]) -> list[tuple[str, ...]]:
+def fused_sources(executable: Executable, commands: Sequence[Command]) -> list[tuple[str, ...]]:
     """The programs of the kernels that this takes."""
     return [(fused.source,) for part in _parts(executable, commands)
             if len(part) > 1 and (fused := _fused_launch(executable, part)) is not None]
 
 
-def saved(executable: Executable, commands: Sequence[Command]) -> int:
+def saved_commands(executable: Executable, commands: Sequence[Command]) -> int:
     """How many of the commands are saved, if the kernels that this takes build."""
     return len(commands) - sum(1 for _ in _parts(executable, commands))
 
@@ -61,7 +61,7 @@ def _parts(executable: Executable, commands: Sequence[Command]) -> Iterator[list
 def _launches(executable: Executable, part: Sequence[Command]) -> list[Launch] | None:
     """The launches among commands as they are in groups of one size; None if not one group each."""
     launches = [each for each in part if isinstance(each, Launch)]
-    copies = [each for each in part if isinstance(each, Copy) and each.size <= FEW_BYTES]
+    copies = [each for each in part if isinstance(each, Copy) and each.size <= MOST_COPIED_BYTES]
     if len(launches) + len(copies) < len(part) or any(each.groups != 1 for each in launches):
         return None
     found = in_common_groups(executable.sites, launches)
@@ -78,7 +78,7 @@ class _FusedLaunch:
     source: str
     group: int
     local: int
-    arguments: Arguments
+    arguments: PhaseArguments
 
 
 def _fused_launch(executable: Executable, part: Sequence[Command]) -> _FusedLaunch | None:
@@ -86,7 +86,7 @@ def _fused_launch(executable: Executable, part: Sequence[Command]) -> _FusedLaun
     launches = _launches(executable, part)
     if not launches:
         return None
-    arguments, phases = Arguments({}), list[FusedPhase]()
+    arguments, phases = PhaseArguments({}), list[FusedPhase]()
     following = iter(launches)
     for command in part:
         if isinstance(command, Copy):

@@ -71,7 +71,7 @@ class Issuer:
         """Elements of buffers, by type and index; waits for the device, once for all of them."""
         found, events = [], []
         for number, (buffer, prim, index) in enumerate(elements, 1):
-            out = self.device.mail.cell(number, Prim(prim))
+            out = self.device.readback.cell(number, Prim(prim))
             events.append(_enqueue_read(self.queue, buffer.handle, out, index * out.itemsize,
                                         is_blocking=False))
             self._command(events[-1])
@@ -95,7 +95,7 @@ class Issuer:
 
     def statuses(self, words: int) -> Buffer:
         """The buffer in which the groups of a scan publish their totals."""
-        return self.device.statuses.begin(words)
+        return self.device.scan_status.begin(words)
 
     # Kernels
 
@@ -130,7 +130,7 @@ class Issuer:
         kernel = site.kernel
         assert kernel is not None
         try:
-            kernel.give(args, lengths)
+            kernel.set_args(args, lengths)
             event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
         except cl.MemoryError:
             raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
@@ -154,7 +154,7 @@ class Issuer:
         """Raise the failure that a kernel recorded, if any; waits for the device."""
         if not self._fallible:
             return
-        out = self.device.mail.cell(0, Prim.I32)
+        out = self.device.readback.cell(0, Prim.I32)
         event = _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
         self.queue.finish()
         del event  # it would wait on its own

@@ -41,19 +41,22 @@ if TYPE_CHECKING:
 INDEX = object()
 """Stands for the loop's index in the arguments of traced launches."""
 
-LATE = ("The device did not run all work-groups of a persistent kernel at the same time; it may be "
-        "shared with another program.")
+BARRIER_FAILURE = ("The device did not run all work-groups of a persistent kernel at the same "
+                   "time; it may be shared with another program.")
 
-LEAST_ROUNDS = 8
+LEAST_ITERATIONS = 8
 """Loops of fewer iterations are not worth a kernel of their own."""
-SETTLING = 4
+MOST_SETTLING = 4
 """So many iterations at most are launch until loops hand on nothing but what they made."""
 MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
-FEW_ROUNDS, MOST_ROUNDS = 1 << 6, 1 << 12
-"""How many iterations one launch may do where the host does not know their number, the first time
-and at most: it waits for them, and a user may want to stop a loop that does not end.  Both even.
+FIRST_WHILE_ITERATIONS = 1 << 6
+"""The most iterations of the first launch of a ``while`` loop; even.
+
+The host waits for each launch, and users may want to stop a loop that does not end.
 """
+MOST_WHILE_ITERATIONS = 1 << 12
+"""The most iterations of a later launch of a ``while`` loop; even."""
 
 
 @dataclass(slots=True)
@@ -109,7 +112,7 @@ def rings(before: Sequence[Buffer | None], after: Sequence[Buffer | None]) -> li
 
 
 @dataclass(slots=True)
-class Arguments:
+class PhaseArguments:
     """The arguments of a persistent kernel while its phases are put together."""
 
     turns: Mapping[int, Sequence[Any]]
@@ -170,7 +173,7 @@ class Arguments:
 
 def is_worthwhile(run: Run, bound: int) -> bool:
     """Whether one kernel might run the iterations of a loop."""
-    return run.device.info.coherent and bound >= LEAST_ROUNDS
+    return run.device.info.coherent and bound >= LEAST_ITERATIONS
 
 
 @contextmanager
@@ -236,7 +239,7 @@ def host_iterations(run: Run, bound: int, carried: Callable[[], tuple[Buffer | N
         allocated.clear()
 
     period = None
-    for settling in range(SETTLING):
+    for settling in range(MOST_SETTLING):
         before = carried()
         yield from taken(settling)
         period = _period(before, carried(), made)
@@ -317,7 +320,7 @@ def while_iterations(run: Run, cond: Callable[[], Buffer],
         return bool(run.read(cond(), "bool", 0))
 
     met = run.encounters
-    for _ in range(LEAST_ROUNDS // 2 - 1):
+    for _ in range(LEAST_ITERATIONS // 2 - 1):
         if not goes_on():
             return
         yield
@@ -325,7 +328,7 @@ def while_iterations(run: Run, cond: Callable[[], Buffer],
         return
     with noting_allocations(run) as fresh:
         yield
-    if run.encounters == met and is_worthwhile(run, LEAST_ROUNDS) and goes_on():
+    if run.encounters == met and is_worthwhile(run, LEAST_ITERATIONS) and goes_on():
         traced = TracedIteration(carried(), fresh=frozenset(id(b.handle) for b in fresh))
         fresh.clear()
         traced.asked = cond()
@@ -343,8 +346,8 @@ def while_iterations(run: Run, cond: Callable[[], Buffer],
 def issue_loop(run: Run, loop: RunLoop, *done: Any) -> None:
     """Launch the kernel of a loop."""
     device = run.device
-    device.statuses.repeat(loop.phases * loop.count)
-    loop.kernel.give((device.arrivals(0), loop.count, loop.first, *loop.args, *done),
+    device.scan_status.repeat(loop.phases * loop.count)
+    loop.kernel.set_args((device.arrivals(0), loop.count, loop.first, *loop.args, *done),
                      (loop.local_bytes,))
     run.enqueue_persistent(loop.kernel, loop.groups, loop.group)
 
@@ -358,10 +361,10 @@ def run_loop(run: Run, loop: RunLoop) -> None:
 def run_while_loop(run: Run, loop: RunLoop) -> None:
     """Run iterations until the device says that there is none."""
     done = run.allocate(8)
-    most, left = FEW_ROUNDS, True
+    most, left = FIRST_WHILE_ITERATIONS, True
     while left:
         count = run_some(run, replace(loop, count=most), done)
-        most, left = min(2 * most, MOST_ROUNDS), count == most
+        most, left = min(2 * most, MOST_WHILE_ITERATIONS), count == most
     if count % 2 == 0:  # the results are where the traced iteration found its operands
         for old, new in loop.rings:
             run.copy(new, old, new.size)
@@ -375,8 +378,8 @@ def run_some(run: Run, loop: RunLoop, done: Buffer) -> int:
     return count
 
 
-def persistent_loop(run: Run, traced: TracedIteration, first: int = 0, count: int = FEW_ROUNDS,
-                    ) -> RunLoop | None:
+def persistent_loop(run: Run, traced: TracedIteration, first: int = 0,
+                    count: int = FIRST_WHILE_ITERATIONS) -> RunLoop | None:
     """The launch that runs a traced iteration and those after it; None if it cannot be built."""
     found, launches = traced.rings(), traced.launches
     if found is None or not 0 < len(launches) <= MOST_PHASES:
@@ -391,7 +394,7 @@ def persistent_loop(run: Run, traced: TracedIteration, first: int = 0, count: in
         alike = _in_large_groups(run, alike)
     turns = {id(b.handle): [other.handle for other in (*ring[place:], *ring[:place])]
              for ring in found for place, b in enumerate(ring)}
-    arguments = Arguments(turns, table)
+    arguments = PhaseArguments(turns, table)
     room, group = room_for(alike), alike[0].group
     phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
                     for each in alike])

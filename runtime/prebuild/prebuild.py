@@ -197,13 +197,13 @@ class Prebuilder:
                  wanted: dict[Any, None], thresholds: Mapping[str, int] | None = None
                  ) -> int | None:
         """Add what a run would build; the number of its work-items, if that is known."""
-        from runelift.runtime.prebuild.rehearsal import KernelCollector, nothing
+        from runelift.runtime.prebuild.rehearsal import KernelCollector, empty_buffer
 
         key = self.run(entry, args, force, thresholds)
         if key not in self.rehearsed:
             found = dict[Any, None]()
             bound = self._bind(entry, list(args), lambda array: (
-                array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
+                array.buffer if isinstance(array, DeviceArray) else empty_buffer(array.nbytes)))
             items = KernelCollector(self._executable_of(entry), self._chosen(thresholds), force,
                                     found).rehearse(bound)
             self.rehearsed[key] = items, found

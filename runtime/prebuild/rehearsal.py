@@ -41,8 +41,8 @@ class KernelCollector(DryRun):
         self._end = time.perf_counter() + PATIENCE
         self._lost = False
         self._items = 0
-        self._statuses = nothing(0)
-        self.allocate = nothing
+        self._statuses = empty_buffer(0)
+        self.allocate = empty_buffer
 
     def rehearse(self, args: dict[str, Any]) -> int | None:
         """Go through the plan; how many work-items the run will have, if that is known.
@@ -128,7 +128,7 @@ class KernelCollector(DryRun):
         raise DependsOnDevice("no version")
 
 
-def nothing(size: int) -> Buffer:
+def empty_buffer(size: int) -> Buffer:
     """A buffer without memory, unlike any other."""
     return Buffer(object(), max(size, 0), None)
 

@@ -28,7 +28,7 @@ Source: TypeAlias = tuple[str, ...]
 """The text of a program, and the options to build it with."""
 Job: TypeAlias = Source | str
 """A program to build, or the name of a trial (:data:`TRIALS`)."""
-TRIALS = ("prove_subgroups", "prove")
+TRIALS = ("probe_subgroups", "probe_forward_progress")
 """What :class:`~runelift.runtime.devices.context.Device` finds out about itself once and for
 all."""
 MOST = 14

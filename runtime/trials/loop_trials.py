@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from runelift.runtime.trials.protocol import OperationId, Search
     from runelift.runtime.trials.trial_run import TrialRun
 
-ROUNDS = 1 << 6
+MOST_TRIAL_ITERATIONS = 1 << 6
 """How many iterations a trial has at most; even
-(:data:`~runelift.runtime.execution.persistent_loops.FEW_ROUNDS`).
+(:data:`~runelift.runtime.execution.persistent_loops.FIRST_WHILE_ITERATIONS`).
 """
 TOO_LONG = "the rows are too long"
 NO_KERNEL = "one kernel cannot do the iterations of its loop"

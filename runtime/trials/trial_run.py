@@ -24,7 +24,7 @@ from runelift.runtime.execution.run import Force, Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.recorder import busy
-from runelift.runtime.trials.loop_trials import ROUNDS, TracedTrials, scratch
+from runelift.runtime.trials.loop_trials import MOST_TRIAL_ITERATIONS, TracedTrials, scratch
 from runelift.runtime.trials.protocol import (
     OperationId,
     OperationTime,
@@ -210,7 +210,7 @@ class TrialRun(Run):
 
     def run_loop(self, loop: RunLoop) -> None:
         """Have one kernel do the iterations of a loop, after those that are for trials."""
-        count = min(loop.count, ROUNDS)
+        count = min(loop.count, MOST_TRIAL_ITERATIONS)
         self._try_loop(lambda tried: run_loop(
             self, replace(tried, first=loop.first, count=count)))
         with self._looping():
@@ -219,7 +219,8 @@ class TrialRun(Run):
     def run_while_loop(self, loop: RunLoop) -> None:
         """Have one kernel do the iterations of a ``while`` loop, after those for trials."""
         done = self.allocate(8)
-        self._try_loop(lambda tried: run_some(self, replace(tried, count=ROUNDS), done))
+        self._try_loop(lambda tried: run_some(self, replace(tried, count=MOST_TRIAL_ITERATIONS),
+                                              done))
         with self._looping():
             super().run_while_loop(loop)
 

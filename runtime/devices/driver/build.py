@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from runelift.runtime.cache import disk as cache
-from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.cache import disk
+from runelift.runtime.devices.driver import icd
 from runelift.runtime.host.channel import receive, send
 
 KERNELS = "kernels"
@@ -73,11 +73,11 @@ def driver_keeps() -> bool:
 
 def name_of(label: str, text: str, options: str) -> str:
     """Under which name the binary of a program for a device lies in the cache."""
-    return cache.key(text, options, label)
+    return disk.key(text, options, label)
 
 
 def serve(connection: Connection, bare: BuildTarget,
-          made: early.DriverContext) -> tuple[Any, ...] | None:
+          made: icd.DriverContext) -> tuple[Any, ...] | None:
     """Build what is asked for; the first request for something else, None at the end."""
     while True:
         try:
@@ -90,7 +90,7 @@ def serve(connection: Connection, bare: BuildTarget,
         send(connection, ("result", None))
 
 
-def build(source: Sequence[str], bare: BuildTarget, made: early.DriverContext) -> None:
+def build(source: Sequence[str], bare: BuildTarget, made: icd.DriverContext) -> None:
     """Build a program, given by its text and options, for the cache.
 
     What does not build is left for the run that wants it, which says so.
@@ -99,11 +99,11 @@ def build(source: Sequence[str], bare: BuildTarget, made: early.DriverContext) -
     asked = " ".join(options)
     if (program := built(text, bare.told(asked), made)) is not None:
         if binary := _binary(program, made):
-            cache.store(KERNELS, name_of(bare.label, text, asked), binary)
+            disk.store(KERNELS, name_of(bare.label, text, asked), binary)
         _release(program, made)
 
 
-def built(text: str, options: str, made: early.DriverContext) -> int | None:
+def built(text: str, options: str, made: icd.DriverContext) -> int | None:
     """The address of a program that the driver has built; None if it could not."""
     encoded = ctypes.c_char_p(text.encode())
     program: int | None = _CreateProgram(made.table[CREATE_PROGRAM])(
@@ -115,11 +115,11 @@ def built(text: str, options: str, made: early.DriverContext) -> int | None:
     return program
 
 
-def _release(program: int, made: early.DriverContext) -> None:
+def _release(program: int, made: icd.DriverContext) -> None:
     _ReleaseProgram(made.table[RELEASE_PROGRAM])(program)
 
 
-def _binary(program: int, made: early.DriverContext) -> bytes:
+def _binary(program: int, made: icd.DriverContext) -> bytes:
     """The binary of a program, which is for one device; empty if the driver does not give it."""
     info, size = _GetInfo(made.table[PROGRAM_INFO]), ctypes.c_size_t()
     if info(program, BINARY_SIZES, ctypes.sizeof(size), ctypes.addressof(size), None):

@@ -19,9 +19,8 @@ from typing import TypeAlias
 from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
-from runelift.runtime.cache import programs as kept
-from runelift.runtime.devices.driver import build as bare
-from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.cache import programs
+from runelift.runtime.devices.driver import build, icd
 from runelift.runtime.host.background import short_turns
 
 LOADS = "loads"
@@ -37,14 +36,14 @@ _loaded: dict[Told, int] = {}
 def keep(source: Source, policy: str, device: str, wanted: Iterable[Told]) -> None:
     """Have what was built for a device (:func:`~.early.identity`) loaded when it is tuned again."""
     content = pickle.dumps((device, tuple(wanted)), pickle.HIGHEST_PROTOCOL)
-    kept.store(source, policy, content, LOADS)
+    programs.store(source, policy, content, LOADS)
 
 
 def word_for(path: str | None, policy: str) -> str:
     """What :func:`begin` takes to know what to load for a program; empty if that is nothing."""
     with suppress(UserError):
-        if path is not None and bare.driver_keeps():
-            return kept.name_of(read_source(Path(path)), policy, LOADS) or ""
+        if path is not None and build.driver_keeps():
+            return programs.name_of(read_source(Path(path)), policy, LOADS) or ""
     return ""
 
 
@@ -60,7 +59,7 @@ def take(context: int, text: str, options: str) -> int | None:
 
     Waits if it will be loaded.
     """
-    told, made = (text, options), early.made()
+    told, made = (text, options), icd.made()
     with _changed:
         while told in _coming:
             _changed.wait()
@@ -68,8 +67,8 @@ def take(context: int, text: str, options: str) -> int | None:
 
 
 def _load() -> None:
-    made = early.made()
-    if made is None or not made.word or (content := kept.load_from(made.word, LOADS)) is None:
+    made = icd.made()
+    if made is None or not made.word or (content := programs.load_from(made.word, LOADS)) is None:
         return
     kept_for: tuple[str, tuple[Told, ...]] = pickle.loads(content)
     device, wanted = kept_for
@@ -80,7 +79,7 @@ def _load() -> None:
     try:
         with short_turns():
             for told in wanted:
-                program = bare.built(*told, made)
+                program = build.built(*told, made)
                 with _changed:
                     del _coming[told]
                     if program is not None:

@@ -95,13 +95,13 @@ class Session:
                 warnings.simplefilter("ignore")
                 build_program(self._opened(), *source)
 
-    def prove(self) -> None:
+    def probe_forward_progress(self) -> None:
         """Find out whether groups can wait for each other, for the cache."""
-        self._opened().prove()
+        self._opened().probe_forward_progress()
 
-    def prove_subgroups(self) -> None:
+    def probe_subgroups(self) -> None:
         """Find out whether sub-groups are what the device says, for the cache."""
-        self._opened().prove_subgroups()
+        self._opened().probe_subgroups()
 
     def begin_trials(self, info: DeviceInfo) -> None:
         """Find out in a thread what the device can do, as soon as it is open.
@@ -114,8 +114,8 @@ class Session:
         def tried() -> None:
             plan_probes(info)
             device = open_device(info)
-            device.prove()
-            device.prove_subgroups()
+            device.probe_forward_progress()
+            device.probe_subgroups()
 
         self._turns.enter_context(short_turns())
         self._trials = ThreadPoolExecutor(1, "trials").submit(tried)
@@ -336,7 +336,7 @@ class Session:
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
         executable.may_fuse = joins and not self.program.device.info.is_host
-        executable.tapes_first = True
+        executable.captures_first = True
         if source is not None:
             getattr(executable, source)
         if time.perf_counter() - self._noted > NOTABLE:

@@ -154,9 +154,9 @@ def test_a_program_that_is_not_run_does_not_keep_them(monkeypatch: pytest.Monkey
 
 def test_trials_that_nobody_has_begun_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Builders, "_hand_out", lambda self: None)
-    builders = Builders("pocl", 0, trials=("prove", "prove_subgroups"))
-    builders.leave("prove")
-    assert builders._left == ["prove_subgroups"]
+    builders = Builders("pocl", 0, trials=("probe_forward_progress", "probe_subgroups"))
+    builders.leave("probe_forward_progress")
+    assert builders._left == ["probe_subgroups"]
     builders.close()
 
 

@@ -319,15 +319,16 @@ def test_a_spare_worker_is_kept_where_builders_have_not_started(program: Program
 
 def test_a_device_is_tried_in_a_thread(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     tried, turns = list[str](), sys.getswitchinterval()
-    monkeypatch.setattr(Device, "prove", lambda device: tried.append("prove"))
-    monkeypatch.setattr(Device, "prove_subgroups", lambda device: tried.append("subgroups"))
+    monkeypatch.setattr(Device, "probe_forward_progress",
+                        lambda device: tried.append("probe_forward_progress"))
+    monkeypatch.setattr(Device, "probe_subgroups", lambda device: tried.append("subgroups"))
     assert program.device_info is not None
     session = Session(program.device_info, multiprocessing.Pipe()[0])
     session.begin_trials(program.device_info)
     assert sys.getswitchinterval() < turns
     session._settle()
     session._settle()
-    assert tried == ["prove", "subgroups"]
+    assert tried == ["probe_forward_progress", "subgroups"]
     assert sys.getswitchinterval() == pytest.approx(turns)
 
 
