@@ -1,4 +1,7 @@
-"""Launches on a tape that one launch can do: see :mod:`runelift.codegen.emit.fused`."""
+"""Fused launches: commands in a row that one launch can do.
+
+See :mod:`runelift.codegen.emit.fused` for the kernel.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ from runelift.runtime.execution.persistent_loops import (
     MOST_PHASES,
     PhaseArguments,
     in_common_groups,
-    room_for,
+    local_bytes_for,
 )
 
 MOST_COPIED_BYTES = 1 << 12
-"""A copy of more bytes is better left to the device."""
+"""The most bytes of a copy that is fused; larger ones are better left to the device."""
 
 
 def fuse_launches(executable: Executable, commands: Sequence[Command]) -> list[Command]:
-    """The same with fewer launches, if that is possible."""
+    """The commands with fewer launches, if that is possible."""
     found: list[Command] = []
     for part in _parts(executable, commands):
         if len(part) > 1 and (one := _fuse(executable, part)) is not None:
@@ -34,18 +37,18 @@ def fuse_launches(executable: Executable, commands: Sequence[Command]) -> list[C
 
 
 def fused_sources(executable: Executable, commands: Sequence[Command]) -> list[tuple[str, ...]]:
-    """The programs of the kernels that this takes."""
+    """The programs of the kernels for fused launches."""
     return [(fused.source,) for part in _parts(executable, commands)
             if len(part) > 1 and (fused := _fused_launch(executable, part)) is not None]
 
 
 def saved_commands(executable: Executable, commands: Sequence[Command]) -> int:
-    """How many of the commands are saved, if the kernels that this takes build."""
+    """The number of commands that fusing saves, if the kernels build."""
     return len(commands) - sum(1 for _ in _parts(executable, commands))
 
 
 def _parts(executable: Executable, commands: Sequence[Command]) -> Iterator[list[Command]]:
-    """Commands in a row that one group can do, and single ones."""
+    """Commands in a row that one work-group can do, and single commands."""
     part: list[Command] = []
     for command in commands:
         longer = [*part, command]
@@ -67,7 +70,7 @@ def _launches(executable: Executable, part: Sequence[Command]) -> list[Launch] |
     found = in_common_groups(executable.sites, launches)
     if found is None:
         return None
-    fits = room_for(found) + RESERVED_BYTES <= executable.device.info.local_bytes
+    fits = local_bytes_for(found) + RESERVED_BYTES <= executable.device.info.local_bytes
     return found if fits and all(each.groups == 1 for each in found) else None
 
 
@@ -101,7 +104,7 @@ def _fused_launch(executable: Executable, part: Sequence[Command]) -> _FusedLaun
     group = launches[0].group
     source = fused_source(phases, len(arguments.buffers), arguments.prims, group,
                            executable.bases)
-    return _FusedLaunch(source, group, room_for(launches), arguments)
+    return _FusedLaunch(source, group, local_bytes_for(launches), arguments)
 
 
 def _fuse(executable: Executable, part: Sequence[Command]) -> Launch | None:

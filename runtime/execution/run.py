@@ -23,7 +23,7 @@ from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.executable import Executable, Main
 from runelift.runtime.execution.issuing import Issuer, program_failure
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
-from runelift.runtime.geometry.work_groups import REMEMBERED
+from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import EncounterKind
@@ -210,7 +210,7 @@ class Run(Issuer):
         known = self.executable.encounter_kinds
         key = number, pars, crowds, *sizes.values()
         if (found := known.get(key)) is None:
-            if len(known) >= REMEMBERED:
+            if len(known) >= MOST_REMEMBERED:
                 known.clear()
             found = known[key] = EncounterKind(
                 self.executable.generated.sites[number].site, dict(sizes),

@@ -16,7 +16,7 @@ from runelift.runtime.geometry.tiles import (
     width,
 )
 from runelift.runtime.geometry.work_groups import (
-    REMEMBERED,
+    MOST_REMEMBERED,
     share_out,
     spread,
     subgroup_of,
@@ -46,7 +46,7 @@ class LaunchGeometry:
             limits = self._device.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
-            if len(self._shares) >= REMEMBERED:
+            if len(self._shares) >= MOST_REMEMBERED:
                 self._shares.clear()
             shares = self._shares[key] = share_out(limits, points, loops, groups,
                                                   rows=rows, teams=teams, apart=apart,
@@ -59,7 +59,7 @@ class LaunchGeometry:
         key = group, groups, size, wanted, apart
         if (found := self._teams.get(key)) is None:
             info = self._device.info
-            if len(self._teams) >= REMEMBERED:
+            if len(self._teams) >= MOST_REMEMBERED:
                 self._teams.clear()
             count = teams(info.shares, group, groups, size, info.local_bytes, wanted, apart)
             found = self._teams[key] = count, int(groups % count == 0)

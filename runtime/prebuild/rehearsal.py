@@ -31,7 +31,7 @@ PATIENCE = 0.25
 
 
 class KernelCollector(DryRun):
-    """A run of a plan that notes in ``wanted`` what it would build."""
+    """The ``rt`` that collects in ``wanted`` the kernels that a plan needs, and runs nothing."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  wanted: dict[NeededKernels, None]) -> None:

@@ -77,7 +77,7 @@ class _Visit:
 
 
 class ReplayRun(Run):
-    """A run in which versions are replayed."""
+    """The ``rt`` that runs all versions at every choice, one after the other."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], race: Race) -> None:
         super().__init__(executable, thresholds, {}, record=True)

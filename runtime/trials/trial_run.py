@@ -43,7 +43,7 @@ Answer = TypeVar("Answer")
 
 
 class TrialRun(Run):
-    """A run of a plan's source for trials."""
+    """The ``rt`` that runs operations of a plan with other settings, where they stand."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  searches: Searches) -> None:

@@ -1,1 +1,1 @@
-"""What devices can do though no standard promises it: tried before it is relied on."""
+"""Probes: programs that find out abilities of a device which no standard promises."""

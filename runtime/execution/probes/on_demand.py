@@ -21,10 +21,10 @@ class _Probe(Protocol):
     """A module of this package with a probe."""
 
     def probe_plan(self) -> Plan:
-        """The plan of a program that tells."""
+        """The plan of the program of the probe."""
 
     def works(self, device: Device) -> bool:
-        """Whether the program has the right results on the device."""
+        """True if the program has the right results on the device."""
 
 
 def _forward_progress() -> _Probe:
@@ -45,7 +45,7 @@ class _OnDemand:
     """The probes of this package."""
 
     def forward_progress(self, device: Device) -> bool:
-        """Whether groups of the device can wait for each other."""
+        """True if groups of the device can wait for each other."""
         return _forward_progress().works(device)
 
     def subgroup_size(self, device: Device, offer: ShuffleMethod) -> ShuffleMethod | None:
@@ -53,7 +53,7 @@ class _OnDemand:
         return subgroup_size(device, offer)
 
     def subgroups(self, device: Device) -> bool:
-        """Whether the sub-groups that the device uses at present are what it says."""
+        """True if the sub-groups that the device uses at present work as it says."""
         return _subgroups().works(device)
 
 
@@ -73,6 +73,6 @@ def plan_probes(info: DeviceInfo) -> None:
 
 
 def plans_of_probes() -> Iterator[Callable[[], Plan]]:
-    """What makes the plan of each probe; they are kept."""
+    """Functions that make the plan of each probe; plans are made once."""
     yield _forward_progress().probe_plan
     yield _subgroups().probe_plan
