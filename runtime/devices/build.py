@@ -19,7 +19,7 @@ from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, driver_k
 from runelift.runtime.devices.info import DeviceInfo
 
 BUILT_ONCE = b""
-"""What lies there in place of a binary that is kept when the program is built a second time."""
+"""The cache entry in place of a binary that is kept once the program is built a second time."""
 
 
 class Infeasible(Exception):
@@ -42,7 +42,7 @@ def build_program(device: Device, source: str, *options: str) -> Any:
     """A program from the cache, or built and put there; another process may have done so just now.
 
     NVIDIA's binaries are assembler's text, which the driver translates when it is loaded for the
-    first time.  What was built from its source it has whole, in a cache of its own.
+    first time.  Programs built from source are in a cache of the driver.
     """
     info, context = device.info, device.context
     name = cache_name(info, source, *options)
@@ -77,19 +77,19 @@ def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[
 
 
 def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
-    """Under which name the binary of a program lies in the cache."""
+    """The name of the binary of a program in the cache."""
     return name_of(info.label, source, " ".join(_all_options(info, source, options)))
 
 
 def build_request(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
-    """The text and the options that a driver is told to build; None if nobody knows."""
+    """The text and the options with which a driver builds a program; None if they are unknown."""
     bare = build_target(info)
     return None if bare is None else (source, bare.told(" ".join(
         _all_options(info, source, options))))
 
 
 def build_target(info: DeviceInfo) -> BuildTarget | None:
-    """What others need to build for a device as the bindings do; None if they cannot."""
+    """The data for building as PyOpenCL does, in other processes; None if they cannot."""
     if not info.locked_compiler or info.slow_binaries or info.optimised_size < math.inf:
         return None
     context: Any = SimpleNamespace(devices=[info.handle])

@@ -1,3 +1,3 @@
-"""Which code version runs: guards and their defaults, size guards, the threshold forest, tuning
+"""Choice of code versions: guards and their defaults, size guards, the threshold forest, tuning
 files.
 """

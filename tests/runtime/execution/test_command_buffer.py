@@ -518,11 +518,11 @@ def test_runs_that_come_often_are_compared_with_fused_launches(
         session.timing(0, "main", {}, None)
     (buffer,) = _command_buffers(session.program)
     (saved,) = session.savings(0, "main", [{}])
-    before = len(command_buffer._commands)
+    before = len(buffer._commands)
     assert saved > 0
     assert len(session.time_all(0, "main", [{}, {}], True)) == 2
     assert session.program._executable("main")._fused
-    assert len(command_buffer._commands) == before - saved
+    assert len(buffer._commands) == before - saved
     assert session.savings(0, "main", [{}]) == [0]
     other.close()
 
