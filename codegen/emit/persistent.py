@@ -1,12 +1,14 @@
 """Persistent kernels: one launch that runs many iterations of a loop of kernels.
 
-A loop of small kernels costs the host a launch for each of them.  Where an iteration does nothing
-but launch the same kernels on the same buffers, up to an exchange of those that iterations hand
-on, the work-groups of one kernel can stay on the device and go through all iterations
-themselves, as many groups as fit on the device at once, with a barrier for all of them after each
-of the loop's kernels: its *phases* (Gupta, Stuart and Owens 2012, "A study of persistent threads
-style GPU programming for GPGPU workloads"; Xiao and Feng 2010, "Inter-block GPU communication via
-fast barrier synchronization").
+A loop of small kernels costs the host a launch for each of them.  Often all iterations launch equal
+kernels on equal buffers, up to an exchange of those that are carried on.  Then the work-groups of
+one kernel can stay on the device and go through all iterations themselves.  There are as many
+groups as fit on the device at once.  All of them meet at a barrier after each of the loop's
+kernels, its *phases*.
+
+The literature: Gupta, Stuart and Owens 2012, "A study of persistent threads style GPU programming
+for GPGPU workloads"; Xiao and Feng 2010, "Inter-block GPU communication via fast barrier
+synchronization".
 
 :mod:`runelift.codegen.plan.steady_loops` says which loops qualify.
 :mod:`runelift.runtime.execution.persistent_loops` finds the phases when the loop runs, since sizes
@@ -37,9 +39,9 @@ PERSISTENT_KERNEL = "persistent"
 class PersistentKernel:
     """A kernel that runs iterations of a loop: its phases, buffers and scalars.
 
-    ``cond``: a C expression for a pointer to what says whether there is another iteration, if it
-    is not the host that says how many there are.  ``periods``: after how many iterations buffers
-    that take turns are the same again; whose :func:`turn` it is decides which one is meant.
+    ``cond``: a C expression for a pointer to the condition of the loop, if it is on the device.
+    ``periods``: the numbers of iterations after which buffers that take turns have their roles again.
+    The variable :func:`turn` decides which buffer is meant.
     """
 
     phases: tuple[Phase, ...]
@@ -53,7 +55,7 @@ class PersistentKernel:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells it from other kernels of its program."""
+        """The properties that differ from those of other kernels of its program."""
         return (*((p.kernel.name, p.constants, p.args, p.offsets, p.groups) for p in self.phases),
                 self.scalars, self.cond)
 
@@ -61,9 +63,9 @@ class PersistentKernel:
 def persistent_source(kernel: PersistentKernel, bases: Mapping[str, int], late: int) -> str:
     """A kernel that runs ``iterations`` of the phases, the loop's index from ``first`` on.
 
-    With a condition it runs fewer when that is false, and says in ``done`` how many.
-    ``arrived`` counts the groups that came to barriers, modulo 2³², from one launch to the next:
-    ``before`` is what it counts when this one begins, so nothing need be cleared.  ``late`` is the
+    With a condition it runs fewer when that is false, and stores their number in ``done``.
+    ``arrived`` counts the groups that came to barriers, modulo 2³², from one launch to the next.
+    ``before`` is its value when this launch begins, so nothing need be cleared.  ``late`` is the
     failure code for a barrier that not all groups came to.
     """
     phases = kernel.phases

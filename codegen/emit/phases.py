@@ -48,7 +48,7 @@ def common_params(buffers: int, scalars: Sequence[Prim]) -> list[str]:
 
 
 def phase_call(phase: Phase, group: str, groups: str) -> str:
-    """What a work-item of a group, of so many in the phase, calls."""
+    """The call of a phase by a work-item of a group, of so many groups."""
     given = [f"local_memory + {cell}" for cell in phase.offsets]
     args = [group, groups, "failure_code", "failure_args", *phase.args, *given]
     return f"{phase_name(phase.kernel, phase.constants)}({', '.join(args)});"

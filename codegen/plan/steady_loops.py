@@ -15,9 +15,9 @@ from runelift.ir.sizes import Size
 
 
 def may_persist(steps: Sequence[plan.Step], changing: Set[VName] = frozenset()) -> bool:
-    """Whether an iteration only launches, and ``changing`` scalars are arguments of kernels only.
+    """True if an iteration only launches, and ``changing`` scalars are arguments of kernels only.
 
-    So all iterations take the same decisions on the host.
+    So all iterations take equal decisions on the host.
     """
     inside = list(plan.all_steps(steps))
     return (any(isinstance(step, plan.Launch) for step in inside)
@@ -74,7 +74,7 @@ def _mention(changing: Set[VName], sizes: Sequence[Size]) -> bool:
 
 
 def is_free(kernel: imp.Kernel) -> bool:
-    """Whether groups of every size do the same: work-items ask for their place in the grid only."""
+    """True if groups of any size do the same work: work-items read only their place in the grid."""
     return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID} and not kernel.locals
             and kernel.group is None
             and not has_barriers(kernel.body))

@@ -10,12 +10,36 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from runelift.codegen.plan.plan import Choose
+from runelift.ir.guards import Guard
 from runelift.runtime.versions.default_guards import Defaults, Occupancy
 from runelift.runtime.versions.size_guards import size_guards_of
 
 Occupancies: TypeAlias = tuple[Occupancy | None, ...]
 """The occupancy of each version of a site."""
+
+
+class GuardedVersion(Protocol):
+    """A version of a site in a host plan."""
+
+    @property
+    def guard(self) -> Guard | None:
+        """The guard, if there is one."""
+
+    @property
+    def infeasible(self) -> str | None:
+        """The reason why the version cannot be compiled, if there is one."""
+
+
+class VersionedSite(Protocol):
+    """A site in a host plan: :class:`~runelift.codegen.plan.plan.Choose`."""
+
+    @property
+    def site(self) -> str:
+        """The name of the site."""
+
+    @property
+    def versions(self) -> Sequence[GuardedVersion]:
+        """The versions in the order of their guards."""
 
 
 class DeviceLimits(Protocol):
@@ -51,7 +75,7 @@ class VersionChooser:
     the versions that cannot run, ``site/index``, and the reasons; the chooser adds to it.
     """
 
-    def __init__(self, sites: Sequence[Choose], device: DeviceLimits,
+    def __init__(self, sites: Sequence[VersionedSite], device: DeviceLimits,
                  thresholds: Mapping[str, int], force: Mapping[str, int], known: KnownChoices,
                  infeasible: dict[str, str]) -> None:
         self.infeasible = infeasible
@@ -93,7 +117,7 @@ class VersionChooser:
             left.remove(order[-1])
         return order
 
-    def _first(self, site: Choose, pars: tuple[int, ...], occupancies: Occupancies,
+    def _first(self, site: VersionedSite, pars: tuple[int, ...], occupancies: Occupancies,
                feasible: Sequence[int]) -> int:
         """The first version whose guard holds."""
         for k in feasible:

@@ -105,7 +105,8 @@ class Forest:
         Nodes have a ``kind`` (root, guard, split or version) and a ``label``.  Guards and versions
         in loops also have ``loops``.  Edges have a ``branch``: true, false or None.
         """
-        import networkx as nx  # takes longer to import than most programs to run
+        # late: start-up; it takes longer than most programs run
+        import networkx as nx
 
         graph, drawn = nx.DiGraph(), self._drawn()
         for node, data in drawn.nodes.items():
