@@ -40,8 +40,8 @@ class PersistentKernel:
     """A kernel that runs iterations of a loop: its phases, buffers and scalars.
 
     ``cond``: a C expression for a pointer to the condition of the loop, if it is on the device.
-    ``periods``: the numbers of iterations after which buffers that take turns have their roles again.
-    The variable :func:`turn` decides which buffer is meant.
+    ``periods``: the numbers of iterations after which buffers that take turns have their roles
+    again.  The variable :func:`turn` decides which buffer is meant.
     """
 
     phases: tuple[Phase, ...]
