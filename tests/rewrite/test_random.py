@@ -20,7 +20,7 @@ from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
-from runelift.rewrite.flatten import flatten
+from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.rewrite.registry import PASSES, RULES, Pass
 from tests import test_random_programs as random_programs

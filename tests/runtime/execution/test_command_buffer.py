@@ -29,6 +29,7 @@ from runelift.runtime.execution.command_buffer import (
 )
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.fused_launches import Copied, Issued, Rounds, Slot
+from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
@@ -313,7 +314,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
     """What is written is what a run would have put there, and it can be played at once."""
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("text", text)), info)
-    program._device = Alone(info)
+    program._device = Alone(info, PROBES)
     executable, plan = program._executable("main"), program._plan("main")
     executable.tapes_first, expected = True, _expected(text, args)
     for force in [{}, *plans(program.tree.entry("main"))]:
@@ -355,7 +356,7 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
     info = replace(installed, num_groups=2,
                    shares=replace(installed.shares, tile=32, patience=1 << 30))
     program = Program(compile_source(Source("scans", SCANS)), info)
-    program._device = Device(info)
+    program._device = Device(info, PROBES)
     random = np.random.default_rng(n)
     for k in range(8):
         args = [random.integers(-9, 9, n, np.int32)]
@@ -371,7 +372,7 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
 def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("stencil", STENCIL)), info)
-    program._device = Alone(info)
+    program._device = Alone(info, PROBES)
     random = np.random.default_rng(k)
     for _ in range(8):
         args = [np.int64(k), random.integers(-9, 9, 30, np.int32)]

@@ -233,9 +233,9 @@ def test_builders_start_when_there_is_something_to_build(
                         lambda device, count, first, nothing, **_: (
                             asked.append(nothing), first(), Builders(device, 0))[-1])
     info = runelift.compile(path, device="pocl").device_info
-    monkeypatch.setattr(
-        "runelift.runtime.tuner.workers.runners.select_comparable", lambda *_, **__: (
-            object.__setattr__(info, "locked_compiler", True), [info])[1])
+    monkeypatch.setattr("runelift.runtime.tuner.workers.runners.select_comparable", lambda *_,
+                        **__: (
+        object.__setattr__(info, "locked_compiler", True), [info])[1])
     for program in (str(path), "all"), (str(path), "classic"), ("missing.fut", "all"), None:
         with Runners(["pocl"], program=program):
             pass
