@@ -10,8 +10,7 @@ import pytest
 import runelift
 from runelift.ir.errors import ProgramWarning
 from runelift.runtime.cache import disk
-from runelift.runtime.compilation import pipeline as compiler
-from runelift.runtime.compilation import reuse as kept
+from runelift.runtime.compilation import pipeline, reuse
 from runelift.runtime.devices.driver.build import KERNELS
 
 TEXT = """import "lib/scale"
@@ -45,7 +44,7 @@ def test_a_program_is_compiled_once(program: Path, compilations: list[str]) -> N
 
 def test_what_is_kept_has_all_versions_and_stages(program: Path, compilations: list[str]) -> None:
     answer(program)
-    fresh = compiler.compile_source(kept.Source(str(program), TEXT))
+    fresh = pipeline.compile_source(reuse.Source(str(program), TEXT))
     again = runelift.compile(program, device="pocl")
     assert compilations == ["sums.fut"] * 2
     assert again.compiled == fresh
@@ -117,7 +116,7 @@ def test_binaries_that_cost_much_are_kept_when_built_twice(
     first = answer(program)
     assert set(sizes().values()) == {0}
     assert answer(program) == first
-    kept = sizes()
-    assert min(kept.values()) > 0
+    reuse = sizes()
+    assert min(reuse.values()) > 0
     assert answer(program) == first
-    assert sizes() == kept
+    assert sizes() == reuse

@@ -16,7 +16,7 @@ import pytest
 import runelift
 from runelift.runtime.commands import cli
 from runelift.runtime.compilation.reuse import if_current, read_kept
-from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices.driver import icd
 from runelift.runtime.prebuild import first_run
 from runelift.runtime.prebuild.first_run import FirstRun
 from runelift.runtime.processes.build_pool import Builders, Source
@@ -230,14 +230,14 @@ def test_they_end_with_the_process_that_started_them(does: str, sends: int | Non
 def test_a_context_may_be_made_early(driver: str, spec: str | None) -> None:
     """By a thread that calls the driver itself."""
     code = f"""
-from runelift.runtime.devices.driver import icd as early
-early.begin({spec!r}, {driver!r})
-early._thread.join()
-assert len(early._contexts) == 1
+from runelift.runtime.devices.driver import icd
+icd.begin({spec!r}, {driver!r})
+icd._thread.join()
+assert len(icd._contexts) == 1
 import runelift, numpy as np
 program = runelift.compile("entry main (xs: []i32): i32 = i32.sum xs", device="pocl", tuning={{}})
 assert program.main(np.arange(10, dtype=np.int32)) == 45
-assert not early._contexts
+assert not icd._contexts
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -245,20 +245,20 @@ assert not early._contexts
 @pytest.mark.parametrize("spec", ["NVIDIA", "pocl:7", "interpreter"])
 def test_no_context_is_made_for_a_device_that_is_not_meant(driver: str, spec: str) -> None:
     code = f"""
-from runelift.runtime.devices.driver import icd as early
-early.begin({spec!r}, {driver!r})
-assert early.take_context(0) is None
-assert not early._contexts
+from runelift.runtime.devices.driver import icd
+icd.begin({spec!r}, {driver!r})
+assert icd.take_context(0) is None
+assert not icd._contexts
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_who_runs_no_programs_makes_no_context(driver: str) -> None:
     code = f"""
-from runelift.runtime.devices.driver import icd as early
-early.begin(None, {driver!r}, runs=False)
-assert early.take_context(0) is None
-assert not early._contexts
+from runelift.runtime.devices.driver import icd
+icd.begin(None, {driver!r}, runs=False)
+assert icd.take_context(0) is None
+assert not icd._contexts
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -273,5 +273,5 @@ def test_the_device_is_known_before_arguments_are_parsed(
 
 @pytest.mark.parametrize("driver", ["libthere-is-none.so", "libc.so.6"])
 def test_what_is_no_driver_is_left_alone(driver: str) -> None:
-    early._open(None, driver)
-    assert not early._contexts
+    icd._open(None, driver)
+    assert not icd._contexts

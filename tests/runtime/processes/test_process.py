@@ -11,9 +11,9 @@ import pytest
 
 import runelift
 from runelift.runtime.cache import disk
-from runelift.runtime.devices import probe_results as proofs
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.host import interpreter as python
+from runelift.runtime.devices import probe_results
+from runelift.runtime.devices.driver import icd
+from runelift.runtime.host import interpreter
 from runelift.runtime.host.channel import receive
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import tried_ahead
@@ -126,11 +126,11 @@ def test_trials_are_made_ahead_where_none_has_been_passed(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool, known: bool,
         count: int) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
-    monkeypatch.setattr(early, "CONTROL", str(tmp_path if there else tmp_path / "none"))
-    assert not proofs.are_any()
+    monkeypatch.setattr(icd, "CONTROL", str(tmp_path if there else tmp_path / "none"))
+    assert not probe_results.are_any()
     if known:
-        disk.store(proofs.KEPT, "some device", proofs.WORKS)
-        assert proofs.are_any()
+        disk.store(probe_results.KEPT, "some device", probe_results.WORKS)
+        assert probe_results.are_any()
     with tried_ahead(None):
         assert len(process._trying) == count
 
@@ -146,8 +146,8 @@ from runelift.runtime.cache import disk as cache
 cache.known_as(given[0])
 print(only_here.FOUND, cache.ourselves(), given[1], sys.prefix)
 """
-    made = subprocess.run(python.command(code, "us", [1, None]), capture_output=True, text=True,
-                          check=True)
+    made = subprocess.run(interpreter.command(code, "us", [1, None]), capture_output=True,
+                          text=True, check=True)
     assert made.stdout == f"7 us [1, None] {sys.prefix}\n"
 
 
@@ -158,4 +158,4 @@ def test_site_is_left_out_where_runelift_is_on_the_path(
         monkeypatch: pytest.MonkeyPatch, folder: str, path: list[str], there: bool) -> None:
     monkeypatch.setattr(runelift, "__path__", [folder])
     monkeypatch.setattr(sys, "path", path)
-    assert ("-S" in python.command("pass")) == there
+    assert ("-S" in interpreter.command("pass")) == there

@@ -14,8 +14,7 @@ import pytest
 from runelift.frontend.syntax.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.build import build_request, build_target, cache_name
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver import icd, preload
 from runelift.runtime.devices.driver.build import KERNELS, BuildTarget
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.execution.probes.on_demand import open_device
@@ -108,11 +107,11 @@ def test_a_device_is_left_to_the_bindings_if_they_do_not_say_what_they_add(
 def test_what_is_built_is_in_the_cache(driver: str, info: DeviceInfo, bare: BuildTarget) -> None:
     code = f"""
 import sys
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver import build as bare
-early.begin("pocl", {driver!r})
+from runelift.runtime.devices.driver import icd
+from runelift.runtime.devices.driver import build
+icd.begin("pocl", {driver!r})
 for source in {WRONG!r}, {SOURCE!r}:
-    bare.build(source, bare.Bare(*{tuple(bare)!r}), early.made())
+    build.build(source, build.BuildTarget(*{tuple(bare)!r}), icd.made())
 assert "pyopencl" not in sys.modules and "numpy" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -122,11 +121,11 @@ assert "pyopencl" not in sys.modules and "numpy" not in sys.modules
 
 LOADING = """
 import os
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver import icd
+from runelift.runtime.devices.driver import preload
 behind, gate = os.pipe()
-early.begin("pocl", {driver!r}, gate=behind)
-loading.begin()
+icd.begin("pocl", {driver!r}, gate=behind)
+preload.begin()
 os.write(gate, {word!r}.encode())
 os.close(gate)
 from runelift.runtime.execution.probes.on_demand import open_device
@@ -144,18 +143,18 @@ def test_what_was_built_is_loaded_while_python_imports(
     (path := tmp_path / "program.fut").write_text("def main = 7i32")
     right, wrong = (build_request(info, *each) for each in (SOURCE, WRONG))
     assert right is not None
-    assert not loading.word_for(str(path), "all")
-    device = early.identity(info.name, info.driver)
-    loading.keep(read_source(path), "all", device, filter(None, [wrong, right]))
-    assert not loading.word_for(str(path), "classic")
-    assert not loading.word_for(str(tmp_path / "missing.fut"), "all")
-    code = f"""{LOADING.format(driver=driver, word=loading.word_for(str(path), "all"))}
+    assert not preload.word_for(str(path), "all")
+    device = icd.identity(info.name, info.driver)
+    preload.keep(read_source(path), "all", device, filter(None, [wrong, right]))
+    assert not preload.word_for(str(path), "classic")
+    assert not preload.word_for(str(tmp_path / "missing.fut"), "all")
+    code = f"""{LOADING.format(driver=driver, word=preload.word_for(str(path), "all"))}
 other = cl.Context([device.info.handle])
-assert loading.take(other.int_ptr, *{right!r}) is None
-assert loading.take(context, {right[0]!r}, "-DVALUE=8") is None
-assert loading.take(context, *{wrong!r}) is None
-address = loading.take(context, *{right!r})
-assert loading.take(context, *{right!r}) is None
+assert preload.take(other.int_ptr, *{right!r}) is None
+assert preload.take(context, {right[0]!r}, "-DVALUE=8") is None
+assert preload.take(context, *{wrong!r}) is None
+address = preload.take(context, *{right!r})
+assert preload.take(context, *{right!r}) is None
 kernel = cl.Kernel(cl.Program.from_int_ptr(address, retain=False), "f")
 xs = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 12)
 kernel.set_arg(0, xs)
@@ -173,9 +172,9 @@ def test_nothing_is_loaded_for_another_device(
     told = build_request(info, *SOURCE)
     assert told is not None
     for of, is_loaded in (info.driver, True), ("another", False):
-        loading.keep(read_source(path), "all", early.identity(info.name, of), [told])
-        code = f"""{LOADING.format(driver=driver, word=loading.word_for(str(path), "all"))}
-assert (loading.take(context, *{told!r}) is not None) == {is_loaded}
+        preload.keep(read_source(path), "all", icd.identity(info.name, of), [told])
+        code = f"""{LOADING.format(driver=driver, word=preload.word_for(str(path), "all"))}
+assert (preload.take(context, *{told!r}) is not None) == {is_loaded}
 """
         subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -187,10 +186,10 @@ def test_nothing_is_loaded_where_the_driver_keeps_nothing(
     (path := tmp_path / "program.fut").write_text("def main = 7i32")
     told = build_request(info, *SOURCE)
     assert told is not None
-    loading.keep(read_source(path), "all", early.identity(info.name, info.driver), [told])
-    assert loading.word_for(str(path), "all")
+    preload.keep(read_source(path), "all", icd.identity(info.name, info.driver), [told])
+    assert preload.word_for(str(path), "all")
     monkeypatch.setenv("CUDA_CACHE_DISABLE", "1")
-    assert not loading.word_for(str(path), "all")
+    assert not preload.word_for(str(path), "all")
 
 
 @pytest.mark.usefixtures("cache", "compiles_alone", "early_driver")

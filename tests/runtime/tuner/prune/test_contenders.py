@@ -16,7 +16,7 @@ from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
-from runelift.runtime.tuner.measure import warm_up as warming
+from runelift.runtime.tuner.measure import warm_up
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
@@ -146,7 +146,7 @@ class Groups(Crowded):
 def test_records_tell_what_runs_by_default(groups: Size | None,
                                            monkeypatch: pytest.MonkeyPatch) -> None:
     """No run by default is recorded to see that what is hopeless is not what runs then."""
-    monkeypatch.setattr(warming, "LONG", 1.0)
+    monkeypatch.setattr(warm_up, "LONG", 1.0)
     sim = Groups.of(CHAIN, serial)
     forest = replace(sim.forest, trees=tuple(replace(tree, alternatives=tuple(
         replace(each, guard=each.guard and replace(each.guard, groups=groups))
@@ -241,7 +241,7 @@ def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(
 
     On the second dataset a run by default was recorded; on the first one of the two has to run.
     """
-    monkeypatch.setattr(warming, "LONG", 1.0)  # simulated runs take half a second
+    monkeypatch.setattr(warm_up, "LONG", 1.0)  # simulated runs take half a second
     inner = site("u", ("t2", []), (None, []))
     sim = kind.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
                   lambda where, index, par: 1e-3, infeasible=frozenset({("s", 0), ("s", 1)}))
@@ -301,7 +301,7 @@ def test_a_version_remains_where_all_were_late_by_turns() -> None:
 def test_what_runs_by_default_is_not_left_out(kind: type[Simulated],
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     """By chance it seemed far slower on another dataset."""
-    monkeypatch.setattr(warming, "LONG", 1.0)  # simulated runs take half a second
+    monkeypatch.setattr(warm_up, "LONG", 1.0)  # simulated runs take half a second
     monkeypatch.setattr(Estimates, "hopeless", lambda self, version, par, best: (
         "left out: hopeless" if version == "s/0" else None))
     sim = kind.of(CHAIN, lambda where, index, par: 1e-3)

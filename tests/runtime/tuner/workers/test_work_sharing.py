@@ -27,7 +27,7 @@ from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements, read_
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import MORE
-from runelift.runtime.tuner.workers import work_sharing as shared
+from runelift.runtime.tuner.workers import work_sharing
 from runelift.runtime.tuner.workers.local_devices import LocalDevices
 from runelift.runtime.tuner.workers.work_sharing import Job, SharedMeasuring
 from runelift.runtime.versions.forest import entry_forest, plans
@@ -38,7 +38,7 @@ ALIKE = {**os.environ, "POCL_DEVICES": "basic basic"}
 """Two devices of one make."""
 EAGER = """
 import sys
-from runelift.runtime.tuner.workers import work_sharing as shared
+from runelift.runtime.tuner.workers import work_sharing
 from runelift.runtime.tuner.workers import local_devices as crew
 shared.WORTH = crew.JOIN = 0.0
 from runelift.runtime.commands.cli import main
@@ -192,7 +192,7 @@ def test_short_tunings_are_for_the_first_device(monkeypatch: pytest.MonkeyPatch)
 
 def test_one_dataset_more_than_devices_is_divided_if_the_others_took_long(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "WORTH", 0.0)
+    monkeypatch.setattr(work_sharing, "WORTH", 0.0)
     programs, both = crew()
     meet(programs)
     found = measured(programs, both, 2)

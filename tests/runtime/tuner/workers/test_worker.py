@@ -24,12 +24,11 @@ from runelift.ir.imp import Kernel, check
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.data.dataset import Generator, RandomArray, parse_spec
 from runelift.runtime.devices import build as building
-from runelift.runtime.devices import context as opened
+from runelift.runtime.devices import context
 from runelift.runtime.devices.context import Device
-from runelift.runtime.execution.probes import forward_progress as look_back
+from runelift.runtime.execution.probes import forward_progress
 from runelift.runtime.execution.probes.on_demand import PROBES
-from runelift.runtime.host import channel, interrupts
-from runelift.runtime.host import gc_policy as garbage
+from runelift.runtime.host import channel, gc_policy, interrupts
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import TRIALS, Builders, Source
 from runelift.runtime.processes.process import Process
@@ -185,12 +184,12 @@ def test_a_worker_reads_the_program_that_is_kept(tmp_path: Path,
         return [type(what[1]) for what in asked if what[0] == "open"]
 
     first = runelift.compile(path, device="pocl", tuning={})
-    assert opened(first) == [Compiled]
+    assert context(first) == [Compiled]
     again = runelift.compile(path, device="pocl", tuning={})
     assert again.compiled.plans.keys() == first.compiled.plans.keys()
-    assert opened(again) == [str]
+    assert context(again) == [str]
     path.write_text(TEXT.replace("* 3", "* 4"))
-    assert opened(again) == [str, Compiled]
+    assert context(again) == [str, Compiled]
 
 
 def test_builders_fill_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,7 +433,7 @@ def test_workers_seldom_look_for_garbage(program: Program, tmp_path: Path,
     it = Remote(program, "pocl")
     it.prepare("main", it.place([MATRIX]), [{}])
     it.close()
-    assert (tmp_path / "told").read_text() == str(garbage.THRESHOLDS)
+    assert (tmp_path / "told").read_text() == str(gc_policy.THRESHOLDS)
 
 
 def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
@@ -521,9 +520,9 @@ def test_what_others_try_is_presumed_until_something_runs(
     info = replace(program.device_info, shares=replace(
         program.device_info.shares, tile=32, patience=1 << 20))
     program.device_info, program._device = info, (device := Device(info, PROBES))
-    monkeypatch.setattr(opened, "_opened", {(info.handle.int_ptr, info): device})
-    monkeypatch.setattr(look_back, "works", lambda _: holds)
-    monkeypatch.setattr(opened, "proven", lambda device, what, trial: trial())
+    monkeypatch.setattr(context, "_opened", {(info.handle.int_ptr, info): device})
+    monkeypatch.setattr(forward_progress, "works", lambda _: holds)
+    monkeypatch.setattr(context, "proven", lambda device, what, trial: trial())
     asked, answers = multiprocessing.Pipe()
     session = Session(info, asked)
     session.program, session.outside, session.others_try = program, True, True
