@@ -19,7 +19,7 @@ from runelift.codegen.emit import fused as joined
 from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_of, uses_subgroups
 from runelift.codegen.emit.persistent import NAME, Merged, is_free, persistent_source
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
-from runelift.codegen.plan.distribution import GroupShape, SubGroup
+from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
@@ -37,7 +37,7 @@ from runelift.runtime.devices.build import (
 )
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import KERNELS
-from runelift.runtime.devices.kernel import BoundKernel
+from runelift.runtime.devices.kernel import BoundKernel, hold_in
 from runelift.runtime.execution import persistent_loops as persistent
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
@@ -150,7 +150,7 @@ class Executable:
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
             device.prove()
-        if any(isinstance(step, GroupShape | SubGroup) for step in steps):
+        if any(isinstance(step, GroupShape | SubGroupSize) for step in steps):
             device.prove_subgroups()
         contraction = ["-DCONTRACT"] if contract else []
         self.options = [*device.build_options, *contraction]
@@ -448,7 +448,7 @@ class Executable:
     def _in_subgroups(self, kernel: Any) -> bool:
         """Whether a kernel has the sub-groups that it was generated for, if there are any."""
         shuffles = self.device.shuffles
-        return shuffles is None or shuffles.hold_in(kernel, self.device.info.handle)
+        return shuffles is None or hold_in(kernel, shuffles, self.device.info.handle)
 
     def _apart(self, site: KernelSite, constants: Mapping[VName, int]) -> Any:
         """The program of a kernel that does without sub-groups."""
