@@ -511,13 +511,13 @@ def test_runs_that_come_often_are_compared_with_launches_joined(
     session, other = _session(joining)
     for _ in range(SUBMITS + 4):
         session.timing(0, "main", {}, None)
-    (command_buffer,) = _tapes(session.program)
+    (buffer,) = _tapes(session.program)
     (saved,) = session.savings(0, "main", [{}])
-    before = len(command_buffer._commands)
+    before = len(buffer._commands)
     assert saved > 0
     assert len(session.time_all(0, "main", [{}, {}], True)) == 2
     assert session.program._executable("main")._joined
-    assert len(command_buffer._commands) == before - saved
+    assert len(buffer._commands) == before - saved
     assert session.savings(0, "main", [{}]) == [0]
     other.close()
 

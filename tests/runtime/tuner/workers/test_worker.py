@@ -184,12 +184,12 @@ def test_a_worker_reads_the_program_that_is_kept(tmp_path: Path,
         return [type(what[1]) for what in asked if what[0] == "open"]
 
     first = runelift.compile(path, device="pocl", tuning={})
-    assert context(first) == [Compiled]
+    assert opened(first) == [Compiled]
     again = runelift.compile(path, device="pocl", tuning={})
     assert again.compiled.plans.keys() == first.compiled.plans.keys()
-    assert context(again) == [str]
+    assert opened(again) == [str]
     path.write_text(TEXT.replace("* 3", "* 4"))
-    assert context(again) == [str, Compiled]
+    assert opened(again) == [str, Compiled]
 
 
 def test_builders_fill_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
