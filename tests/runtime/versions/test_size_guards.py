@@ -22,17 +22,17 @@ import runelift
 from runelift.runtime.commands.cli import main
 from runelift.runtime.execution.decision_cache import SETTINGS, DecisionCache
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import confirm_size_guards
+from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards, render
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.fit.fit import fit, objective
-from runelift.runtime.tuner.fit.joint_solver import NOISE
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.size_guards import (
@@ -48,6 +48,8 @@ from runelift.runtime.versions.size_guards import (
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 from tests.runtime.tuner.fit.test_fit import CHAIN, costs_for, simulations
 from tests.runtime.tuner.simulated import Simulated, nested, site
+
+NOISE = NORMAL.fit.noise
 
 FINER = [SizeGuardKind.MEMO, SizeGuardKind.NEAR, SizeGuardKind.TREE]
 
@@ -97,10 +99,9 @@ def concluded(sim: Simulated, shapes: dict[str, list[int]]) -> EntryTuning:
 def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     found = fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE)
     assert found.finer.keys() == {"s"}
-    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing",
-                        lambda *_: {1: 0.15, 2: 0.05, 3: -0.05})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.15, 2: 0.05, 3: -0.05})
     assert fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE).depth == 3
-    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {1: 0.12, 2: 0.25})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.12, 2: 0.25})
     dropped = fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE)
     assert dropped.finer == {}
     assert "trees are 12 % slower" in dropped.why
@@ -110,8 +111,7 @@ def test_how_guards_guess_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) ->
     """Also if runs side by side change the fit, as it is about fits to other datasets."""
     tuning = concluded(unsolvable(), SHAPES)
     found = fit_guards(tuning, SizeGuardKind.AUTO)
-    monkeypatch.setattr(confirm_size_guards, "fitted_to_others",
-                        lambda *_: pytest.fail("once more"))
+    monkeypatch.setattr(refined, "fitted_to_others", lambda *_: pytest.fail("once more"))
     assert fit_guards(tuning, SizeGuardKind.AUTO) == found
     name = next(iter(SHAPES))
     fit_guards(replace(tuning, unmoved=frozenset([name])), SizeGuardKind.AUTO)
@@ -212,7 +212,7 @@ def test_the_nearest_sizes_are_used_where_they_serve_better() -> None:
     assert any(d.total(tuning.fit.thresholds) > 1.1 * d.least() for d in tuning.costs.datasets)
     found = fit_guards(tuning, SizeGuardKind.AUTO)
     assert found.loss is not None
-    assert found.loss < confirm_size_guards.HARM
+    assert found.loss < NORMAL.comparison.guard_harm
     assert all(math.isclose(found.after[d.name], d.least()) for d in tuning.costs.datasets)
     guard = found.finer["s"]
     assert isinstance(guard, NearestSizes)
@@ -222,13 +222,13 @@ def test_the_nearest_sizes_are_used_where_they_serve_better() -> None:
 def test_a_memo_stands_in_where_the_nearest_sizes_guess_badly(monkeypatch: pytest.MonkeyPatch
                                                               ) -> None:
     tuning = concluded(unsolvable(), SHAPES)
-    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {3: 0.3})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: 0.3})
     assert isinstance(fit_guards(tuning, SizeGuardKind.AUTO).finer["s"], SizeTable)
-    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {3: -0.3})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: -0.3})
     assert isinstance(fit_guards(tuning, SizeGuardKind.AUTO).finer["s"], NearestSizes)
     right = concluded(Simulated.of(CHAIN, lambda where, index, par: [1.6 / par, 0.15, 0.1][index]),
                       {"a": [2, 4, 8], "b": [16, 32], "c": [64], "d": [3]})
-    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {3: 0.0})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: 0.0})
     assert fit_guards(right, SizeGuardKind.AUTO).finer == {}
 
 
@@ -383,7 +383,7 @@ def test_how_guards_guess_is_worked_out_while_they_run(
         assert program.ran.wait(60), "nothing ran before it was known how the guards guess"
         return {3: loss}
 
-    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", losses)
+    monkeypatch.setattr(refined, "_losses_of_guessing", losses)
     found = fit_guards(tuning, SizeGuardKind.AUTO, ahead=True)
     assert found.loss is None
     kept = confirm_guards(program, tuning, found, datasets, tuning.fit.thresholds, 1)
@@ -417,7 +417,7 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
                     for each in choices]
 
     tuning = concluded(unsolvable(), SHAPES)
-    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {3: -0.05})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: -0.05})
     found = fit_guards(tuning, SizeGuardKind.NEAR)
     changed = {d.name for d in tuning.costs.datasets
                if d.path(tuning.fit.thresholds) != d.path(
@@ -433,13 +433,14 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
         tuning.fit.thresholds)
 
 
-def test_datasets_that_hardly_gain_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_datasets_that_hardly_gain_are_left_alone() -> None:
     """Nothing is run where guards are worth too little to be told from chance."""
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
     found = fit_guards(tuning, SizeGuardKind.MEMO)
     assert found.finer
-    monkeypatch.setattr(confirm_size_guards, "GAIN", 1.0)
+    policy = replace(NORMAL, comparison=ComparisonPolicy(guard_gain=1.0))
+    tuning = replace(tuning, costs=replace(tuning.costs, policy=policy))
     kept = confirm_guards(sim, tuning, found, [], tuning.fit.thresholds, 1)
     assert kept.finer == {}
     assert "about as good" in render(kept)
@@ -487,7 +488,7 @@ def test_ctrl_c_keeps_what_was_found_before(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(confirm_size_guards, during, interrupted)
+    monkeypatch.setattr(refined, during, interrupted)
     status = main(["autotune", str(path), "--no-parameters", "--runs", "1", "--guards", "memo",
                    *options])
     assert status == 130
