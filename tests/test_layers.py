@@ -1,7 +1,7 @@
 """Packages import in one direction, and what is imported inside of functions says why.
 
-Modules that are named in strings are not seen: those of the commands, which the command line
-imports by their names, and the worker, which only the processes that it is for import.
+Modules that are named in strings are not seen.  The command line imports commands by their names,
+and so do processes with the tuner's worker.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ ALLOWED = {
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.
 
-Some modules are rooms of their own: they have a line here.
+Modules that have a line here are rooms, too.
 """
 LATE = 30
 """So many imports inside of functions are enough."""
@@ -151,14 +151,14 @@ def _imports(module: str, tree: ast.AST, *, late: bool) -> Iterator[Import]:
 
 
 def room(module: str) -> str:
-    """The package of a module as the table names it, or the module if it is a room of its own."""
+    """The package of a module as the table names it, or the module if it has a line there."""
     short = module.removeprefix("runelift.").removeprefix("runtime.")
     is_package = modules()[module].name == "__init__.py"
     return short if short in ALLOWED or is_package else short.rpartition(".")[0]
 
 
 def arrows() -> dict[tuple[str, str], list[str]]:
-    """Which package imports which, and where."""
+    """Imports of one package by another, with their places."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in imports():
         if each.name in modules() and room(each.module) != room(each.name):
