@@ -1,1 +1,4 @@
-"""Kernels for segmented operations over the grid."""
+"""Segmented operations over the grid: segmap, segred, segscan, seghist and transposition.
+
+A module is named after its operation and strategy.  They import ``kernel`` and all below.
+"""

@@ -1,4 +1,4 @@
-"""What a command begins before it has imported anything else."""
+"""Work that a command begins before it has imported anything else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def begin_device(device: str | None) -> None:
 
 @contextmanager
 def tuning_ahead(device: str | None, program: str | None, policy: str) -> Iterator[None]:
-    """What tuning needs first: a process that runs programs, the program, to know of devices."""
+    """The first needs of a tuning: a process that runs programs, the program, the devices."""
     # late: start-up; runs start no process
     from runelift.runtime.processes.process import started_ahead
 

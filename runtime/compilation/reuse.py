@@ -31,7 +31,7 @@ def if_current(found: Compiled | None, parameters: Mapping[str, int]) -> Compile
 
 
 def read_kept(source: Source, *, policy: str) -> Compiled | None:
-    """What was kept of this text, whether or not it would come out the same now."""
+    """The program that was kept for this text, which may come out differently now."""
     content = load(source, policy)
     if content is None:
         return None
@@ -73,7 +73,7 @@ def keep(compiled: Compiled) -> None:
 
 
 def _still_true(compiled: Compiled, parameters: Mapping[str, int]) -> bool:
-    """Whether compiling anew would give the same."""
+    """True if compiling anew would give an equal program."""
     return (all(parameters.get(name) == value for name, value in compiled.parameters.items())
             and all(map(_is_current, compiled.imports)))
 

@@ -23,7 +23,7 @@ ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
 """Has NVIDIA's driver make one queue of the device for a process instead of eight: ten processes at
 a time have their contexts after three quarters of the time, and end in a third of it."""
 WORKER = "runelift.runtime.tuner.workers.worker:serve"
-"""What answers requests there: a name, since only such a process imports it."""
+"""The function that answers requests there, by name: only such a process imports it."""
 RUN = """
 connection, lifeline, gate, opened, builds, tries, device, answers = given
 from runelift.runtime.devices import pyopencl_quirks
