@@ -1,1 +1,1 @@
-"""Which versions need not be run again, or at all."""
+"""Pruning of versions that need not be run again, or at all."""
