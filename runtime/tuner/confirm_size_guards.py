@@ -274,7 +274,7 @@ def _dropped(refined: ConfirmedSizeGuards, why: str) -> ConfirmedSizeGuards:
 
 def render(refined: ConfirmedSizeGuards) -> str:
     """The guards, and what they are worth."""
-    lines = [f"SizeGuardKind of {refined.entry} ({refined.guards.value}):"]
+    lines = [f"Guards of {refined.entry} ({refined.guards.value}):"]
     if refined.why:
         return "\n".join([*lines, f"  Thresholds decide alone: {refined.why}."])
     return "\n".join([*lines, *(f"  {line}" for line in described(refined)), "",

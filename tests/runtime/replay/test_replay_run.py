@@ -384,7 +384,7 @@ def test_versions_that_lost_at_two_sizes_lose_at_others_near() -> None:
     assert race.far_behind("s", (2000,), [0, 1, 2]) == {0: 25.0}
     assert race.far_behind("s", (2000,), [0, 1]) == race.far_behind("t", (2000,), [0, 1, 2]) == {}
     assert race.far_behind("s", (1 << 20,), [0, 1, 2]) == {}  # there are no two in a factor of 16
-    assert replace(race, factor=math.inf).lost("s", (2000,), [0, 1, 2]) == {}
+    assert replace(race, factor=math.inf).far_behind("s", (2000,), [0, 1, 2]) == {}
     state.presume({0: 25.0, 2: 3.0})
     assert state.ratios == {0: 1.0, 1: 1.0, 2: 19.0}
 
