@@ -103,7 +103,7 @@ def group_attributes(group: int, *, subgroups: bool) -> str:
 
 
 def uses_subgroups(kernel: imp.Kernel) -> bool:
-    """Whether work-items of a kernel may wait for their sub-group, or take values from it."""
+    """True if work-items of a kernel may wait for their sub-group, or take values from it."""
     return kernel.teams is not None or bool(subgroups_of(kernel))
 
 
@@ -157,7 +157,7 @@ def name(vname: VName) -> str:
 
 
 def _is_branch_free(exp: Exp) -> bool:
-    """Whether an expression is computed without a branch, for certain."""
+    """True if an expression is computed without a branch, for certain."""
     return all(isinstance(part, imp.Var | imp.Lit | imp.WorkItem | imp.Load)
                or (isinstance(part, imp.Apply) and part.op in _BRANCH_FREE)
                for part in subexpressions(exp))
@@ -176,11 +176,11 @@ class _Printer:
         self.synchronizes = has_barriers(kernel.body)
         self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
         self.separated = False
-        """Whether something stays between the last branch and what is printed next."""
+        """True if something stays between the last branch and what is printed next."""
 
     @cached_property
     def cuts(self) -> bool:
-        """Whether loops may go round: whether the kernel cuts any number off."""
+        """True if loops may go round: whether the kernel cuts any number off."""
         return has_truncation(self.kernel.body)
 
     def start(self) -> list[str]:
@@ -264,7 +264,7 @@ class _Printer:
         return lines
 
     def repeats(self, bound: Exp) -> bool:
-        """Whether a loop is one also when it was optimised, so that it begins with its index.
+        """True if a loop is one also when it was optimised, so that it begins with its index.
 
         One of known length may be unrolled: then what ends an iteration comes before the next.
         """
@@ -280,7 +280,7 @@ class _Printer:
                 yield stm
 
     def stays(self, stm: Stm | None) -> bool:
-        """Whether a statement is where it is also when it was optimised, and not in a branch."""
+        """True if a statement is where it is also when it was optimised, and not in a branch."""
         return isinstance(stm, imp.Store) and stm.mem in self.shared and _is_branch_free(
             stm.index) and _is_branch_free(stm.value)
 
@@ -387,7 +387,7 @@ class _Printer:
         return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
 
     def is_short(self, bound: Exp) -> bool:
-        """Whether a loop with a constant bound is worth unrolling."""
+        """True if a loop with a constant bound is worth unrolling."""
         return (self._bound(bound) or 0) <= MOST_UNROLLED_ITERATIONS
 
     def _bound(self, exp: Exp) -> int | None:
@@ -401,7 +401,7 @@ class _Printer:
         return self.constant(exp)
 
     def is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
-        """Whether a loop runs as long as the data say, and its body has a few steps in a row."""
+        """True if a loop runs as long as the data say, and its body has a few steps in a row."""
         known = isinstance(bound, imp.Lit) or (isinstance(bound, imp.Var)
                                                and bound.name in self.constants)
         return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(

@@ -116,7 +116,7 @@ class PointsBuilder(ChunkBuilder):
         ChunkBuilder.iterate(self, pat, exp)
 
     def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
-        """Whether a loop may keep its values in the memory of ``init``."""
+        """True if a loop may keep its values in the memory of ``init``."""
         if not ChunkBuilder.reusable(self, out, param, init):
             return False
         wanted = self.chunked_results.get(out.name) if self.cooperative else None
@@ -131,7 +131,7 @@ class PointsBuilder(ChunkBuilder):
             self.chunked_results[param.name] = self.layout(self.points(param.type))
 
     def _made_by_elements(self, body: Body, atom: Atom) -> bool:
-        """Whether the array ``atom`` is made so that each work-item computes its own elements."""
+        """True if the array ``atom`` is made so that each work-item computes its own elements."""
         made = next((s for s in body.stms if any(p.name == atom for p in s.pat)), None)
         if made is None:
             return True

@@ -90,7 +90,7 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
 
 
 def _is_independent(k: GroupBuilder) -> bool:
-    """Whether the work-items of a group hand nothing to each other."""
+    """True if the work-items of a group hand nothing to each other."""
     return not k.locals and not any(isinstance(s, imp.Barrier | imp.Shuffle)
                                     for s in statements(k.code))
 
@@ -256,5 +256,5 @@ class GroupBuilder(PointsBuilder):
 
 
 def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:
-    """Whether an element is the first of its segment."""
+    """True if an element is the first of its segment."""
     return imp.Apply("eq", Prim.I64, (op("rem", here.position, shape[-1]), lit(0)))

@@ -193,7 +193,7 @@ class ChunkBuilder(KernelBuilder):
         return mem
 
     def is_private(self, type_: Type) -> bool:
-        """Whether an array belongs to a work-item, and is in its private memory."""
+        """True if an array belongs to a work-item, and is in its private memory."""
         return not self.cooperative and KernelBuilder.is_private(self, type_)
 
     def array(self, name: VName) -> View:
@@ -292,7 +292,7 @@ class ChunkBuilder(KernelBuilder):
                 and not self.is_local(view))
 
     def is_local(self, view: View) -> bool:
-        """Whether an array is in local memory."""
+        """True if an array is in local memory."""
         return any(view.mem == array.name for array in self.locals)
 
     def _copy_staged(self, layout: ChunkLayout, target: View, source: View) -> None:
@@ -317,7 +317,7 @@ class ChunkBuilder(KernelBuilder):
 
 
 def _short(code: Sequence[ImpStm]) -> bool:
-    """Whether a loop body is worth unrolling."""
+    """True if a loop body is worth unrolling."""
     return _count(code) <= MOST_UNROLLED_STATEMENTS
 
 

@@ -1,1 +1,1 @@
-"""What all kernels are built with: sequential code, launches, collective operations."""
+"""Builders that all kernels share: sequential code, launches, collective operations."""

@@ -48,7 +48,7 @@ from runelift.ir.prim import Prim
 
 LID = imp.WorkItem(imp.Id.LOCAL_ID)
 IS_FIRST = imp.Apply("eq", Prim.I64, (LID, lit(0)))
-"""Whether a work-item is the first of its group."""
+"""True if a work-item is the first of its group."""
 PADDING = 32
 """After how many elements local memory has one that is not used; see :func:`padded`."""
 
@@ -78,14 +78,14 @@ class Access:
     case: Case | None = None
     """In which kernels alone this access is; None stands for all."""
     first: bool = False
-    """Whether only the first work-item comes by."""
+    """True if only the first work-item comes by."""
 
     def only(self, case: Case) -> Access:
         """The same access, known to be in kernels of ``case`` alone."""
         return self if self.case is not None else replace(self, case=case)
 
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
-        """Whether two work-items may meet in a cell, and one of them writes."""
+        """True if two work-items may meet in a cell, and one of them writes."""
         if self.kind is other.kind and self.kind is not Kind.WRITE:
             return False
         if self.first and other.first:
@@ -163,7 +163,7 @@ class _Facts:
     known: dict[VName, Exp] = field(default_factory=dict)
     assigned: set[VName] = field(default_factory=set)
     leads: bool = False
-    """Whether the first work-item alone does anything."""
+    """True if the first work-item alone does anything."""
     _units: dict[int, tuple[Stm, bool, frozenset[Access]]] = field(default_factory=dict)
     """By identity, so that statements need not be compared; they are kept alive for that."""
 
@@ -211,11 +211,11 @@ class _Facts:
                 self._differences(block, here)
 
     def same(self, stm: Stm) -> bool:
-        """Whether what a statement evaluates itself is the same for all work-items."""
+        """True if what a statement evaluates itself is the same for all work-items."""
         return all(map(self.uniform, expressions(stm)))
 
     def uniform(self, exp: Exp) -> bool:
-        """Whether an expression has one value for the whole group."""
+        """True if an expression has one value for the whole group."""
         match exp:
             case imp.Var(name):
                 return name not in self.differing
@@ -227,7 +227,7 @@ class _Facts:
         return all(map(self.uniform, parts(exp)))
 
     def is_known(self, exp: Exp) -> bool:
-        """Whether an expression is known when the kernel is built."""
+        """True if an expression is known when the kernel is built."""
         match exp:
             case imp.Lit():
                 return True
@@ -267,7 +267,7 @@ class _Facts:
         return exp
 
     def unit(self, stm: Stm) -> tuple[bool, frozenset[Access]]:
-        """Whether barriers can stand inside of a statement, and what it accesses before them."""
+        """True if barriers can stand inside of a statement, and what it accesses before them."""
         found = self._units.get(id(stm))
         if found is None:
             together = (isinstance(stm, imp.For | imp.While | imp.If) and self.same(stm)
@@ -295,7 +295,7 @@ class _Facts:
                 yield from self.accesses(inner, alone=alone or (_leads(stm) and number == 0))
 
     def led(self, stms: Iterable[Stm], led: bool = False) -> bool:
-        """Whether the first work-item alone stored something since the last barrier.
+        """True if the first work-item alone stored something since the last barrier.
 
         ``led``: whether it had before these statements.
         """
@@ -318,17 +318,17 @@ class _Facts:
 
 
 def _leads(stm: Stm) -> bool:
-    """Whether only the first work-item does what is in a branch."""
+    """True if only the first work-item does what is in a branch."""
     return isinstance(stm, imp.If) and stm.cond == IS_FIRST
 
 
 def _is_branch(stm: Stm) -> bool:
-    """Whether all work-items come to a branch or a loop."""
+    """True if all work-items come to a branch or a loop."""
     return isinstance(stm, imp.If | imp.For | imp.While) and not _leads(stm)
 
 
 def _begins_with_branch(stms: Iterable[Stm]) -> bool:
-    """Whether there is one before the first barrier."""
+    """True if there is one before the first barrier."""
     first = next((stm for stm in stms if isinstance(stm, imp.Barrier) or _is_branch(stm)), None)
     return first is not None and _is_branch(first)
 
@@ -411,7 +411,7 @@ def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
 
 
 def _keeps(code: Iterable[Stm], cond: Exp) -> bool:
-    """Whether a condition is afterwards what it was before."""
+    """True if a condition is afterwards what it was before."""
     changed = {stm.name for stm in statements(code) if isinstance(stm, imp.Assign)}
     asked = [part for part in subexpressions(cond)
              if not isinstance(part, imp.Apply | imp.Lit | imp.WorkItem)]

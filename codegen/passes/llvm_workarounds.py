@@ -23,12 +23,12 @@ from runelift.ir.names import VName
 
 
 def has_truncation(code: Sequence[Stm]) -> bool:
-    """Whether any number is cut off in code: where none is, no loop need be looked at."""
+    """True if any number is cut off in code: where none is, no loop need be looked at."""
     return any(map(_is_cut, evaluated(statements(code))))
 
 
 def wraps_around(index: VName, body: Sequence[Stm]) -> bool:
-    """Whether a number that is computed from the ``index`` of a loop is cut off in its body."""
+    """True if a number that is computed from the ``index`` of a loop is cut off in its body."""
     follow = {index}
     for stm in statements(body):
         if any(_cuts(exp, follow) for exp in expressions(stm)):
@@ -40,24 +40,24 @@ def wraps_around(index: VName, body: Sequence[Stm]) -> bool:
 
 
 def _cuts(exp: Exp, follow: set[VName]) -> bool:
-    """Whether a part of ``exp`` that is computed from such numbers is cut off."""
+    """True if a part of ``exp`` that is computed from such numbers is cut off."""
     return any(_is_cut(part) and _follows(part, follow) for part in subexpressions(exp))
 
 
 def _is_cut(exp: Exp) -> bool:
-    """Whether ``exp`` is what is left of a number below a limit."""
+    """True if ``exp`` is what is left of a number below a limit."""
     return (isinstance(exp, imp.Apply)
             and (exp.op == "and" or (exp.op in ("mod", "rem") and not exp.prim.is_float))
             and any(map(_is_limit, exp.args)))
 
 
 def _is_limit(exp: Exp) -> bool:
-    """Whether this is a whole number other than 0 and 1."""
+    """True if this is a whole number other than 0 and 1."""
     return isinstance(exp, imp.Lit) and isinstance(exp.const.value, int) and exp.const.value > 1
 
 
 def _follows(exp: Exp, follow: set[VName]) -> bool:
-    """Whether ``exp`` is computed from such numbers; what is loaded is not."""
+    """True if ``exp`` is computed from such numbers; what is loaded is not."""
     if isinstance(exp, imp.Var):
         return exp.name in follow
     return not isinstance(exp, imp.Load) and any(_follows(part, follow) for part in parts(exp))

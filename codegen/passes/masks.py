@@ -94,7 +94,7 @@ def _outside(cond: Exp, stm: Stm, is_known: Callable[[Exp], bool], own: Set[VNam
 
 
 def _shuffles(stm: Stm, is_known: Callable[[Exp], bool]) -> bool:
-    """Whether work-items shuffle, also where the device has no sub-groups."""
+    """True if work-items shuffle, also where the device has no sub-groups."""
     if isinstance(stm, imp.If) and is_known(stm.cond):
         return False
     return isinstance(stm, imp.Shuffle) or any(

@@ -21,7 +21,7 @@ from runelift.ir.prim import Prim
 
 
 def is_by_root(stm: Stm) -> bool:
-    """Whether a statement computes a quotient by a root."""
+    """True if a statement computes a quotient by a root."""
     return isinstance(stm, imp.Declare) and isinstance(stm.init, imp.Apply) and (
         stm.init.op == "div_sqrt")
 

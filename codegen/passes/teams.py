@@ -20,7 +20,7 @@ from runelift.ir.names import VName
 
 
 def may_team(code: Sequence[Stm]) -> bool:
-    """Whether groups that run ``code`` side by side come to the same barriers.
+    """True if groups that run ``code`` side by side come to the same barriers.
 
     Code that asks what was in memory before it changed that is not looked into.
     """
@@ -76,7 +76,7 @@ class _Masks:
         yield from masked(self.present, held, last, len(code))
 
     def _harmless(self, name: VName, init: Exp | None) -> bool:
-        """Whether a variable may have its first value in all groups: what no memory decides."""
+        """True if a variable may have its first value in all groups: what no memory decides."""
         parts = () if init is None else tuple(subexpressions(init))
         if any(isinstance(e, imp.Load) or (isinstance(e, imp.Var) and e.name not in self.free
                                            and e.name in self.common.varying) for e in parts):
@@ -86,7 +86,7 @@ class _Masks:
         return True
 
     def _together(self, stm: Stm) -> bool:
-        """Whether all groups must run a loop or branch."""
+        """True if all groups must run a loop or branch."""
         declared = {s.name for s in statements((stm,)) if isinstance(s, imp.Declare)}
         return any(isinstance(s, imp.Barrier | imp.Shuffle)
                    or (isinstance(s, imp.Assign) and s.name not in declared

@@ -26,7 +26,7 @@ MOST_UNROLLED_STATEMENTS = 1 << 12
 
 
 def has_loops(code: Sequence[Stm], constants: Collection[VName]) -> bool:
-    """Whether there are loops to unroll."""
+    """True if there are loops to unroll."""
     return any(_qualifies(stm, constants) for stm in statements(code))
 
 
@@ -48,7 +48,7 @@ def _mark(name: VName, stm: Stm, constants: Collection[VName]) -> Stm:
 
 
 def _qualifies(stm: Stm, constants: Collection[VName]) -> bool:
-    """Whether it is an innermost loop, of so many iterations as is not known before, and short."""
+    """True if it is an innermost loop, of so many iterations as is not known before, and short."""
     if not isinstance(stm, imp.For) or stm.unroll or isinstance(stm.bound, imp.Lit) or (
             isinstance(stm.bound, imp.Var) and stm.bound.name in constants):
         return False
@@ -161,7 +161,7 @@ def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
 
 
 def in_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:
-    """Whether compilers lose nothing by looking at each iteration of an unrolled loop by itself.
+    """True if compilers lose nothing by looking at each iteration of an unrolled loop by itself.
 
     That is so if all its accesses are to global memory, each iteration elsewhere, or to private
     arrays, which are in registers by then.  It is worth it around unrolled loops that are as long

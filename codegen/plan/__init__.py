@@ -1,1 +1,1 @@
-"""The host plan: the language, and what is known about its buffers."""
+"""The host plan: its syntax, and facts about its buffers."""

@@ -109,7 +109,7 @@ def written_by(code: Sequence[Stm]) -> set[VName]:
 
 
 def varies(exp: Exp, varying: Set[VName], written: Set[VName]) -> bool:
-    """Whether different values may be found; what lies in changing memory may change."""
+    """True if different values may be found; what lies in changing memory may change."""
     return not (variables(exp).isdisjoint(varying) and memories(exp).isdisjoint(written))
 
 
@@ -154,7 +154,7 @@ class _Coarsener:
         return list(self._emit(self.items))
 
     def _varies(self, exp: Exp) -> bool:
-        """Whether lanes may find different values."""
+        """True if lanes may find different values."""
         return varies(exp, self.varying, self.written)
 
     # Indices
@@ -221,7 +221,7 @@ class _Coarsener:
                     raise CompilerLimitation("an array that a work-item keeps for every point")
 
     def _is_index(self, exp: Exp) -> bool:
-        """Whether a value follows from indices, and is as cheap to compute as to keep."""
+        """True if a value follows from indices, and is as cheap to compute as to keep."""
         return not memories(exp) and all(
             name in self.repeated or name not in self.varying or self._is_lane(name)
             for name in variables(exp)) and _is_simple(exp)
@@ -366,7 +366,7 @@ def _touched(stms: Sequence[Stm]) -> set[VName]:
 
 
 def _is_simple(exp: Exp) -> bool:
-    """Whether a value is an i64 that few integer operations compute."""
+    """True if a value is an i64 that few integer operations compute."""
     return all(isinstance(part, imp.Var | imp.Lit) or (
         isinstance(part, imp.Apply) and part.op in CHEAP_INDEX_OPERATIONS and part.prim is Prim.I64)
         for part in subexpressions(exp))

@@ -293,7 +293,7 @@ class _Array:
         return place
 
     def is_padded(self, group: GroupIndices) -> bool:
-        """Whether neighbouring work-items load from neighbouring rows."""
+        """True if neighbouring work-items load from neighbouring rows."""
         return group.step in self.sides[-1].names and any(
             group.x in side.names for side in self.sides[:-1])
 
@@ -360,7 +360,7 @@ class _Array:
 
 
 def _walks(group: GroupIndices, side: _Side) -> tuple[int, int, int, int]:
-    """Whether segments, elements, work-items and iterations walk a dimension, one for each."""
+    """True if segments, elements, work-items and iterations walk a dimension, one for each."""
     known: Mapping[VName, int] = {group.segment: 0, group.step: 1, group.row: 1, group.x: 2}
     found = [0, 0, 0, 0]
     for name in side.names:

@@ -300,7 +300,7 @@ class _ProductTile:
         return op("add", start, op("rem", number, run))
 
     def _is_contiguous(self, array: VName) -> bool:
-        """Whether neighbouring elements along k are neighbours in memory, as far as one can see."""
+        """True if neighbouring elements along k are neighbours in memory, as far as one can see."""
         made = next((s.exp for s in self.product.before if any(p.name == array for p in s.pat)),
                     None)
         return not isinstance(made, Index) or isinstance(made.dims[-1], SliceDim)

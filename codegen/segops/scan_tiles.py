@@ -125,13 +125,13 @@ class ScanTile:
         return imp.Apply("min", Prim.I64, (self.full, op("sub", self.points, self.base)))
 
     def starts_within(self, length: Exp) -> Exp:
-        """Whether a segment starts among the first ``length`` elements of the tile."""
+        """True if a segment starts among the first ``length`` elements of the tile."""
         return imp.Apply("or", Prim.BOOL, (
             imp.Apply("eq", Prim.I64, (self.column, lit(0))),
             imp.Apply("lt", Prim.I64, (self.width, op("add", self.column, length)))))
 
     def linked(self, fresh: imp.Var | None) -> Exp:
-        """Whether the total before the work-item's chunk takes in that of earlier tiles."""
+        """True if the total before the work-item's chunk takes in that of earlier tiles."""
         later: Exp = imp.Apply("lt", Prim.I64, (lit(0), self.number))
         if fresh is None:
             return later
@@ -180,7 +180,7 @@ class ScanTile:
         self.k.emit(imp.If(self.alone, tuple(one), tuple(several)))
 
     def _is_short(self) -> bool:
-        """Whether the code for an element may be repeated, to have many loads under way."""
+        """True if the code for an element may be repeated, to have many loads under way."""
         body = self.scan.exp.body
         return is_cheap(body) and len(body.stms) <= MOST_REPEATED_STATEMENTS
 
@@ -393,7 +393,7 @@ class _Walk:
         return [*unflat_index(self.row, self.shape[:-1]), self.column]
 
     def at_start(self) -> Exp:
-        """Whether the element is the first of its segment."""
+        """True if the element is the first of its segment."""
         return imp.Apply("eq", Prim.I64, (self.column, lit(0)))
 
     def advance(self, step: Exp) -> None:

@@ -72,7 +72,7 @@ def native_operation(op_: Operator) -> str | None:
 
 
 def is_lockable(op_: HistOp) -> bool:
-    """Whether an atomic update of one word does it."""
+    """True if an atomic update of one word does it."""
     types = op_.op.lam.ret
     return len(types) == 1 and isinstance(types[0], Prim) and types[0].bits >= 32
 

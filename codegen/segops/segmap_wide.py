@@ -111,7 +111,7 @@ class _WideMap:
 
     @property
     def is_flat(self) -> bool:
-        """Whether the space has one dimension."""
+        """True if the space has one dimension."""
         return len(self.shape) == 1
 
     def launch(self) -> None:
@@ -193,6 +193,6 @@ class _WideMap:
 
 
 def _is_straight(body: Body) -> bool:
-    """Whether nothing in a body is done again and again."""
+    """True if nothing in a body is done again and again."""
     return not any(isinstance(stm.exp, (Loop, *SOACS)) or not all(
         map(_is_straight, bodies_of(stm.exp))) for stm in body.stms)

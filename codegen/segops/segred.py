@@ -271,7 +271,7 @@ def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[V
 
 
 def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
-    """Whether this is the last of ``groups`` groups to come here, which then sees what they wrote.
+    """True if this is the last of ``groups`` groups to come here, which then sees what they wrote.
 
     They count in element ``number`` of the device's counters; the last resets it.
     """

@@ -156,7 +156,7 @@ class _BlockedKernel:
 
     @property
     def _is_flat(self) -> bool:
-        """Whether the axis is the last dimension of segments."""
+        """True if the axis is the last dimension of segments."""
         return self.axis == len(self.exp.space) - 2
 
     # Places

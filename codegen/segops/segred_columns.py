@@ -93,7 +93,7 @@ def columns_of_reduction(exp: SegRed) -> Columns | None:
 
 
 def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], column: VName) -> bool:
-    """Whether an array is a column, or a part of one, that ``column`` picks."""
+    """True if an array is a column, or a part of one, that ``column`` picks."""
     if not isinstance(exp, Index):
         return False
     *rows, last = exp.dims

@@ -271,7 +271,7 @@ class _LookBack:
         k.emit(imp.Store(self.kinds, LID, kind, Prim.I32))
 
     def _is_followed(self, kind: imp.Var) -> Exp:
-        """Whether the work-item's total is of another kind than AGGREGATE, unlike the next one.
+        """True if the work-item's total is of another kind than AGGREGATE, unlike the next one.
 
         Only one such work-item, mostly, has to tell the others.
         """
@@ -330,7 +330,7 @@ class _LookBack:
 
 
 def _is_found(latest: imp.Var) -> Exp:
-    """Whether what :meth:`_LookBack._wait` found says what comes before the tile."""
+    """True if what :meth:`_LookBack._wait` found says what comes before the tile."""
     return imp.Apply("and", Prim.BOOL, (
         imp.Apply("le", Prim.I32, (_i32(0), latest)),
         imp.Apply("eq", Prim.I32, (

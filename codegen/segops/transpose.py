@@ -167,7 +167,7 @@ class _TransposeTile:
         k.emit(imp.If(self.whole, *blocks))
 
     def _are_inside(self, row: Exp, column: Exp) -> Exp:
-        """Whether a place is in the array."""
+        """True if a place is in the array."""
         return _both(*(imp.Apply("lt", Prim.I64, (place, side))
                        for place, side in zip((row, column), self.sides, strict=True)))
 

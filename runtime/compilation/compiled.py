@@ -103,6 +103,7 @@ class Compiled:
         """
         key = entry, interleave, coherent
         if key not in self.plans:
+            # late: start-up; plans that are kept need no compiler
             from runelift.codegen.hostplan.host import plan_fun
 
             (fun,) = (fun for fun in self.versioned.funs if fun.name == entry)
@@ -110,6 +111,7 @@ class Compiled:
                                        coherent=coherent)
             self.unchecked.add(key)
         if checked and key in self.unchecked:
+            # late: start-up; plans that are kept have been checked
             from runelift.ir.imp.check import check
 
             for kernel in kernels(self.plans[key].steps):
@@ -120,6 +122,7 @@ class Compiled:
     @property
     def derivations(self) -> tuple[Derivation, ...]:
         """How flattening came to its versions of each entry point, derived once more."""
+        # late: start-up; a program that is kept needs no compiler
         from runelift.rewrite.flattening import derive
 
         return derive(self.optimised, copy(self.names), policy=self.policy)[1]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from runelift.codegen.emit.persistent import Merged
 from runelift.runtime.cache import programs as kept
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.driver import icd as early
 from runelift.runtime.devices.driver import preload as loading
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.execution.executable import Executable
 from runelift.runtime.prebuild import manifest as foreseen
-
-if TYPE_CHECKING:
-    from runelift.runtime.execution.executable import Executable
+from runelift.runtime.prebuild.rehearsal import KernelCollector, nothing
 
 
 class Bind(Protocol):
@@ -197,8 +197,6 @@ class Prebuilder:
                  wanted: dict[Any, None], thresholds: Mapping[str, int] | None = None
                  ) -> int | None:
         """Add what a run would build; the number of its work-items, if that is known."""
-        from runelift.runtime.prebuild.rehearsal import KernelCollector, nothing
-
         key = self.run(entry, args, force, thresholds)
         if key not in self.rehearsed:
             found = dict[Any, None]()
@@ -222,6 +220,4 @@ class Prebuilder:
 
 def unmerged(wanted: Mapping[Any, None]) -> dict[Any, None]:
     """What is to be built for records, in which no kernel stands for a loop."""
-    from runelift.codegen.emit.persistent import Merged
-
     return {each: None for each in wanted if not isinstance(each, Merged)}

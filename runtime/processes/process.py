@@ -25,7 +25,7 @@ a time have their contexts after three quarters of the time, and end in a third 
 WORKER = "runelift.runtime.tuner.workers.worker:serve"
 """What answers requests there: a name, since only such a process imports it."""
 RUN = """
-connection, lifeline, gate, opened, builds, tries, device, worker = given
+connection, lifeline, gate, opened, builds, tries, device, answers = given
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.devices.driver import icd
 from runelift.runtime.host import gc_policy
@@ -33,7 +33,7 @@ icd.begin(device, gate=gate)
 pyopencl_quirks.keep_nothing()
 gc_policy.look_seldom()
 from runelift.runtime.processes.child_main import main
-main(connection, lifeline, opened, builds, tries, worker)
+main(connection, lifeline, opened, builds, tries, answers)
 """
 """What such a process runs."""
 

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import UserError
+from runelift.ir.files import read_source
 from runelift.ir.source import Source
 from runelift.runtime.cache import programs as kept
 from runelift.runtime.devices.driver import build as bare
