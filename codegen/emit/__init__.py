@@ -1,6 +1,10 @@
-"""Printers: kernels as OpenCL C, host plans as Python, fused and persistent kernels.
+"""Source text of kernels and host plans.
 
-They import ``plan`` and ``passes``.  Entry points:
-:func:`~runelift.codegen.emit.opencl.opencl_program`,
-:func:`~runelift.codegen.emit.python.python_source`.
+| module | emits |
+| --- | --- |
+| ``opencl`` | a kernel in OpenCL C, or as a function of other kernels |
+| ``prelude`` | the functions of ``prelude.cl`` that kernels call |
+| ``persistent`` | one kernel that runs all iterations of a loop |
+| ``fused`` | one kernel for several launches |
+| ``python`` | a host plan as a Python function |
 """
