@@ -8,9 +8,7 @@ module of :mod:`runelift.runtime.commands` with two functions, ``configure(parse
 from __future__ import annotations
 
 import argparse
-import atexit
 import errno
-import gc
 import importlib
 import json
 import os
@@ -25,7 +23,7 @@ from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
 from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.devices import pyopencl_quirks as bindings
-from runelift.runtime.host.gc_policy import look_seldom
+from runelift.runtime.host.gc_policy import keep_all_at_exit, look_seldom
 
 COMMANDS = {
     "check": "check a program for errors, without running it",
@@ -93,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     look_seldom()
     bindings.keep_nothing()
-    atexit.register(gc.freeze)  # nobody needs to look for garbage then
+    keep_all_at_exit()
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from runelift.runtime.host import fast_start
+
 
 def keep_nothing() -> None:
     """Have PyOpenCL, which is imported after this, keep nothing on disk for this process.
@@ -12,4 +14,5 @@ def keep_nothing() -> None:
     take longer to look up than to make, and one of programs, which are kept already
     (:mod:`runelift.runtime.devices.build`).
     """
-    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    if fast_start.enabled():
+        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import runelift
+from runelift.runtime.host import fast_start
 
 _WHERE = """
 import json, sys
@@ -26,7 +27,8 @@ def command(code: str, *given: Any) -> list[str]:
     The code finds in the list ``given`` what it is given, which must be JSON.
     """
     told = [*given, sys.path, sys.prefix, sys.exec_prefix]
-    return [sys.executable, *([] if _needs_site() else ["-S"]), "-c", _WHERE + code,
+    without_site = fast_start.enabled() and not _needs_site()
+    return [sys.executable, *(["-S"] if without_site else []), "-c", _WHERE + code,
             json.dumps(told)]
 
 

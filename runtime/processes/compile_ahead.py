@@ -22,6 +22,7 @@ from runelift.ir.source import Source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.fast_pickle import dumps
 from runelift.runtime.cache.programs import compile_anew, is_kept
+from runelift.runtime.host import fast_start
 from runelift.runtime.host.gc_policy import look_seldom
 from runelift.runtime.host.interpreter import command
 
@@ -69,7 +70,7 @@ def compiled_ahead(path: str | None, policy: str) -> Iterator[bool]:
 
     Whether it is under way is the value of the context.
     """
-    if path is not None and (os.cpu_count() or 1) >= CORES:
+    if path is not None and fast_start.enabled() and (os.cpu_count() or 1) >= CORES:
         with contextlib.suppress(UserError):  # the command will say that there is no such file
             if not is_kept(read_source(Path(path)), policy):
                 _under_way.append(_Compiling(path, policy))

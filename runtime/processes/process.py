@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 
 from runelift.runtime.cache import disk as cache
 from runelift.runtime.devices.driver.build import BuildRequest, BuildTarget
+from runelift.runtime.host import fast_start
 from runelift.runtime.host.channel import send
 from runelift.runtime.host.interpreter import command
 
@@ -91,6 +92,9 @@ def started_ahead(device: str | None = None) -> Iterator[Callable[[str], None]]:
     lets it open the device, with a word about what to load
     (:mod:`~runelift.runtime.devices.driver.preload`).
     """
+    if not fast_start.enabled():
+        yield lambda word: None
+        return
     starting = _Starting(device, builds=False)
     _running.append(starting)
     with _ended(_running):
@@ -100,7 +104,7 @@ def started_ahead(device: str | None = None) -> Iterator[Callable[[str], None]]:
 @contextlib.contextmanager
 def trying_ahead(device: str | None, count: int) -> Iterator[None]:
     """The same for so many processes that make trials of the device, if they will be asked for."""
-    for _ in range(count):
+    for _ in range(count if fast_start.enabled() else 0):
         _trying.append(_Starting(device, builds=True, tries=True,
                                  after=_trying[-1] if _trying else None))
     with _ended(_trying):

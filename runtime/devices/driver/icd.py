@@ -16,6 +16,7 @@ import threading
 from typing import Any, NamedTuple
 
 from runelift.runtime.devices.driver.device_spec import INTERPRETER, asked, fits, parted
+from runelift.runtime.host import fast_start
 
 DRIVER = "libnvidia-opencl.so.1"
 CONTROL = "/dev/nvidiactl"
@@ -74,7 +75,7 @@ def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = N
     """
     global _thread
     spec = asked(spec)
-    if _thread is None and spec != INTERPRETER:
+    if _thread is None and spec != INTERPRETER and fast_start.enabled():
         _thread = threading.Thread(target=_open, args=(spec, driver, gate, runs), daemon=True)
         _thread.start()
         atexit.register(_thread.join)  # it must not be under way when the driver is unloaded

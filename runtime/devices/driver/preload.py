@@ -22,6 +22,7 @@ from runelift.ir.source import Source
 from runelift.runtime.cache import programs as kept
 from runelift.runtime.devices.driver import build as bare
 from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.host import fast_start
 from runelift.runtime.host.background import short_turns
 
 LOADS = "loads"
@@ -50,6 +51,8 @@ def word_for(path: str | None, policy: str) -> str:
 
 def begin() -> None:
     """Begin to load what the word says that came with leave to open the device."""
+    if not fast_start.enabled():
+        return
     thread = threading.Thread(target=_load, daemon=True)
     thread.start()
     atexit.register(thread.join)  # it must not be under way when the driver is unloaded
