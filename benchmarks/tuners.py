@@ -55,7 +55,6 @@ from runelift.runtime.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner import autotune
 from runelift.runtime.tuner import confirm_size_guards as refined
-from runelift.runtime.tuner.autotune import EntryTuning
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.costs.log import Log, Measurements
 from runelift.runtime.tuner.fit.exhaustive import exhaustive
@@ -66,6 +65,7 @@ from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.strategies import compare, parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
-from runelift.runtime.cache.programs import compile_anew, if_current, read_kept
+from runelift.runtime.compilation.reuse import compile_anew, if_current, read_kept
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.processes import compile_ahead as ahead
 from runelift.runtime.program import Program
@@ -56,9 +56,8 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
 
 def _first_run(info: DeviceInfo | None, device: str | None, source: Source) -> FirstRun | None:
     """Processes for the first run of a program that has to be compiled."""
-    from runelift.runtime.prebuild.first_run import (
-        first_run,  # it imports what other runs do without
-    )
+    # late: start-up; it imports what other runs do without
+    from runelift.runtime.prebuild.first_run import first_run
 
     return first_run(info, device, source)
 

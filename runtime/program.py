@@ -14,8 +14,8 @@ import numpy as np
 from runelift.codegen.plan.plan import Interface, Plan, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError, unknown_entry
 from runelift.ir.prim import Prim
-from runelift.runtime.cache.programs import keep
 from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.reuse import keep
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
@@ -74,7 +74,7 @@ class Program(OneByOne):
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
-        self._preparations = Prebuilder(self)
+        self._preparations = self._new_prebuilder()
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -173,7 +173,12 @@ class Program(OneByOne):
     def begin_anew(self) -> None:
         """Forget what was prepared: the device turned out to be another one than was presumed."""
         self._executables.clear()
-        self._preparations = Prebuilder(self)
+        self._preparations = self._new_prebuilder()
+
+    def _new_prebuilder(self) -> Prebuilder:
+        return Prebuilder(
+            self.compiled, self.device_info, self._executable,
+            lambda entry, args, upload: self._bind(self._plan(entry), args, upload), self._chosen)
 
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
@@ -346,7 +351,7 @@ class Program(OneByOne):
     def device(self) -> Any:
         """The device with its context and queues, opened when first used."""
         if self._device is None:
-            from runelift.runtime.devices.context import open_device
+            from runelift.runtime.execution.probes.on_demand import open_device
 
             assert self.device_info is not None
             self._device = open_device(self.device_info)

@@ -15,7 +15,7 @@ from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
-from runelift.rewrite.flatten import flatten
+from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
 
 I32 = np.int32

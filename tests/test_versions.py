@@ -13,7 +13,7 @@ from runelift.ir.guards import Kind
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
-from runelift.rewrite.flatten import FLATTENING, derive, flatten
+from runelift.rewrite.flattening import FLATTENING, derive, flatten
 from runelift.rewrite.passes.simplify import SIMPLIFICATION
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.versions.forest import Forest, forest_of

@@ -20,8 +20,8 @@ from runelift.frontend.syntax.attributes import is_known
 from runelift.frontend.syntax.doc_comments import check_places
 from runelift.frontend.syntax.literals import character, number, string
 from runelift.frontend.syntax.operators import CHARACTERS, precedence, resolve
+from runelift.frontend.syntax.parse_tables import SOURCE
 from runelift.frontend.syntax.syntax_errors import syntax_error
-from runelift.frontend.tables import SOURCE
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 

@@ -50,13 +50,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner import import_t4 as imported
 from runelift.runtime.tuner import t4
-from runelift.runtime.tuner.autotune import (
-    EntryTuning,
-    Tuning,
-    autotune,
-    conclude,
-    default_thresholds,
-)
+from runelift.runtime.tuner.autotune import autotune, conclude
 from runelift.runtime.tuner.costs.log import Log, made_for, read_log
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit import cross_validation as held_out
@@ -68,7 +62,13 @@ from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
-from runelift.runtime.tuner.report.text import facts, render, render_held_out, render_validation
+from runelift.runtime.tuner.report.text import (
+    facts,
+    render,
+    render_held_out,
+    render_validation,
+)
+from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies import tune_by_search as searched
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation

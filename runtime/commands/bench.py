@@ -37,10 +37,10 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
+from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.records.statistics import Summary, summarise
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Case, datasets_of
-from runelift.runtime.tuner.report.text import show_seconds, table
 
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
 

@@ -26,7 +26,7 @@ def facts(device: DeviceInfo) -> dict[str, object]:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift devices``."""
-    from runelift.runtime.tuner.report.text import table
+    from runelift.runtime.records.format import table
 
     devices = find_devices()
     if args.json:

@@ -19,7 +19,7 @@ from runelift.frontend.syntax.files import read_source
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
-from runelift.rewrite.flatten import derive
+from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.options import (
     add_device,

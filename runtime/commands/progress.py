@@ -8,8 +8,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.measure.protocols import Progress
-from runelift.runtime.tuner.report.text import show_seconds
 from runelift.runtime.tuner.strategies.trials import SearchStep
 
 if TYPE_CHECKING:

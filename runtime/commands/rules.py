@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
-from runelift.rewrite.flatten import FLATTENING
+from runelift.rewrite.flattening import FLATTENING
 from runelift.rewrite.registry import PASSES
 from runelift.runtime.commands.options import add_json, print_json
 

@@ -13,11 +13,11 @@ from runelift.runtime.commands.options import warn
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner import t4
-from runelift.runtime.tuner.autotune import Tuning
 from runelift.runtime.tuner.costs.log import made_for
 from runelift.runtime.tuner.fit import cross_validation as held_out
 from runelift.runtime.tuner.kernel_parameters import tune as parameters
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
+from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.versions.tuning_file import (
     PROGRAM,
     SETTINGS,

@@ -16,7 +16,7 @@ from runelift.runtime.cache.fast_pickle import dumps
 
 if TYPE_CHECKING:
     from runelift.ir.syntax import Program as Core
-    from runelift.rewrite.flatten import Derivation
+    from runelift.rewrite.flattening import Derivation
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Compiled:
     unchecked: set[tuple[str, bool, bool]] = field(default_factory=set, compare=False)
     """Those of them whose kernels have not been checked yet."""
     snapshot: str = field(default="", compare=False)
-    """Which one of those that are kept on disk this is (:mod:`~runelift.runtime.cache.programs`),
-    if any."""
+    """The snapshot on disk that this was read from (:mod:`~runelift.runtime.compilation.reuse`), if
+    any."""
 
     @property
     def core(self) -> Core:
@@ -120,6 +120,6 @@ class Compiled:
     @property
     def derivations(self) -> tuple[Derivation, ...]:
         """How flattening came to its versions of each entry point, derived once more."""
-        from runelift.rewrite.flatten import derive
+        from runelift.rewrite.flattening import derive
 
         return derive(self.optimised, copy(self.names), policy=self.policy)[1]

@@ -12,7 +12,7 @@ from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
-from runelift.rewrite.flatten import flatten
+from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.compilation.compiled import Compiled, PickledStages, Stages
 

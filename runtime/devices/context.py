@@ -6,20 +6,19 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.opencl import FAILURE_ARGS
 from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.devices.memory import Buffer, Pool
-from runelift.runtime.devices.probe_results import is_proven, proven
+from runelift.runtime.devices.probe_results import proven
 from runelift.runtime.devices.readback import PinnedCells
 from runelift.runtime.devices.scan_status import ScanStatus
-from runelift.runtime.devices.subgroup_support import ShuffleMethod, asked
-from runelift.runtime.geometry.parameter_space import MOST_GROUPS
+from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
 LOOK_BACK = "look back"
 """The trial of whether groups can wait for each other."""
@@ -27,15 +26,29 @@ RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 
 
+class Probes(Protocol):
+    """Experiments on an open device, which find out what no standard promises."""
+
+    def forward_progress(self, device: Device) -> bool:
+        """Whether groups of the device can wait for each other."""
+
+    def subgroup_size(self, device: Device, offer: ShuffleMethod) -> ShuffleMethod | None:
+        """The offer with the size of sub-groups; None if they are not work-items in a row."""
+
+    def subgroups(self, device: Device) -> bool:
+        """Whether the sub-groups that the device uses at present are what it says."""
+
+
 class Device:
-    """A device with its context, queues and memory.
+    """A device with its context, queues and memory; ``probes`` find out what it can do.
 
     A work-group asks others :attr:`patience` times at most, 0 times where that does not work.  The
     sub-groups of :attr:`shares` have more than one work-item only if that works.
     """
 
-    def __init__(self, info: DeviceInfo) -> None:
+    def __init__(self, info: DeviceInfo, probes: Probes) -> None:
         self.info = info
+        self._probes = probes
         made = early.take_context(info.handle.int_ptr)
         self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
             made, retain=False)
@@ -104,14 +117,9 @@ class Device:
         most = self.info.shares.patience
         if not (self._proved or self._presumed) and most:
             def tried() -> bool:
-                from runelift.runtime.execution.probes import (
-                    forward_progress as look_back,  # it lowers and builds a kernel
-                )
-
-                self.patience = min(most, look_back.PROBE_ELEMENTS)
                 known, self._tried = self._tried, True
                 try:
-                    return look_back.can_wait(self)
+                    return self._probes.forward_progress(self)
                 finally:
                     self._tried = known
 
@@ -125,14 +133,12 @@ class Device:
             return
 
         def tried() -> bool:
-            from runelift.runtime.execution.probes import subgroups  # as above
-
-            return subgroups.are_right(self)
+            return self._probes.subgroups(self)
 
         self._tried = True
         self._wait_for("prove_subgroups")
         for offer in self.info.shuffles:
-            self._use(asked(self, offer))
+            self._use(self._probes.subgroup_size(self, offer))
             if self.shuffles is not None and proven(self, f"sub-groups: {self.shuffles}", tried):
                 return
         self._use(None)
@@ -169,21 +175,11 @@ class Device:
         return int(info.handle.max_compute_units * per_unit)
 
 
-def plan_probes(info: DeviceInfo) -> None:
-    """Make the plans of what will be tried when the device is opened, if that is not known."""
-    if not is_proven(info, LOOK_BACK):
-        from runelift.runtime.execution.probes import forward_progress as look_back
-        from runelift.runtime.execution.probes import subgroups  # they lower kernels
-
-        look_back.probe_plan()
-        subgroups.probe_plan()
-
-
 _opened: dict[tuple[int, DeviceInfo], Device] = {}
 _opening = threading.Lock()
 
 
-def open_device(info: DeviceInfo) -> Device:
+def open_device(info: DeviceInfo, probes: Probes) -> Device:
     """The device, opened once, so that programs can pass arrays to each other.
 
     One that is said to like other things (:meth:`DeviceInfo.plain`) is another device.
@@ -191,5 +187,5 @@ def open_device(info: DeviceInfo) -> Device:
     identity = info.handle.int_ptr, info
     with _opening:
         if identity not in _opened:
-            _opened[identity] = Device(info)
+            _opened[identity] = Device(info, probes)
         return _opened[identity]

@@ -18,14 +18,16 @@ import platformdirs
 from runelift.codegen.emit.prelude import C_FUNCTIONS
 from runelift.ir.errors import UserError
 from runelift.runtime.devices.driver.device_spec import INTERPRETER, asked, fits, parted
+from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
-from runelift.runtime.geometry.work_groups import ShareLimits
 from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
 KEPT_BYTES = 256
 """NVIDIA's driver keeps some local memory, a little for each argument that lies there: of 48 KiB,
 one array can have 16 bytes less and two together at most 64 less, or the kernel does not launch
 (out of resources; measured on an H200)."""
+MOST_GROUPS = 4
+"""Kernels whose work-items loop have at most so many times the groups that the device likes."""
 
 
 class DeviceKind(StrEnum):

@@ -10,17 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from runelift.codegen.emit.prelude import linked
-
-if TYPE_CHECKING:
-    from runelift.runtime.devices.context import Device
-
-SIZES = (8, 16, 32, 64)
-"""How many work-items a sub-group may have."""
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +69,3 @@ def offered(handle: Any) -> tuple[ShuffleMethod, ...]:
         major = int(handle.version.split()[1].partition(".")[0])
         found.append(replace(KHRONOS, standard=f"-cl-std=CL{max(2, major)}.0"))
     return tuple(found)
-
-
-ASK = """
-__kernel void ask(__global uint *found) {
-    const uint item = get_local_id(0), size = get_max_sub_group_size();
-    found[2 * item] = size;
-    found[2 * item + 1] = get_sub_group_id() * size + get_sub_group_local_id();
-}
-"""
-
-
-def asked(device: Device, offer: ShuffleMethod) -> ShuffleMethod | None:
-    """The offer with the size that kernels have; None if these are not work-items in a row."""
-    import pyopencl as cl
-
-    from runelift.runtime.devices.build import Infeasible, build_program, quietly
-
-    if offer.size:
-        return offer
-    group = device.info.group_size
-    found = np.zeros((group, 2), np.uint32)
-    try:
-        with quietly():
-            program = build_program(device, linked(ASK),
-                                    *offer.build_options(device.info.build_options))
-        memory = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, found.nbytes)
-        cl.Kernel(program, "ask")(device.plain, (group,), (group,), memory)
-        cl.enqueue_copy(device.plain, found, memory)
-    except (Infeasible, cl.Error):
-        return None
-    sizes, places = found.T
-    size = int(sizes[0])
-    in_a_row = (sizes == size).all() and (places == np.arange(group)).all()
-    return replace(offer, size=size) if in_a_row and size in SIZES else None

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from runelift.runtime.geometry.work_groups import REMEMBERED
 from runelift.runtime.versions.size_guards import SizeGuard, size_guards_of
 
-if TYPE_CHECKING:
-    from runelift.runtime.execution.command_buffer import CommandBuffer
-
-REMEMBERED = 10_000
-"""After so many decisions about sizes they are all forgotten."""
 TAPES = 256
-"""So they are after so many kinds of arguments."""
+"""Decisions are forgotten after so many kinds of arguments."""
 SETTINGS = 64
 """For how many thresholds and forced versions decisions are remembered: a tuner runs some twenty
 choices in turn, and each is to be on its tape when it comes again."""
@@ -37,7 +33,7 @@ class Decisions:
 
     ``versions`` are those that finer guards say, if they say one.  ``settings`` are the values of
     all parameters, which follow from no sizes at all.  ``tapes`` are of whole runs, by the sizes
-    and scalars that they were given.
+    and scalars that they were given, or a :class:`SeenCount` in place of one.
     """
 
     settings: tuple[int, ...] = ()
@@ -45,7 +41,7 @@ class Decisions:
     shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
     teams: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
     versions: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
-    tapes: dict[tuple[int | bytes, ...], CommandBuffer | SeenCount] = field(default_factory=dict)
+    tapes: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:

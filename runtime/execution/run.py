@@ -22,7 +22,6 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution import persistent_loops as persistent
-from runelift.runtime.execution.decision_cache import REMEMBERED
 from runelift.runtime.execution.executable import Executable, KernelSite, Main
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row, ScalarColumn
 from runelift.runtime.geometry.tiles import (
@@ -34,10 +33,16 @@ from runelift.runtime.geometry.tiles import (
     strip,
     width,
 )
-from runelift.runtime.geometry.work_groups import share_out, spread, subgroup_of, teams, tile
+from runelift.runtime.geometry.work_groups import (
+    REMEMBERED,
+    share_out,
+    spread,
+    subgroup_of,
+    teams,
+    tile,
+)
 from runelift.runtime.host import interrupts
-from runelift.runtime.records.estimates import alone
-from runelift.runtime.records.record import Record
+from runelift.runtime.records.record import Record, alone
 from runelift.runtime.records.recorder import EncounterKind, Recorder
 from runelift.runtime.versions.default_guards import Occupancy
 from runelift.runtime.versions.size_guards import size_guards_of

@@ -15,12 +15,10 @@ from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir.names import VName
 from runelift.ir.types import Atom
-from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.geometry.tiles import Combining, SegmentBatch, block, coarse
 from runelift.runtime.geometry.work_groups import tile
 
-MOST_GROUPS = 4
-"""Kernels whose work-items loop have at most so many times the groups that the device likes."""
 MOST_CELLS = 64
 """Points of a product that a work-item keeps in registers."""
 MOST_STRAIGHT = 256

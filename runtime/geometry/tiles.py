@@ -10,11 +10,9 @@ from functools import lru_cache
 from math import isqrt, prod
 from typing import NamedTuple, TypeAlias
 
-from runelift.runtime.execution.decision_cache import REMEMBERED
+from runelift.runtime.devices.limits import ShareLimits, ceil_div, power_of_two_above
 from runelift.runtime.geometry.work_groups import (
-    ShareLimits,
-    ceil_div,
-    power_of_two_above,
+    REMEMBERED,
     power_of_two_below,
 )
 

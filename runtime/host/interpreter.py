@@ -12,7 +12,6 @@ import os
 import sys
 from typing import Any
 
-import runelift
 from runelift.runtime.host import fast_start
 
 _WHERE = """
@@ -34,5 +33,6 @@ def command(code: str, *given: Any) -> list[str]:
 
 def _needs_site() -> bool:
     """Whether Runelift is not on the path, so that ``site`` must have seen to it (PEP 660)."""
-    folder, name = os.path.split(runelift.__path__[0])
-    return name != runelift.__name__ or folder not in sys.path
+    package = sys.modules[__name__.partition(".")[0]]
+    folder, name = os.path.split(package.__path__[0])
+    return name != package.__name__ or folder not in sys.path

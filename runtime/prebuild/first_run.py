@@ -18,9 +18,9 @@ from typing import Any
 
 from runelift.ir.source import Source
 from runelift.runtime.devices.build import Infeasible, build_program, build_target, quietly
-from runelift.runtime.devices.context import open_device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.processes.build_pool import TRIALS, Builders
 from runelift.runtime.processes.compile_ahead import CORES
 

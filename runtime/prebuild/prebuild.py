@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from runelift.runtime.cache import programs as kept
+from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.driver import icd as early
 from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.prebuild import manifest as foreseen
 
 if TYPE_CHECKING:
-    from runelift.runtime.program import Program
+    from runelift.runtime.execution.executable import Executable
+
+
+class Bind(Protocol):
+    """Binds arguments of an entry point to parameters; ``upload`` makes buffers of arrays."""
+
+    def __call__(self, entry: str, args: list[Any],
+                 upload: Callable[[Any], Any]) -> dict[str, Any]:
+        """Buffers and scalars by the name of their parameter."""
 
 
 class PlannedRun(NamedTuple):
@@ -30,13 +40,20 @@ class PlannedRun(NamedTuple):
 
 
 class Prebuilder:
-    """Prebuilder for runs of a program on its device.
+    """Prebuilder for runs of a compiled program on the device ``info``.
 
+    ``executable_of`` has what runs an entry point; ``chosen`` completes the thresholds of a run.
     ``rehearsed`` has the number of work-items of a run, and what it would build.
     """
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, compiled: Compiled, info: DeviceInfo | None,
+                 executable_of: Callable[[str], Executable], bind: Bind,
+                 chosen: Callable[[Mapping[str, int] | None], Mapping[str, int]]) -> None:
+        self._compiled = compiled
+        self._info = info
+        self._executable_of = executable_of
+        self._bind = bind
+        self._chosen = chosen
         self.rehearsed: dict[PlannedRun, tuple[int | None, dict[Any, None]]] = {}
         self._foreseen: dict[str, foreseen.Manifest] = {}
         """What is kept of the runs that an entry point was asked for first."""
@@ -51,7 +68,7 @@ class Prebuilder:
         work-items of the last of these runs, if that is known.
         """
         wanted, other = dict[Any, None](), dict[Any, None]()
-        executable = self._program._executable(entry)
+        executable = self._executable_of(entry)
         items = [self._find(entry, args, force, wanted) for force in forces]
         items += [self._find(entry, args, force, other, recorded=True) for force in recorded]
         if entry in self._recalled and not forces:
@@ -68,13 +85,13 @@ class Prebuilder:
         whether there is anything to build.  If the same was foreseen before and is there, all of
         it begins to be loaded (:mod:`~runelift.runtime.prebuild.manifest`).
         """
-        executable = self._program._executable(entry)
+        executable = self._executable_of(entry)
         if executable.outside is None or all(
                 self._recall(entry, args, force) for args in inputs for force in forces):
             return False
         runs = [self.run(entry, args, force) for args in inputs for force in forces]
-        compiled, device = self._program.compiled, self._program.device
-        asked = foreseen.question(compiled, device.info.label, executable.options, runs)
+        compiled, label = self._compiled, executable.device.info.label
+        asked = foreseen.question(compiled, label, executable.options, runs)
         known = foreseen.read(compiled).get(entry)
         if known is not None and known.asked == asked and executable.load_ahead(known.sources):
             self._foreseen[entry] = self._recalled[entry] = known
@@ -111,7 +128,8 @@ class Prebuilder:
 
         All of them have been made: they did without the rest.
         """
-        compiled, info = self._program.compiled, self._program.device.info
+        compiled, info = self._compiled, self._info
+        assert info is not None
         found = {entry: self._built(entry, before) for entry, before in self._foreseen.items()}
         if found == self._foreseen and kept.is_kept(compiled.source, compiled.policy,
                                                     loading.LOADS):
@@ -119,13 +137,13 @@ class Prebuilder:
         loads = list[tuple[str, str]]()
         for entry, known in found.items():
             foreseen.write(compiled, entry, known)
-            loads += self._program._executable(entry).told(known.sources)
+            loads += self._executable_of(entry).told(known.sources)
         loading.keep(compiled.source, compiled.policy, early.identity(info.name, info.driver),
                      loads)
 
     def _built(self, entry: str, before: foreseen.Manifest) -> foreseen.Manifest:
         """What is to be known of an entry point where so much was foreseen ``before`` its runs."""
-        executable = self._program._executable(entry)
+        executable = self._executable_of(entry)
         wanted = {each: None for _, found in self._rehearsed(entry).values() for each in found}
         if not wanted:
             return before
@@ -157,8 +175,8 @@ class Prebuilder:
 
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
-        for entry, known in foreseen.read(self._program.compiled).items():
-            self._program._executable(entry).load_ahead(known.sources)
+        for entry, known in foreseen.read(self._compiled).items():
+            self._executable_of(entry).load_ahead(known.sources)
 
     def _find(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
               wanted: dict[Any, None], *, recorded: bool = False) -> int | None:
@@ -184,10 +202,9 @@ class Prebuilder:
         key = self.run(entry, args, force, thresholds)
         if key not in self.rehearsed:
             found = dict[Any, None]()
-            program = self._program
-            bound = program._bind(program._plan(entry), list(args), lambda array: (
+            bound = self._bind(entry, list(args), lambda array: (
                 array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
-            items = KernelCollector(program._executable(entry), program._chosen(thresholds), force,
+            items = KernelCollector(self._executable_of(entry), self._chosen(thresholds), force,
                                     found).rehearse(bound)
             self.rehearsed[key] = items, found
         items, found = self.rehearsed[key]
@@ -197,10 +214,10 @@ class Prebuilder:
     def run(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
             thresholds: Mapping[str, int] | None = None) -> PlannedRun:
         """What determines what a run builds, as far as it can be foreseen."""
-        bound = self._program._bind(self._program._plan(entry), list(args), lambda array: None)
+        bound = self._bind(entry, list(args), lambda array: None)
         sizes = tuple((name, value) for name, value in bound.items() if value is not None)
         return PlannedRun(entry, sizes, tuple(force.items()),
-                          tuple(self._program._chosen(thresholds).items()))
+                          tuple(self._chosen(thresholds).items()))
 
 
 def unmerged(wanted: Mapping[Any, None]) -> dict[Any, None]:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from functools import partial
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -21,22 +22,25 @@ AFTER = 0.3
 """
 
 
-def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool) -> None:
+def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool,
+         worker: str) -> None:
     """Answer requests, given the descriptors of a connection and of a pipe that the parent holds.
 
     The descriptor ``opened`` is closed as soon as the device is open.  Who only ``builds``, and
     makes no trials of the device, does so through the driver alone until it is asked for more.
+    The function ``worker``, ``MODULE:NAME``, answers requests that need more.
     """
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     ending = threading.Thread(target=_end_with, args=(lifeline,), daemon=True)
     ending.start()
     if not builds:
         loading.begin()
-    _serve(Connection(connection), partial(os.close, opened), builds, tries)
+    _serve(Connection(connection), partial(os.close, opened), builds, tries, worker)
     ending.join()
 
 
-def _serve(link: Connection, is_open: partial[None], builds: bool, tries: bool) -> None:
+def _serve(link: Connection, is_open: partial[None], builds: bool, tries: bool,
+           worker: str) -> None:
     """Answer requests until nobody makes any more."""
     told: BuildRequest | None = None
     request = None
@@ -51,17 +55,18 @@ def _serve(link: Connection, is_open: partial[None], builds: bool, tries: bool) 
             send(link, "ready")
             if (request := bare.serve(link, about, made)) is None:
                 return
-    _go_on(link, builds, tries, is_open, told, request)
+    _go_on(worker, link, builds, tries, is_open, told, request)
 
 
-def _go_on(link: Connection, builds: bool, tries: bool, is_open: partial[None],
+def _go_on(worker: str, link: Connection, builds: bool, tries: bool, is_open: partial[None],
            told: BuildRequest | None, request: tuple[Any, ...] | None) -> None:
     """The same with all that running programs takes."""
+    # late: start-up; a process that only builds through the driver does without
     from runelift.runtime.devices.info import register_runtimes
 
     register_runtimes()  # before anything imports pyopencl
-    from runelift.runtime.tuner.workers.worker import serve
-
+    module, _, name = worker.partition(":")
+    serve = getattr(import_module(module), name)
     serve(link, builds=builds, tries=tries, opened=is_open, told=told, request=request)
 
 

@@ -21,7 +21,8 @@ from runelift.ir.errors import UserError
 from runelift.ir.source import Source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.fast_pickle import dumps
-from runelift.runtime.cache.programs import compile_anew, is_kept
+from runelift.runtime.cache.programs import is_kept
+from runelift.runtime.compilation.reuse import compile_anew
 from runelift.runtime.host import fast_start
 from runelift.runtime.host.gc_policy import look_seldom
 from runelift.runtime.host.interpreter import command

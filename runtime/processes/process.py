@@ -23,8 +23,10 @@ GRACE = 5.0
 ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
 """Has NVIDIA's driver make one queue of the device for a process instead of eight: ten processes at
 a time have their contexts after three quarters of the time, and end in a third of it."""
+WORKER = "runelift.runtime.tuner.workers.worker:serve"
+"""What answers requests there: a name, since only such a process imports it."""
 RUN = """
-connection, lifeline, gate, opened, builds, tries, device = given
+connection, lifeline, gate, opened, builds, tries, device, worker = given
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.devices.driver import icd
 from runelift.runtime.host import gc_policy
@@ -32,7 +34,7 @@ icd.begin(device, gate=gate)
 pyopencl_quirks.keep_nothing()
 gc_policy.look_seldom()
 from runelift.runtime.processes.child_main import main
-main(connection, lifeline, opened, builds, tries)
+main(connection, lifeline, opened, builds, tries, worker)
 """
 """What such a process runs."""
 
@@ -57,7 +59,7 @@ class _Starting:
         self.opened, done = Pipe(duplex=False)
         given = theirs.fileno(), ours, behind.fileno(), done.fileno()
         self.process = subprocess.Popen(
-            command(RUN, *given, builds, tries, device),
+            command(RUN, *given, builds, tries, device, WORKER),
             pass_fds=given, stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
             env={**ONE_QUEUE, **os.environ} if builds else None,

@@ -27,22 +27,6 @@ SHORT = 0.1
 """What takes fewer seconds is run whatever it promises:"""
 AT_LEAST = 0.02
 """if that is an estimate, and not the least that it can take, when it is fewer than so many."""
-ALONE = 32.0
-"""How many times as fast as in a full device a work-item is at most that has it for itself: its
-instructions and its accesses wait for no others."""
-LESS = 4.0
-"""How many times as much versions with more work-items do at most for the same."""
-
-
-def alone(items: int, most: int) -> float:
-    """How many work-items could at least do, each alone, in the same time what these do together.
-
-    A device holds ``most`` of them; 0 if each is as fast as if it were alone.
-
-    >>> alone(1 << 20, 1 << 16), alone(4000, 1 << 16)
-    (2048.0, 1000.0)
-    """
-    return min(items / LESS, most / ALONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+ALONE = 32.0
+"""How many times as fast as in a full device a work-item is at most that has it for itself: its
+instructions and its accesses wait for no others."""
+LESS = 4.0
+"""How many times as much versions with more work-items do at most for the same."""
+
+
+def alone(items: int, most: int) -> float:
+    """How many work-items could at least do, each alone, in the same time what these do together.
+
+    A device holds ``most`` of them; 0 if each is as fast as if it were alone.
+
+    >>> alone(1 << 20, 1 << 16), alone(4000, 1 << 16)
+    (2048.0, 1000.0)
+    """
+    return min(items / LESS, most / ALONE)
+
 
 class Timing(NamedTuple):
     """The seconds that a run took, and how many of them until the host had issued all commands."""
@@ -32,7 +49,7 @@ class Encounter(NamedTuple):
     issuing the encounter's commands.  ``censored``: the version was not run here, since it was much
     slower than others at encounters like this one; the times are what these suggest.  ``crowd``
     is how long one work-item would take at least for what all did
-    (:func:`~runelift.runtime.records.estimates.alone`; seconds, 0 if that is not known).
+    (:func:`alone`; seconds, 0 if that is not known).
     """
 
     site: str

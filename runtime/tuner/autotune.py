@@ -12,13 +12,13 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
 from runelift.runtime.host.background import in_background
-from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
+from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, Measurements
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit, fit, objective
@@ -31,6 +31,7 @@ from runelift.runtime.tuner.measure.paired_comparison import (
     compare_all_paired,
 )
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, MeasuringMethod, Progress
+from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest, Forests
@@ -42,64 +43,6 @@ WORTHWHILE = 0.01
 """By how much the sum of relative times must get better: less could not be told from chance."""
 MEASURING = 0.75
 """The part of the time that is for measuring; the rest is for running the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class EntryTuning:
-    """What tuning one entry point found out.
-
-    ``first`` is the fit that runs side by side did not bear out, if there is one; the datasets
-    ``unmoved`` turned out slower with it, or no faster, and keep the versions that they have by
-    default.
-    """
-
-    forest: Forest
-    defaults: dict[str, int]
-    measurements: Measurements
-    costs: Costs
-    fit: Fit
-    verified: dict[str, PairedTimes] = field(default_factory=dict)
-    interrupted: bool = False
-    first: Fit | None = None
-    unmoved: frozenset[str] = frozenset()
-    aim: Objective = Objective.RELATIVE
-
-    @property
-    def known(self) -> Costs:
-        """The costs by all runs: where runs side by side refute the forced ones, they count."""
-        return self.costs.frozen(self.unmoved, self.defaults) if self.unmoved else self.costs
-
-    @property
-    def program_runs(self) -> int:
-        """The runs that saw every version on every dataset, repetitions not counted."""
-        return self.measurements.program_runs
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What tuning a program found out; ``thresholds`` hold for all its entry points."""
-
-    entries: tuple[EntryTuning, ...]
-
-    @property
-    def thresholds(self) -> dict[str, int]:
-        """The tuned thresholds by name."""
-        return {name: value for entry in self.entries
-                for name, value in entry.fit.thresholds.items()}
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the measuring."""
-        return any(entry.interrupted for entry in self.entries)
-
-
-def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
-    """The thresholds that hold without tuning; ``device`` is the device's own default.
-
-    0 stands for more than a threshold: the sizes of work-groups count as well.
-    """
-    return {name: 0 if guard.groups is not None else guard.untuned(device)
-            for name, guard in forest.guards().items()}
 
 
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,

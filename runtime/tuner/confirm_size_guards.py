@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from runelift.runtime.host.background import in_background
+from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.tuner.analysis.guard_curves import version_name
-from runelift.runtime.tuner.autotune import EntryTuning
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.cross_validation import fitted_to_others
 from runelift.runtime.tuner.fit.fit import objective
@@ -32,7 +32,7 @@ from runelift.runtime.tuner.measure.paired_comparison import (
     compare_all_paired,
 )
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
-from runelift.runtime.tuner.report.text import show_seconds, table
+from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.size_guards import (
     GuardedThresholds,
     NearestSizes,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import runelift
 from runelift.frontend.syntax.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.devices.limits import ShareLimits, ceil_div
 from runelift.runtime.execution import run as executor
 from runelift.runtime.geometry.tiles import SLABS as LEAST_SLABS
 from runelift.runtime.geometry.tiles import SPARE, block
-from runelift.runtime.geometry.work_groups import ShareLimits, ceil_div
 from runelift.runtime.versions.forest import plans
 
 from .harness import ROWS, SLABS

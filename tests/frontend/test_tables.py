@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 from lark import Lark
 
-from runelift.frontend.tables import SOURCE
+from runelift.frontend.syntax.parse_tables import SOURCE
 from runelift.ir.parse import CORE
 from runelift.ir.tables import Tables
 
 ALL = pytest.mark.parametrize(("tables", "package"), [
-    (SOURCE, "runelift.frontend"), (CORE, "runelift.ir")], ids=["source", "core"])
+    (SOURCE, "runelift.frontend.syntax"), (CORE, "runelift.ir")], ids=["source", "core"])
 
 
 @ALL
 def test_they_were_made_from_this_grammar(tables: Tables, package: str) -> None:
-    """If not: python -m runelift.frontend.tables."""
+    """If not: python -m runelift.frontend.syntax.parse_tables."""
     written = resources.files(package).joinpath(tables.file).read_bytes()
     assert written.partition(b"\n")[0] == tables.made_from
 
 
 def test_without_them_they_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without = Tables("runelift.frontend", "grammar", SOURCE._options)
+    without = Tables("runelift.frontend.syntax", "grammar", SOURCE._options)
     without.file = "there-is-none"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made = without.grammar()

@@ -18,7 +18,7 @@ from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
-from runelift.rewrite.flatten import flatten
+from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.commands.cli import main
 from runelift.runtime.versions.forest import forest_of, plans

@@ -10,7 +10,7 @@ from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.source import Source
 from runelift.rewrite.passes.default_guards import SHARED_POINTS
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.tuner.autotune import default_thresholds
+from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.versions.default_guards import Defaults
 from runelift.runtime.versions.forest import forest_of
 

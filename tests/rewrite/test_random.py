@@ -22,7 +22,7 @@ from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
-from runelift.rewrite.flatten import flatten
+from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.rewrite.registry import PASSES, RULES, Pass
 

@@ -19,7 +19,7 @@ from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.ir.traverse import program_names
 from runelift.rewrite.engine.rule import NOTES, Rewriting, Rule
-from runelift.rewrite.flatten import flatten
+from runelift.rewrite.flattening import flatten
 from runelift.rewrite.passes.simplify import simplify
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.rewrite.registry import PASSES, RULES

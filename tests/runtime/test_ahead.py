@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from runelift.ir.errors import ProgramError, ProgramWarning
-from runelift.runtime.cache import programs as kept
 from runelift.runtime.commands import cli
+from runelift.runtime.compilation import reuse as kept
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.devices.driver import icd as early
 from runelift.runtime.devices.driver import preload as loading

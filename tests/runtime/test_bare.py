@@ -14,11 +14,11 @@ import pytest
 from runelift.frontend.syntax.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.build import build_request, build_target, cache_name
-from runelift.runtime.devices.context import open_device
 from runelift.runtime.devices.driver import icd as early
 from runelift.runtime.devices.driver import preload as loading
 from runelift.runtime.devices.driver.build import KERNELS, BuildTarget
 from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import Builders, how_many, unrolled
@@ -129,7 +129,7 @@ early.begin("pocl", {driver!r}, gate=behind)
 loading.begin()
 os.write(gate, {word!r}.encode())
 os.close(gate)
-from runelift.runtime.devices.context import open_device
+from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.devices.info import select
 import pyopencl as cl, numpy as np
 device = open_device(select("pocl"))

@@ -10,8 +10,8 @@ import pytest
 import runelift
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.sizes import Size
-from runelift.runtime.tuner.autotune import default_thresholds
 from runelift.runtime.tuner.costs.cost_model import EncounterCosts
+from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.versions.default_guards import Defaults
 
 CHOICE = Defaults(threshold=1000, groups=8, short=64, long=512)

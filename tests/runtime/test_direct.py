@@ -12,12 +12,13 @@ import pytest
 from runelift.runtime.devices import direct_launch as direct
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.execution.probes.on_demand import PROBES
 
 COUNT = "__kernel void count(__global int *xs) { xs[get_global_id(0)] += get_group_id(0) + 1; }"
 
 
 def _counted(info: DeviceInfo, items: int, group: int) -> Any:
-    device = Device(info)
+    device = Device(info, PROBES)
     kernel = cl.Kernel(cl.Program(device.context, COUNT).build(), "count")
     xs = np.zeros(24, np.int32)
     buffer = cl.Buffer(device.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=xs)

@@ -24,7 +24,7 @@ from runelift.runtime.execution.decision_cache import SETTINGS, DecisionCache
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner.analysis.conflicts import conflicts
-from runelift.runtime.tuner.autotune import EntryTuning, conclude
+from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards, render
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.host_device_time import Cost
@@ -33,6 +33,7 @@ from runelift.runtime.tuner.fit.joint_solver import NOISE
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.size_guards import (
     GuardedThresholds,

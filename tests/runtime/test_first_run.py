@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.cache.programs import if_current, read_kept
 from runelift.runtime.commands import cli
+from runelift.runtime.compilation.reuse import if_current, read_kept
 from runelift.runtime.devices.driver import icd as early
 from runelift.runtime.prebuild import first_run
 from runelift.runtime.prebuild.first_run import FirstRun

@@ -10,8 +10,8 @@ import pytest
 import runelift
 from runelift.ir.errors import ProgramWarning
 from runelift.runtime.cache import disk
-from runelift.runtime.cache import programs as kept
 from runelift.runtime.compilation import pipeline as compiler
+from runelift.runtime.compilation import reuse as kept
 from runelift.runtime.devices.driver.build import KERNELS
 
 TEXT = """import "lib/scale"

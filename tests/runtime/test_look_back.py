@@ -12,13 +12,14 @@ import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.devices.context import LOOK_BACK, Device, plan_probes
+from runelift.runtime.devices.context import LOOK_BACK, Device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.devices.probe_results import proven
 from runelift.runtime.devices.scan_status import EPOCHS, ScanStatus
 from runelift.runtime.execution.probes import forward_progress as look_back
 from runelift.runtime.execution.probes import subgroups
+from runelift.runtime.execution.probes.on_demand import PROBES, plan_probes
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
 
@@ -64,7 +65,7 @@ class Narrow(Device):
 
 @pytest.fixture
 def device(info: DeviceInfo) -> Device:
-    return Narrow(info)
+    return Narrow(info, PROBES)
 
 
 def program(text: str, device: Device) -> Program:
@@ -76,7 +77,8 @@ def program(text: str, device: Device) -> Program:
 @pytest.mark.parametrize("patience", [0, 1 << 30])
 def test_scans_of_all_kinds_by_both_strategies(info: DeviceInfo, patience: int) -> None:
     reference = runelift.compile(SCANS, device="interpreter")
-    tested = program(SCANS, Device(replace(info, shares=replace(info.shares, patience=patience))))
+    patient = replace(info, shares=replace(info.shares, patience=patience))
+    tested = program(SCANS, Device(patient, PROBES))
     for n in (0, 1, 31, 32, 33, 64, 65, 500):
         xs = np.random.default_rng(n).integers(-9, 10, n).astype(np.int32)
         for entry in tested.entries:
@@ -90,7 +92,7 @@ def test_scans_of_all_kinds_by_both_strategies(info: DeviceInfo, patience: int) 
 
 def test_many_elements(info: DeviceInfo) -> None:
     tile, count = (64, 5_001) if info.is_simulator else (4096, 3_000_001)
-    tested = program(SCANS, Device(replace(info, shares=replace(info.shares, tile=tile))))
+    tested = program(SCANS, Device(replace(info, shares=replace(info.shares, tile=tile)), PROBES))
     xs = np.random.default_rng(0).integers(-9, 10, count).astype(np.int32)
     for _ in range(2):
         np.testing.assert_array_equal(tested.sums(xs), np.cumsum(3 * xs, dtype=np.int32))
@@ -107,7 +109,7 @@ def test_rows_in_every_version(device: Device, shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("coherent", [False, True])
 def test_loops_also_where_one_kernel_finishes_them(info: DeviceInfo, coherent: bool) -> None:
-    tested = program(LOOP, Narrow(replace(info, coherent=coherent)))
+    tested = program(LOOP, Narrow(replace(info, coherent=coherent), PROBES))
     xs = np.random.default_rng(5).integers(0, 3, 300).astype(np.int32)
     expected = runelift.compile(LOOP, device="interpreter").run("main", [np.int64(13), xs])[0][0]
     for record in (False, True):
@@ -153,7 +155,7 @@ class Disordered(ScanStatus):
 def test_a_device_that_fails_the_trial_scans_in_two_passes(
         device: Device, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
-    monkeypatch.setattr(look_back, "PROBE_ELEMENTS", 100)
+    monkeypatch.setattr(look_back, "PROBE_POLLS", 100)
     device.statuses = Disordered(device.context, device.plain)
     tested = program(SCANS, device)
     xs = np.arange(500, dtype=np.int32)
@@ -165,7 +167,7 @@ def test_a_device_that_fails_the_trial_scans_in_two_passes(
 def test_success_in_the_trial_is_remembered(info: DeviceInfo, monkeypatch: pytest.MonkeyPatch,
                                             tmp_path: object) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
-    first, again = Device(info), Device(info)
+    first, again = Device(info, PROBES), Device(info, PROBES)
     first.prove()
     assert first.patience == info.shares.patience
     monkeypatch.setattr(look_back, "_succeeds", lambda *_: False)
@@ -182,12 +184,12 @@ def test_plans_of_trials_are_made_unless_it_is_known_how_they_end(
     plan_probes(info)
     assert made == [look_back, subgroups]
     if not info.is_simulator:
-        assert proven(Device(info), LOOK_BACK, lambda: True)
+        assert proven(Device(info, PROBES), LOOK_BACK, lambda: True)
         plan_probes(info)
         assert len(made) == 2
 
 
 def _trusting(device: Device) -> Device:
     """The device, in the state in which it is tried."""
-    device._proved, device.patience = True, look_back.PROBE_ELEMENTS
+    device._proved, device.patience = True, look_back.PROBE_POLLS
     return device

@@ -9,10 +9,11 @@ from runelift.ir.prim import Prim
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.readback import CELLS
+from runelift.runtime.execution.probes.on_demand import PROBES
 
 
 def test_values_do_not_get_in_each_others_way(installed: DeviceInfo) -> None:
-    device = Device(installed)
+    device = Device(installed, PROBES)
     prims = [prim for prim in Prim if prim is not Prim.BOOL]
     numbers = [*range(CELLS - 3, CELLS + 3), *range(CELLS - 3)]
     sent, got = [], []

@@ -13,7 +13,7 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.sizes import Size
 from runelift.runtime.records.estimates import HOPELESS, Estimates
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.autotune import Tuning, conclude
+from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
 from runelift.runtime.tuner.measure import warm_up as warming
@@ -22,6 +22,7 @@ from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.prune.contenders import contenders
 from runelift.runtime.tuner.report.text import render
+from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.versions.forest import plans
 from tests.runtime.simulated import CHAIN, Simulated, inputs, nested, site
 

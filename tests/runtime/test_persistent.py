@@ -23,6 +23,7 @@ from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.execution import persistent_loops as persistent
 from runelift.runtime.execution.persistent_loops import LaunchCommand
+from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.program import Program
@@ -278,7 +279,7 @@ def test_a_recorded_run_takes_every_iteration_in_which_something_is_chosen(devic
 def test_no_more_groups_than_surely_fit(device: Spied) -> None:
     """By work-items, by groups, and by local memory with what the device reserves of it."""
     info = replace(device.info, resident_items=1024, resident_groups=16, local_bytes=48 << 10)
-    real = Device(info)
+    real = Device(info, PROBES)
     units = info.handle.max_compute_units
     assert real.resident_groups(256, 0) == 4 * units
     assert real.resident_groups(32, 0) == 16 * units

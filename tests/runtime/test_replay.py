@@ -15,9 +15,9 @@ import pytest
 import runelift
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.build import Infeasible
-from runelift.runtime.devices.context import open_device
 from runelift.runtime.devices.info import find_devices
 from runelift.runtime.devices.memory import OutOfMemory
+from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.execution.run import Run
 from runelift.runtime.program import Program
 from runelift.runtime.records.record import Record, Timing
@@ -25,13 +25,14 @@ from runelift.runtime.replay.compare_results import Differences, VersionPair
 from runelift.runtime.replay.racing import Race, RaceState, rotated
 from runelift.runtime.replay.replay_records import UnknownCost
 from runelift.runtime.replay.replay_run import ReplayRun
-from runelift.runtime.tuner.autotune import Tuning, autotune, conclude
+from runelift.runtime.tuner.autotune import autotune, conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, Measurements, read_log
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.replay_runs import RecordingCorrection, ReplayRuns
 from runelift.runtime.tuner.report.text import render
+from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.versions.forest import plans
 from tests.replays import replayed, results_agree
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from runelift.runtime.devices.context import open_device
 from runelift.runtime.devices.info import select
+from runelift.runtime.devices.limits import ShareLimits
+from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.geometry.tiles import Boxes, Combining, SegmentBatch, block, coarse
-from runelift.runtime.geometry.work_groups import ShareLimits, share_out, teams
+from runelift.runtime.geometry.work_groups import share_out, teams
 
 GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
                   tile=1)

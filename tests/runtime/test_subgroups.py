@@ -21,6 +21,7 @@ from runelift.runtime.devices.subgroup_support import (
     offered,
 )
 from runelift.runtime.execution.probes import subgroups
+from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
 
@@ -57,19 +58,19 @@ def claims(installed: DeviceInfo) -> DeviceInfo:
 
 def test_a_device_without_sub_groups_is_not_tried(
         installed: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(subgroups, "are_right")
-    device = Device(installed)
+    monkeypatch.delattr(subgroups, "works")
+    device = Device(installed, PROBES)
     device.prove_subgroups()
     assert device.shares == installed.shares
 
 
 def test_programs_of_the_trial_are_right_without(installed: DeviceInfo) -> None:
-    assert subgroups.are_right(Device(installed))
+    assert subgroups.works(Device(installed, PROBES))
 
 
 def test_kernels_that_do_not_build_are_not_used(claims: DeviceInfo) -> None:
     program = Program(compile_source(Source("rows", ROWS)), claims)
-    program._device = Device(claims)
+    program._device = Device(claims, PROBES)
     xss = np.random.default_rng(0).integers(-9, 9, (5, 70), np.int32)
     (actual,), _ = program.run("main", [xss])
     np.testing.assert_array_equal(
@@ -80,7 +81,7 @@ def test_kernels_that_do_not_build_are_not_used(claims: DeviceInfo) -> None:
 @pytest.mark.parametrize("offer", [INTEL, KHRONOS])
 def test_sub_groups_that_the_compiler_does_not_know_are_not_used(
         installed: DeviceInfo, offer: ShuffleMethod) -> None:
-    device = Device(replace(installed, shuffles=(offer,)))
+    device = Device(replace(installed, shuffles=(offer,)), PROBES)
     device.prove_subgroups()
     if offer not in offered(installed.handle):
         assert device.shuffles is None
@@ -90,7 +91,7 @@ def test_sub_groups_that_the_compiler_does_not_know_are_not_used(
 def test_wrong_values_are_noticed(claims: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work-items that get their own value back."""
     monkeypatch.setattr(opencl, "linked", lambda kernels: linked(OWN_VALUES + kernels))
-    device = Device(claims)
+    device = Device(claims, PROBES)
     device.prove_subgroups()
     assert device.shares.subgroup == 1
 
@@ -108,7 +109,7 @@ def test_whole_arrays_by_sub_groups(info: DeviceInfo, offer: ShuffleMethod, hold
                                     monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a kernel turns out to have other sub-groups than it was generated for."""
     program = Program(compile_source(Source("whole", WHOLE)), replace(info, shuffles=(offer,)))
-    program._device = Device(replace(info, shuffles=(offer,)))
+    program._device = Device(replace(info, shuffles=(offer,)), PROBES)
     reference = Program(program.compiled, None)
     program.device.prove_subgroups()
     assert program.device.shares.subgroup > 1

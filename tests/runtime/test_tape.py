@@ -29,6 +29,7 @@ from runelift.runtime.execution.command_buffer import (
 )
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.fused_launches import Copied, Issued, Rounds, Slot
+from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
@@ -355,7 +356,7 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
     info = replace(installed, num_groups=2,
                    shares=replace(installed.shares, tile=32, patience=1 << 30))
     program = Program(compile_source(Source("scans", SCANS)), info)
-    program._device = Device(info)
+    program._device = Device(info, PROBES)
     random = np.random.default_rng(n)
     for k in range(8):
         args = [random.integers(-9, 9, n, np.int32)]

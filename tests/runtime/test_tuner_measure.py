@@ -17,14 +17,9 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.data.dataset import Generator
 from runelift.runtime.data.text import Spec
+from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.record import Timing
-from runelift.runtime.tuner.autotune import (
-    EntryTuning,
-    Tuning,
-    autotune,
-    conclude,
-    default_thresholds,
-)
+from runelift.runtime.tuner.autotune import autotune, conclude
 from runelift.runtime.tuner.costs.cost_model import EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.costs.recording_overhead import corrected_records
@@ -37,8 +32,8 @@ from runelift.runtime.tuner.report.text import (
     render,
     render_held_out,
     run_times,
-    show_seconds,
 )
+from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.versions.forest import Forests
 from tests.runtime.simulated import CHAIN, DEVICE, Simulated, close, inputs, nested, site
 

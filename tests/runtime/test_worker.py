@@ -27,6 +27,7 @@ from runelift.runtime.devices import build as building
 from runelift.runtime.devices import context as opened
 from runelift.runtime.devices.context import Device
 from runelift.runtime.execution.probes import forward_progress as look_back
+from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.host import channel, interrupts
 from runelift.runtime.host import gc_policy as garbage
 from runelift.runtime.processes import process
@@ -519,9 +520,9 @@ def test_what_others_try_is_presumed_until_something_runs(
     assert program.device_info is not None
     info = replace(program.device_info, shares=replace(
         program.device_info.shares, tile=32, patience=1 << 20))
-    program.device_info, program._device = info, (device := Device(info))
+    program.device_info, program._device = info, (device := Device(info, PROBES))
     monkeypatch.setattr(opened, "_opened", {(info.handle.int_ptr, info): device})
-    monkeypatch.setattr(look_back, "can_wait", lambda _: holds)
+    monkeypatch.setattr(look_back, "works", lambda _: holds)
     monkeypatch.setattr(opened, "proven", lambda device, what, trial: trial())
     asked, answers = multiprocessing.Pipe()
     session = Session(info, asked)

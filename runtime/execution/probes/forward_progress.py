@@ -8,7 +8,6 @@ tried before one is trusted.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyopencl as cl
@@ -18,12 +17,11 @@ from runelift.codegen.plan.plan import Plan
 from runelift.ir.errors import RuneliftError
 from runelift.ir.names import Names
 from runelift.ir.parse import parse
+from runelift.runtime.devices.context import Device
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.run import execute
 
-if TYPE_CHECKING:
-    from runelift.runtime.devices.context import Device
-    from runelift.runtime.execution.executable import Executable
-
-PROBE_ELEMENTS = 1 << 20
+PROBE_POLLS = 1 << 20
 """How often a group asks for what others make known when that is tried."""
 WAVES = 8
 """The trial has so many times the groups that the device usually runs."""
@@ -45,10 +43,9 @@ entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
 """
 
 
-def can_wait(device: Device) -> bool:
+def works(device: Device) -> bool:
     """Whether groups of the device can wait for each other."""
-    from runelift.runtime.execution.executable import Executable
-
+    device.patience = min(device.info.shares.patience, PROBE_POLLS)
     executable = Executable(probe_plan(), device)
     return all(_succeeds(executable, seed) for seed in range(PROBES))
 
@@ -63,8 +60,6 @@ def probe_plan() -> Plan:
 
 def _succeeds(executable: Executable, seed: int) -> bool:
     """Whether a scan over many more groups than the device runs at a time is right."""
-    from runelift.runtime.execution.run import execute
-
     device, plan = executable.device, executable.plan
     info = device.info
     count = WAVES * info.num_groups * info.shares.group + 1

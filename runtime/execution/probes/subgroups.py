@@ -8,7 +8,6 @@ work-items run together, kernels do without OpenCL what its later versions promi
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyopencl as cl
@@ -18,10 +17,9 @@ from runelift.codegen.plan.plan import Plan
 from runelift.ir.errors import RuneliftError
 from runelift.ir.names import Names
 from runelift.ir.parse import parse
-
-if TYPE_CHECKING:
-    from runelift.runtime.devices.context import Device
-    from runelift.runtime.execution.executable import Executable
+from runelift.runtime.devices.context import Device
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.run import execute
 
 LENGTHS = (5, 100, 3000)
 """Rows of several to a sub-group, of one, and of several."""
@@ -59,10 +57,8 @@ entry main [n_1] [m_2] (xss_3 : [n_1][m_2]i64) : (sums_4 : [n_1][m_2]i64, totals
 """
 
 
-def are_right(device: Device) -> bool:
+def works(device: Device) -> bool:
     """Whether sub-groups of the device are what it says."""
-    from runelift.runtime.execution.executable import Executable
-
     executable = Executable(probe_plan(), device)
     return all(_succeeds(executable, length) for length in LENGTHS)
 
@@ -76,8 +72,6 @@ def probe_plan() -> Plan:
 
 def _succeeds(executable: Executable, length: int) -> bool:
     """Whether rows of a length are scanned as they should be."""
-    from runelift.runtime.execution.run import execute
-
     device, plan = executable.device, executable.plan
     values = np.random.default_rng(length).integers(
         -(1 << 40), 1 << 40, (ELEMENTS // length + 1, length))

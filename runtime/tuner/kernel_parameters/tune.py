@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.execution.sequential_runner import Both
 from runelift.runtime.geometry.parameter_space import ParameterSpace
+from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.trials.protocol import OperationId, OperationTime, Searches
 from runelift.runtime.tuner.autotune import autotune
@@ -30,7 +31,6 @@ from runelift.runtime.tuner.kernel_parameters.successive_halving import (
 )
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
-from runelift.runtime.tuner.report.text import show_seconds, table
 from runelift.runtime.versions.forest import Forest, Forests, plans
 
 

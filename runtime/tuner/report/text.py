@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from runelift.runtime.records.format import FORMAT, show_seconds, table
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.analysis.guard_curves import guard_curves, is_never, score_curves
 from runelift.runtime.tuner.analysis.winners import Standing, standings
-from runelift.runtime.tuner.autotune import EntryTuning, Tuning
 from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts
 from runelift.runtime.tuner.costs.log import NO_TIME
 from runelift.runtime.tuner.costs.noise import repeated_runs
@@ -21,49 +21,16 @@ from runelift.runtime.tuner.fit.cross_validation import HeldOut, finite, summary
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import Fit, objective
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
+from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.versions.forest import plans
 
 LEGEND = ("by size: as without tuning, by how well the sizes fill the device; never: greater than "
           "any parallelism")
 """What the words for thresholds mean."""
-FORMAT = 1
-"""The version of the JSON file."""
 TRIABLE = 1_000_000_000
 """How many costs of encounters an exhaustive search may look at,"""
 QUICK = 1_000_000
 """and how many if the thresholds have been solved for exactly, so that it would find no others."""
-
-
-def show_seconds(seconds: float) -> str:
-    """A duration with three significant digits and a fitting unit.
-
-    >>> show_seconds(0.00123456), show_seconds(2e-05)
-    ('1.23 ms', '20.0 µs')
-    """
-    if not math.isfinite(seconds):
-        return "-"
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        value = seconds * scale
-        if value >= 1 or unit == "µs":
-            digits = 0 if value >= 100 else 1 if value >= 10 else 2
-            return f"{value:.{digits}f} {unit}"
-    raise AssertionError
-
-
-def table(rows: list[list[str]], indent: str = "") -> str:
-    """Rows in columns, the first to the left and the others to the right; the first is the head.
-
-    >>> print(table([["name", "time"], ["main", "1.5 s"]]))
-    name   time
-    main  1.5 s
-    """
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:],
-                                                                      strict=True))]
-        lines.append(indent + "  ".join(cells).rstrip())
-    return "\n".join(lines)
 
 
 def held_out_rows(found: list[HeldOut]) -> list[list[str]]:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import fit, objective
-from runelift.runtime.tuner.report.text import show_seconds, table
 from runelift.runtime.tuner.strategies import Search, Strategy, search
 from runelift.runtime.tuner.strategies.trials import Budget, Oracle
 from runelift.runtime.versions.forest import plans

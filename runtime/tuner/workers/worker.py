@@ -25,8 +25,8 @@ from runelift.codegen.plan.plan import Plan
 from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.cache import disk
-from runelift.runtime.cache.programs import read_kept
 from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.reuse import read_kept
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.execution.run import DeviceFailed
@@ -109,7 +109,7 @@ class Session:
         Plans are made meanwhile, by a thread that does not wait long for this one, nor this one
         for it.  Nothing else may use the device before :meth:`_settle`.
         """
-        from runelift.runtime.devices.context import open_device, plan_probes
+        from runelift.runtime.execution.probes.on_demand import open_device, plan_probes
 
         def tried() -> None:
             plan_probes(info)
@@ -134,7 +134,7 @@ class Session:
             self.program.begin_anew()
 
     def _opened(self) -> Device:
-        from runelift.runtime.devices.context import open_device
+        from runelift.runtime.execution.probes.on_demand import open_device
 
         assert self.device is not None
         return open_device(self.device)
@@ -376,7 +376,7 @@ def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
     if info is not None:
         import pyopencl as cl
 
-        from runelift.runtime.devices.context import open_device
+        from runelift.runtime.execution.probes.on_demand import open_device
 
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
         session.others_try = info.locked_compiler and not builds
@@ -405,10 +405,10 @@ def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
 def _expect_trials(connection: Connection) -> None:
     """Make what trials of the device run, as long as it may not be opened."""
     if not connection.poll():
-        from runelift.runtime.execution.probes import forward_progress as look_back
-        from runelift.runtime.execution.probes import subgroups
+        # late: start-up; other workers do without
+        from runelift.runtime.execution.probes.on_demand import plans_of_probes
 
-        for plan in (subgroups.probe_plan, look_back.probe_plan):
+        for plan in plans_of_probes():
             if not connection.poll():
                 plan()
 

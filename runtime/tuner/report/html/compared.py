@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.report.html import charts
 from runelift.runtime.tuner.report.html.document import (
     facts,
@@ -17,7 +18,6 @@ from runelift.runtime.tuner.report.html.document import (
 from runelift.runtime.tuner.report.html.environment import environment
 from runelift.runtime.tuner.report.html.markup import Markup
 from runelift.runtime.tuner.report.html.scales import Axis
-from runelift.runtime.tuner.report.text import show_seconds
 from runelift.runtime.tuner.strategies.compare import Comparison, StrategyRow, explanation, rows
 
 LEAST = 1e-4

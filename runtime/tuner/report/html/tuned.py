@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.analysis.guard_curves import (
     GuardCurves,
@@ -15,7 +16,6 @@ from runelift.runtime.tuner.analysis.guard_curves import (
     version_name,
 )
 from runelift.runtime.tuner.analysis.winners import Standing, standings
-from runelift.runtime.tuner.autotune import EntryTuning, Tuning
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards, described, time_rows
 from runelift.runtime.tuner.costs.noise import RepeatedRuns, repeated_runs
 from runelift.runtime.tuner.fit.cross_validation import HeldOut, summary
@@ -39,11 +39,11 @@ from runelift.runtime.tuner.report.text import (
     LEGEND,
     held_out_rows,
     run_times,
-    show_seconds,
     show_threshold,
     threshold_rows,
     validation_rows,
 )
+from runelift.runtime.tuner.result import EntryTuning, Tuning
 
 MOST_ROWS = 60
 """How many rows of repeated runs are drawn; the table has all."""

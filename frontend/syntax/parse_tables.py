@@ -1,7 +1,7 @@
 """The parser of the language.
 
-``python -m runelift.frontend.tables`` writes the tables of all parsers anew, which is needed when a
-grammar changes.
+``python -m runelift.frontend.syntax.parse_tables`` writes the tables of all parsers anew.
+That is needed when a grammar changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from runelift.ir.tables import Tables
 
 STARTS = ("start", "exp", "type")
 """What can be parsed: a file, an expression, a type."""
-SOURCE = Tables("runelift.frontend", "grammar", {
+SOURCE = Tables("runelift.frontend.syntax", "grammar", {
     "parser": "lalr", "lexer": "contextual", "start": list(STARTS),
     "propagate_positions": True, "maybe_placeholders": True,
 })
@@ -22,4 +22,4 @@ if __name__ == "__main__":
 
     here = Path(__file__).parent
     SOURCE.write(here / SOURCE.file)
-    CORE.write(here.parent / "ir" / CORE.file)
+    CORE.write(here.parents[1] / "ir" / CORE.file)

@@ -1,0 +1,78 @@
+"""Devices that are opened with probes, and probes that are imported when they are made.
+
+A device that has passed its probes before makes none, so nothing is imported for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from runelift.codegen.plan.plan import Plan
+from runelift.runtime.devices import context
+from runelift.runtime.devices.context import LOOK_BACK, Device
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.probe_results import is_proven
+from runelift.runtime.devices.subgroup_support import ShuffleMethod
+from runelift.runtime.execution.probes.subgroup_size import subgroup_size
+
+
+class _Probe(Protocol):
+    """A module of this package with a probe."""
+
+    def probe_plan(self) -> Plan:
+        """The plan of a program that tells."""
+
+    def works(self, device: Device) -> bool:
+        """Whether the program has the right results on the device."""
+
+
+def _forward_progress() -> _Probe:
+    # late: start-up; it lowers and runs a program, and most devices are known
+    from runelift.runtime.execution.probes import forward_progress
+
+    return forward_progress
+
+
+def _subgroups() -> _Probe:
+    # late: start-up; it lowers and runs a program, and most devices are known
+    from runelift.runtime.execution.probes import subgroups
+
+    return subgroups
+
+
+class _OnDemand:
+    """The probes of this package."""
+
+    def forward_progress(self, device: Device) -> bool:
+        """Whether groups of the device can wait for each other."""
+        return _forward_progress().works(device)
+
+    def subgroup_size(self, device: Device, offer: ShuffleMethod) -> ShuffleMethod | None:
+        """The offer with the size of sub-groups; None if they are not work-items in a row."""
+        return subgroup_size(device, offer)
+
+    def subgroups(self, device: Device) -> bool:
+        """Whether the sub-groups that the device uses at present are what it says."""
+        return _subgroups().works(device)
+
+
+PROBES = _OnDemand()
+
+
+def open_device(info: DeviceInfo) -> Device:
+    """The device, opened once for the process, with the probes of this package."""
+    return context.open_device(info, PROBES)
+
+
+def plan_probes(info: DeviceInfo) -> None:
+    """Make the plans of the probes of a device, unless it is known to pass them."""
+    if not is_proven(info, LOOK_BACK):
+        _forward_progress().probe_plan()
+        _subgroups().probe_plan()
+
+
+def plans_of_probes() -> Iterator[Callable[[], Plan]]:
+    """What makes the plan of each probe; they are kept."""
+    yield _forward_progress().probe_plan
+    yield _subgroups().probe_plan
