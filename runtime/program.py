@@ -15,7 +15,7 @@ from runelift.codegen.plan.plan import Interface, Plan, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError, unknown_entry
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.compilation.reuse import keep
+from runelift.runtime.compilation.reuse import store_compiled
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
@@ -74,7 +74,7 @@ class Program(OneByOne):
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
-        self._preparations = self._new_prebuilder()
+        self._prebuilder = self._new_prebuilder()
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -156,7 +156,7 @@ class Program(OneByOne):
         Those that are ``recorded`` will not run without a record.  The result is the number of
         work-items of the last of these runs, if that is known.
         """
-        return self._preparations.prepare(entry, args, forces, recorded)
+        return self._prebuilder.prebuild(entry, args, forces, recorded)
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
@@ -164,16 +164,16 @@ class Program(OneByOne):
 
         The result is whether there is anything to build.
         """
-        return self._preparations.foresee(entry, inputs, forces)
+        return self._prebuilder.prebuild_all(entry, inputs, forces)
 
     def remember(self) -> None:
         """Keep what runs wanted, for the next tuning: this one is over."""
-        self._preparations.remember()
+        self._prebuilder.save_manifest()
 
     def begin_anew(self) -> None:
         """Forget what was prepared: the device turned out to be another one than was presumed."""
         self._executables.clear()
-        self._preparations = self._new_prebuilder()
+        self._prebuilder = self._new_prebuilder()
 
     def _new_prebuilder(self) -> Prebuilder:
         return Prebuilder(
@@ -182,7 +182,7 @@ class Program(OneByOne):
 
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
-        self._preparations.load_ahead()
+        self._prebuilder.load_ahead()
 
     @property
     def at_once(self) -> float:
@@ -208,7 +208,7 @@ class Program(OneByOne):
         try:
             executable, wanted = self._executable(entry), dict[Any, None]()
             self._first = self.device.trials = None
-            self._preparations.rehearse(entry, args, force, wanted, thresholds)
+            self._prebuilder.collect(entry, args, force, wanted, thresholds)
             self.keeps = keeps
             first.build(executable, list(wanted), self._keep_if_wanted)
         finally:
@@ -344,7 +344,7 @@ class Program(OneByOne):
     def keep_plans(self) -> None:
         """Keep the program on disk if plans have been made since it was."""
         if len(self.compiled.plans) > self._kept:
-            keep(self.compiled)
+            store_compiled(self.compiled)
             self._kept = len(self.compiled.plans)
 
     @property

@@ -1,1 +1,1 @@
-"""What is kept on disk: compiled programs and kernels."""
+"""The cache on disk: compiled programs, kernels, results of probes."""

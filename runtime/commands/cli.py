@@ -22,8 +22,8 @@ from typing import Any, NoReturn, TextIO
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
 from runelift.runtime.compilation.diagnostics import as_json, as_text
-from runelift.runtime.devices import pyopencl_quirks as bindings
-from runelift.runtime.host.gc_policy import keep_all_at_exit, look_seldom
+from runelift.runtime.devices import pyopencl_quirks
+from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 
 COMMANDS = {
     "check": "check a program for errors, without running it",
@@ -89,9 +89,9 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    look_seldom()
-    bindings.keep_nothing()
-    keep_all_at_exit()
+    collect_rarely()
+    pyopencl_quirks.disable_caches()
+    freeze_at_exit()
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
@@ -133,9 +133,9 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     if not HELP.isdisjoint(arguments):
         return nullcontext()
     if command in RUNNING:
-        from runelift.runtime.devices.driver import icd as early
+        from runelift.runtime.devices.driver import icd
 
-        early.begin(_option("--device", arguments))
+        icd.begin(_option("--device", arguments))
     return _tuning_ahead(arguments) if command == "autotune" else nullcontext()
 
 
@@ -147,16 +147,16 @@ def _tuning_ahead(arguments: Sequence[str]) -> Iterator[None]:
     device, policy = _option("--device", arguments), _option("--policy", arguments)
     program = next((each for each in arguments if each.endswith(".fut")), None)
     with started_ahead(device) as go:
-        from runelift.runtime.devices.driver.preload import word_for
+        from runelift.runtime.devices.driver.preload import message_for
         from runelift.runtime.processes.compile_ahead import compiled_ahead
 
         with compiled_ahead(program, policy or "all") as is_new:
-            go("" if is_new else word_for(program, policy or "all"))
-            from runelift.runtime.devices.driver import icd as early
-            from runelift.runtime.processes.build_pool import tried_ahead
+            go("" if is_new else message_for(program, policy or "all"))
+            from runelift.runtime.devices.driver import icd
+            from runelift.runtime.processes.build_pool import probing_started_ahead
 
-            with tried_ahead(device) if is_new else nullcontext():
-                early.begin(device, runs=False)
+            with probing_started_ahead(device) if is_new else nullcontext():
+                icd.begin(device, runs=False)
                 yield
 
 

@@ -1,4 +1,4 @@
-"""PyOpenCL in processes of our own."""
+"""Settings of PyOpenCL in the processes of Runelift."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from runelift.runtime.host import fast_start
 
 
-def keep_nothing() -> None:
-    """Have PyOpenCL, which is imported after this, keep nothing on disk for this process.
+def disable_caches() -> None:
+    """Disable the caches on disk of PyOpenCL, which is imported later, for this process.
 
-    It has a data base of Python functions that launch kernels, which nobody calls here and which
-    take longer to look up than to make, and one of programs, which are kept already
+    One has Python functions that launch kernels; they are not called here, and looking them up
+    takes longer than making them.  The other has programs, which Runelift caches itself
     (:mod:`runelift.runtime.devices.build`).
     """
     if fast_start.enabled():

@@ -275,7 +275,7 @@ class Executable:
 
     def is_built(self, source: tuple[str, ...]) -> bool:
         """Whether a program is in the cache."""
-        return disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))
+        return disk.exists(KERNELS, cache_name(self.device.info, *self._whole(source)))
 
     def told(self, sources: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:
         """What the driver is told to build these programs, where that is known."""

@@ -1,4 +1,4 @@
-"""The switch of everything that is done only to start sooner.
+"""The switch of start-up tricks, which only save time.
 
 ``RUNELIFT_FAST_START=0`` turns all of it off, in this process and in those that it starts: garbage
 collection and Python's ``site`` are as usual, PyOpenCL has its caches, and no thread, process or

@@ -1,1 +1,1 @@
-"""Processes beside this one: those that run programs, and those that build kernels."""
+"""Child processes that run programs, build kernels, or compile."""

@@ -68,11 +68,11 @@ def test_no_trick_begins_without(switch: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(gc, "set_threshold", lambda *_: begun.append("thresholds"))
     monkeypatch.setattr(gc, "freeze", lambda: begun.append("freeze"))
     icd.begin("pocl")
-    icd.made()
+    icd.driver_context()
     preload.begin()
-    gc_policy.look_seldom()
-    gc_policy.keep_all()
-    pyopencl_quirks.keep_nothing()
+    gc_policy.collect_rarely()
+    gc_policy.freeze()
+    pyopencl_quirks.disable_caches()
     ended = time.monotonic() + 60
     while switch == "1" and len(begun) < 4 and time.monotonic() < ended:
         time.sleep(0.01)
@@ -86,14 +86,14 @@ def test_no_process_starts_ahead_without(
     monkeypatch.setenv(fast_start.VARIABLE, switch)
     monkeypatch.setenv("RUNELIFT_CACHE", str(path.parent / "cache"))
     monkeypatch.setenv("RUNELIFT_KEEP", "1")
-    monkeypatch.setattr(os, "cpu_count", lambda: compile_ahead.CORES)
-    monkeypatch.setattr(icd, "CONTROL", str(path))
+    monkeypatch.setattr(os, "cpu_count", lambda: compile_ahead.MIN_CORES)
+    monkeypatch.setattr(icd, "CONTROL_DEVICE", str(path))
     count = int(switch)
-    with process.started_ahead("pocl") as go, build_pool.tried_ahead("pocl"), \
+    with process.started_ahead("pocl") as go, build_pool.probing_started_ahead("pocl"), \
             compile_ahead.compiled_ahead(str(path), "all") as is_under_way:
         go("")
         assert len(process._running) == count
-        assert len(process._trying) == count * len(build_pool.TRIALS)
+        assert len(process._probing) == count * len(build_pool.PROBE_REQUESTS)
         assert len(compile_ahead._under_way) == count
         assert is_under_way == (switch == "1")
     if switch == "0":

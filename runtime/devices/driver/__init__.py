@@ -1,1 +1,1 @@
-"""The OpenCL driver without PyOpenCL, for what has to begin before Python has imported it."""
+"""The OpenCL driver without PyOpenCL, for work that begins before Python has imported it."""
