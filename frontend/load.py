@@ -19,15 +19,15 @@ from runelift.ir.names import Names
 from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Program
 
-FRAMES = 8000
-"""How deep the calls of Python may be while a program is loaded."""
+PYTHON_FRAMES = 8000
+"""The greatest depth of Python's calls while a program is loaded."""
 
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
     """Allow for expressions that are nested deeply, such as a long chain of definitions."""
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, FRAMES))
+    sys.setrecursionlimit(max(limit, PYTHON_FRAMES))
     try:
         yield
     except RecursionError:

@@ -1,10 +1,14 @@
 """Scripts: the expressions that compute the inputs of test cases, as in FutharkScript.
 
-A script is an expression of the language with the names of the program that it stands in, and what
-the language does not have: values from files (``$loaddata "FILE"``, ``$loadbytes "FILE"``),
-``empty([0]f32)``, and functions of several parameters that are applied to one tuple.  A script
-becomes an entry point at the end of its program, with a parameter for each value of the first
-two kinds.  Its source has the places of the program's, and is blank where no script is.
+A script is an expression of the language, with the names of the program that it stands in.  It may
+also have what the language does not:
+
+* values from files (``$loaddata "FILE"``, ``$loadbytes "FILE"``),
+* ``empty([0]f32)``,
+* functions of several parameters that are applied to one tuple.
+
+A script becomes an entry point at the end of its program, with a parameter for each value of the
+first two kinds.  Its source has the places of the program's, and is blank where no script is.
 """
 
 from __future__ import annotations

@@ -44,9 +44,11 @@ from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, shape_of
 def check(program: Program, phase: str = "core") -> None:
     """CompilerBug, naming the function and the statement, unless ``program`` is well formed.
 
-    Every name is bound once and before its use; operands have the types that operations need;
-    results match patterns; segmented operations and versions occur in phase ``versioned`` only,
-    LOCAL ones only inside of GROUP ones.
+    * Every name is bound once and before its use.
+    * Operands have the types that operations need.
+    * Results match patterns.
+    * Segmented operations and versions occur in phase ``versioned`` only.
+    * Operations of level LOCAL occur only inside of GROUP ones.
     """
     for fun in program.funs:
         checker = _Checker(fun.name, phase)
@@ -76,7 +78,7 @@ class _Checker:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is bound inside is not known behind."""
+        """A scope: names bound inside are unknown after it."""
         before = len(self.types)
         yield
         while len(self.types) > before:

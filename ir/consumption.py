@@ -1,8 +1,8 @@
-"""Which arrays are consumed: those whose memory an in-place operation may reuse.
+"""Consumed arrays: those whose memory an in-place operation may reuse.
 
-The meaning of a program is by value, so consumption never decides whether a rewrite is right.
-It decides whether a rewrite is good: one that makes a consumed array live longer turns an
-update in place into a copy of the whole array.
+The meaning of a program is by value, so consumption never decides whether a rewrite is right.  It
+decides whether a rewrite is good.  A consumed array that lives longer turns an update in place into
+a copy of the whole array.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def idle_copies(body: Body) -> set[VName]:
     """The copies in ``body`` that are as good as views.
 
     Nothing consumes what they copy until they are used for the last time, and they get no further
-    name.  Whoever wants to change one makes a copy anyway, as the meaning is by value.
+    name.  An operation that changes one makes a copy anyway, as the meaning is by value.
     """
     defs = {p.name: stm for stm in body.stms for p in stm.pat}
     found: set[VName] = set()
@@ -142,7 +142,7 @@ def _statement(stm: Stm, consumed: set[VName]) -> None:
 
 
 def _pass_on(params: Iterable[Param], atoms: tuple[Atom, ...], consumed: set[VName]) -> None:
-    """What is consumed as a parameter is consumed as the argument."""
+    """Consume the arguments of parameters that are consumed."""
     for param, atom in zip(params, atoms, strict=True):
         if param.name in consumed and isinstance(atom, VName):
             consumed.add(atom)

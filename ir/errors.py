@@ -31,7 +31,7 @@ Code: TypeAlias = Literal[
     "assertion-failed",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]
-"""What kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""
+"""A kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""
 
 
 @dataclass(frozen=True, slots=True)

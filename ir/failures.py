@@ -1,7 +1,7 @@
-"""How a program can fail while it runs: a text for each way, with ``{}`` for values.
+"""Failures of running programs: a text for each kind, with ``{}`` for values.
 
 They are the messages of :class:`~runelift.ir.syntax.Assert` and of the checks that code generation
-makes, so that the interpreter, the host and the kernels say the same.
+makes.  So the interpreter, the host and the kernels use the same words.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from runelift.ir.sizes import Size
 
 
 class Kind(Enum):
-    """What kind of parallelism a code version exploits."""
+    """The kind of parallelism that a code version exploits."""
 
     OUTER = "outer"
     """The nest around, with everything inside sequential in a work-item."""
@@ -18,11 +18,11 @@ class Kind(Enum):
     REDOMAP = "redomap"
     """A reduction or scan whose map part is sequential inside."""
     FLAT = "flat"
-    """Everything: the body is flattened further, and may hold versions of its own."""
+    """Everything: the body is flattened further, and may hold more versions."""
 
 
 class Rival(Enum):
-    """What versions that follow do better, wherever it matters.
+    """An advantage of the versions that follow, where it matters.
 
     They give neighbouring work-items, which may run together, neighbouring elements.
     """
@@ -36,8 +36,9 @@ class Rival(Enum):
     """They compute a product by tiles, which pays where there is much to do (of a reduction: what
     it reduces, and stores)."""
     POINTS = "points"
-    """They give each point of a row a work-item too, in groups of any size; what a point takes is
-    the same in all versions, or not known."""
+    """They give each point of a row a work-item too, in groups of any size.  The cost of a point is
+    the same in all versions, or unknown.
+    """
     LADEN = "laden"
     """They spread the points of few rows, each of which takes long, over the device (of intra
     versions only)."""
@@ -45,18 +46,22 @@ class Rival(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """When to run a version: ``threshold <= par``, if it fits the device at all.
+    """The condition for running a version: ``threshold <= par``, if it fits the device at all.
 
-    ``key`` is stable under edits elsewhere in the program (function, source position of the
-    SOAC, kind, depth); ``name`` is Futhark's (``main.suff_outer_par_0``) and names the
-    threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
-    ``group`` is how many elements one work-group has, with those that its work-items run through
-    alone, ``groups`` how many work-groups there are (of an intra version, and of the outer version
-    beside it).  ``default`` is the threshold when nothing was tuned; None means the device's, and
-    of an outer version the less of both.  ``rival`` is what speaks for versions that follow.
+    ``key`` is stable under edits elsewhere in the program: function, source position of the SOAC,
+    kind, depth.  ``name`` is Futhark's (``main.suff_outer_par_0``) and names the threshold in
+    tuning files.  ``par`` is how many work-items the version can keep busy.
+
+    ``group`` and ``groups`` belong to an intra version, and to the outer version beside it.
+    ``group`` is the number of elements of one work-group, including those that its work-items run
+    through alone.  ``groups`` is the number of work-groups.
+
+    ``default`` is the threshold when nothing was tuned.  None means the device's; for an outer
+    version it means the smaller of both.  ``rival`` is an advantage of the versions that follow.
+
     ``streams``: a group keeps nothing of its row, as it only reduces it (of an intra version, and
-    of the outer version beside it).  ``looped`` is how many points the largest operation has that a
-    group does in a loop, if the last version has launches in loops there.
+    of the outer version beside it).  ``looped`` is the number of points of the largest operation
+    that a group does in a loop.  It is set if the last version has launches in loops there.
     """
 
     name: str

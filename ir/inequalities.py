@@ -1,10 +1,10 @@
 """Proving that sizes and indices are not negative, from what is known about others.
 
 A fact is a :class:`~runelift.ir.sizes.Size` that is at least 0.  A goal is proved by refutation:
-its negation and the facts that are connected with it are combined until no variable is left
-(Fourier-Motzkin elimination, with the constants rounded to whole numbers), and if the outcome is
-a negative number that should be at least 0, the goal holds.  Products of variables are treated
-as variables of their own, minima and maxima by cases.
+its negation and the facts that are connected with it are combined until no variable is left.  If a
+negative number is left that should be at least 0, the goal holds.  The method is Fourier-Motzkin
+elimination, with the constants rounded to whole numbers.  A product of variables is treated as
+another variable, minima and maxima by cases.
 
 >>> n, i = Size.var(VName("n", 1)), Size.var(VName("i", 2))
 >>> facts = Facts((i, n - i - 1))
@@ -25,15 +25,15 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Monomial, Size
 
 MOST_FACTS = 40
-"""How many facts are used in a proof."""
+"""The most facts that a proof uses."""
 MOST_STEPS = 400
-"""How many inequalities elimination may make before it gives up."""
+"""The most inequalities that elimination makes before it gives up."""
 MOST_REPAIRS = 8
-"""How often numbers are changed in search of a case in which all facts hold."""
+"""The most changes of numbers in search of a case in which all facts hold."""
 MOST_CASES = 8
-"""How many cases of minima and maxima are distinguished in a proof."""
-REMEMBERED = 1 << 14
-"""How many questions are answered from memory."""
+"""The most cases of minima and maxima that a proof distinguishes."""
+REMEMBERED_PROOFS = 1 << 14
+"""The most questions whose answers are kept in memory."""
 
 Linear: TypeAlias = tuple[tuple[tuple[Monomial, int], ...], int]
 """``coefficient * monomial + ... + constant >= 0``, divided by what the coefficients share."""
@@ -41,13 +41,13 @@ Linear: TypeAlias = tuple[tuple[tuple[Monomial, int], ...], int]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known: sizes that are not negative, and names that equal one of several sizes."""
+    """Knowledge: sizes that are not negative, and names that equal one of several sizes."""
 
     known: tuple[Size, ...] = ()
     choices: Mapping[VName, tuple[Size, ...]] = field(default_factory=dict)
     _prepared: tuple[tuple[Linear, frozenset[VName]], ...] = field(
         default=(), repr=False, compare=False)
-    """What proofs ask of each fact, once for all that know it."""
+    """Each fact in the form that proofs need, made once for all proofs."""
 
     def __post_init__(self) -> None:
         new = self.known[len(self._prepared):]
@@ -63,13 +63,13 @@ class Facts:
         return Facts(self.known, {**self.choices, name: sizes}, self._prepared)
 
     def prove(self, goal: Size) -> bool:
-        """Whether ``goal >= 0`` follows; False may also mean that no proof was found."""
+        """True if ``goal >= 0`` follows; False may also mean that no proof was found."""
         if goal.constant is not None:
             return goal.constant >= 0
         return self._refute(goal * -1 - 1, MOST_CASES)
 
     def _refute(self, claim: Size, cases: int) -> bool:
-        """Whether ``claim >= 0`` contradicts the facts."""
+        """True if ``claim >= 0`` contradicts the facts."""
         if claim.constant is not None:
             return claim.constant < 0
         asked = _inequality(claim)
@@ -99,9 +99,9 @@ class Facts:
             reached = reached.union(*(variables for _, variables in near))
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(REMEMBERED_PROOFS)
 def _contradictory(facts: frozenset[Linear]) -> bool:
-    """Whether the inequalities cannot all hold; passes ask the same again and again."""
+    """True if the inequalities cannot all hold; passes often ask the same again."""
     system = {*facts, *_products(facts)}
     if _has_model(system):
         return False
@@ -120,7 +120,7 @@ def _contradictory(facts: frozenset[Linear]) -> bool:
 
 
 def _has_model(system: Iterable[Linear]) -> bool:
-    """Whether whole numbers are found for which all holds, as mostly where there is no proof.
+    """True if whole numbers are found for which all holds; mostly so if there is no proof.
 
     Numbers are made larger until everything holds, which takes less time than elimination.
     """
@@ -141,7 +141,7 @@ def _has_model(system: Iterable[Linear]) -> bool:
 
 
 def _products(system: Iterable[Linear]) -> Iterable[Linear]:
-    """That a product is not negative, for products of names that are known not to be."""
+    """The inequality ``product >= 0`` for each product of names that cannot be negative."""
     system = list(system)
     positive = {m[0] for terms, constant in system
                 for m, c in terms if len(terms) == 1 and len(m) == 1 and c > 0 and constant <= 0}
@@ -151,7 +151,7 @@ def _products(system: Iterable[Linear]) -> Iterable[Linear]:
 
 
 def _work(system: Iterable[Linear]) -> dict[Monomial, int]:
-    """How many inequalities it makes to eliminate each variable."""
+    """The number of inequalities that the elimination of each variable makes."""
     lower, upper = Counter[Monomial](), Counter[Monomial]()
     for terms, _ in system:
         for m, c in terms:
@@ -160,7 +160,7 @@ def _work(system: Iterable[Linear]) -> dict[Monomial, int]:
 
 
 def _without(variable: Monomial, system: Iterable[Linear]) -> set[Linear]:
-    """What follows about the other variables."""
+    """The inequalities that follow about the other variables."""
     result, lower, upper = set[Linear](), list[Linear](), list[Linear]()
     for one in system:
         coefficient = dict(one[0]).get(variable, 0)
@@ -183,7 +183,7 @@ def _combine(one: Linear, x: int, other: Linear, y: int) -> Linear:
 
 
 def _inequality(size: Size) -> Linear:
-    """That a size is not negative."""
+    """The inequality ``size >= 0``."""
     return _linear(dict(size.terms))
 
 
@@ -198,7 +198,7 @@ def _linear(terms: Mapping[Monomial, int]) -> Linear:
     return tuple(ordered), constant // shared
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(REMEMBERED_PROOFS)
 def _spelled(monomial: Monomial) -> tuple[str, ...]:
     """A key that orders monomials."""
     return tuple(str(factor) for factor in monomial)

@@ -1,7 +1,7 @@
-"""Operations on integers as Python computes them: what :mod:`.meaning` says, without NumPy.
+"""Operations on integers as Python computes them: the meaning of :mod:`.meaning`, without NumPy.
 
-A call of NumPy takes twenty times as long as one of these, and its import longer than checking
-a small program: constants are folded, and generated host plans run, on whole numbers.
+On single numbers, NumPy is much slower to call, and slow to import.  Constants are folded, and
+generated host plans run, on whole numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def wrapping(prim: Prim) -> Callable[[int], int]:
 
 
 def computes(name: str, prim: Prim) -> bool:
-    """Whether :func:`compute` knows the operation at this type."""
+    """True if :func:`compute` knows the operation at this type."""
     return prim.is_int and name in INTEGER_FUNCTIONS
 
 

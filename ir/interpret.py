@@ -65,7 +65,7 @@ Value: TypeAlias = Any
 """A NumPy scalar or a NumPy array."""
 Env: TypeAlias = dict[VName, Value]
 Choose: TypeAlias = Callable[[Versions], int]
-"""Which alternative of a ``Versions`` node to run; they are equivalent."""
+"""A choice of the alternative of a ``Versions`` node to run; they are equivalent."""
 
 
 def last_version(versions: Versions) -> int:

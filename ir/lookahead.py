@@ -1,4 +1,4 @@
-"""What is used later: the names that the statements after one, and the result, mention."""
+"""Later uses: the names that the statements after one, and the result, mention."""
 
 from __future__ import annotations
 

@@ -1,10 +1,14 @@
-"""What the primitive operations compute, on NumPy values.
+"""The meaning of the primitive operations, on NumPy values.
 
-The meaning is Futhark's: integers wrap, ``div`` and ``mod`` round towards minus infinity,
-``quot`` and ``rem`` towards zero, shifts by the width or more give 0 (or the sign), floats
-follow IEEE 754 without contraction, their ``mod`` is C's ``fmod``.  It stands beside :mod:`.prim`,
-which says what there is and by which laws, so that commands that compute nothing need not wait
-for NumPy.
+The meaning is Futhark's:
+
+* Integers wrap.
+* ``div`` and ``mod`` round towards minus infinity, ``quot`` and ``rem`` towards zero.
+* Shifts by the width or more give 0 (or the sign).
+* Floats follow IEEE 754 without contraction; their ``mod`` is C's ``fmod``.
+
+:mod:`.prim` says which operations there are and by which laws.  It is a module apart, so that
+commands that compute nothing need not wait for NumPy.
 """
 
 from __future__ import annotations
@@ -281,8 +285,8 @@ def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:
 def convert(value: Scalar, to: Prim) -> Scalar:
     """``value`` as a ``to``: C's conversions, made total.
 
-    Integers wrap.  Floats truncate towards zero to an i32, or an i64 for u32 and types of 64 bits,
-    whose bits count; what does not fit there becomes its least number, NaN and the infinities
+    Integers wrap.  Floats truncate towards zero: to an i64 for u32 and types of 64 bits, else to an
+    i32; the bits count.  Numbers that do not fit become its least number, NaN and the infinities
     become 0.  (C leaves open what does not fit; processors do this.)  Anything but zero becomes
     ``true``.
     """

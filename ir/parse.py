@@ -78,7 +78,7 @@ def parse(text: str, name: str = "<ir>") -> Program:
 
 
 def read(grammar: Lark, reader: Transformer[Token, Any], text: str, name: str) -> Any:
-    """What ``text`` stands for; ProgramError with the position of what is wrong."""
+    """The value that ``text`` stands for; ProgramError with the position of what is wrong."""
     source = Source(name, text)
     try:
         return reader.transform(grammar.parse(text))

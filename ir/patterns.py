@@ -1,11 +1,14 @@
 """Access patterns: how the work-items of a kernel read and write the arrays around it.
 
-Every reference to an array that lives outside of a kernel has a class, which follows from its
-index expressions.  An index of the points of the kernel (*g*) is another number in every
-work-item, a counter of a sequential loop inside (*c*) takes the same numbers in all of them.  The
-classes are those of Fernández-Fabeiro, Andrade, Fraguela and Doallo, "An automatic optimizer for
-heterogeneous devices"; they say which arrays are worth a copy in local memory, and which elements
-several work-items, or several points of one, have in common.
+Every reference to an array outside of the kernel has a class, which follows from its index
+expressions.  An index of the points of the kernel (*g*) is another number in every work-item.  A
+counter of a sequential loop inside (*c*) takes the same numbers in all of them.
+
+The classes say which arrays are worth a copy in local memory.  They also say which elements are
+shared by several work-items, or by several points of one.
+
+Source: Fernández-Fabeiro, Andrade, Fraguela and Doallo, An automatic optimizer for heterogeneous
+devices.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ class Pattern(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """What it says about work-items."""
+        """The meaning of the class for work-items, in words."""
         return TITLES[self][1]
 
 
@@ -101,7 +104,7 @@ class Affine:
 
     @property
     def varies(self) -> bool:
-        """Whether it is not the same for all work-items at all times."""
+        """True if it is not the same for all work-items at all times."""
         return bool(self.points or self.counters) or not self.known
 
 
@@ -175,7 +178,7 @@ class _Part:
     dims: tuple[Affine | None, ...]
 
     def at(self, indices: Sequence[Affine | None]) -> tuple[Affine | None, ...]:
-        """The indices of the array around for these of its own; others stay open."""
+        """The indices of the array around, for ``indices`` of the view; others stay open."""
         own = iter([*indices, *[None] * len(self.dims)])
         return tuple(next(own) if dim is None else dim for dim in self.dims)
 
@@ -310,7 +313,7 @@ class _Walk:
         self.found.append(Reference(array, tuple(dims), self.around))
 
     def value(self, name: VName) -> _Value | None:
-        """What is known of a name."""
+        """The known value of a name, if any."""
         if name not in self.env and name not in self.made:
             return self.outer(name)
         return self.env.get(name)
@@ -338,7 +341,7 @@ def _counter(name: VName) -> Affine:
 
 
 def _walked(name: VName) -> Affine:
-    """An index that takes other values in every iteration, nobody knows which."""
+    """An index that takes other, unknown values in every iteration."""
     return Affine(str(name), counters=frozenset({name}), known=False)
 
 
@@ -362,7 +365,7 @@ def _combined(op: str, left: Affine, right: Affine) -> Affine:
 
 
 def _is_whole(dim: SliceDim) -> bool:
-    """Whether a slice starts at the beginning and leaves nothing out, as far as one can see."""
+    """True if a slice is known to start at the beginning and to leave nothing out."""
     return dim.start == i64(0) and dim.stride == i64(1)
 
 

@@ -35,13 +35,13 @@ class Prim(Enum):
 
     def __init__(self, spelled: str) -> None:
         self.is_signed = spelled[0] == "i"
-        """Whether this is i8, i16, i32 or i64."""
+        """True for i8, i16, i32 and i64."""
         self.is_unsigned = spelled[0] == "u"
-        """Whether this is u8, u16, u32 or u64."""
+        """True for u8, u16, u32 and u64."""
         self.is_int = self.is_signed or self.is_unsigned
-        """Whether this is an integer type of either signedness."""
+        """True for integer types of either signedness."""
         self.is_float = spelled[0] == "f"
-        """Whether this is f32 or f64."""
+        """True for f32 and f64."""
         self.bits = 8 if spelled == "bool" else int(spelled[1:])
         """The width in bits; ``bool`` is stored in a byte."""
         self.bytes = self.bits // 8
@@ -96,10 +96,10 @@ def _dtypes() -> dict[Prim, np.dtype[Any]]:
 class Op:
     """A primitive operation ``name : prim^arity -> prim`` (or ``-> bool`` if ``predicate``).
 
-    ``neutral`` is the unit of the operation, if it has one at every type of its domain.
-    ``traps`` says that a zero last argument is a run-time error when the type is an integer,
-    ``reinterprets`` that the result has the same bits as a number of the other kind.  Programs
-    cannot name what is ``internal``.
+    ``neutral`` is the unit of the operation, if it has one at every type of its domain.  ``traps``:
+    a zero last argument is a run-time error when the type is an integer.  ``reinterprets``: the
+    result has the same bits as a number of the other kind.  Programs cannot name what is
+    ``internal``.
     """
 
     name: str

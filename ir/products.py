@@ -1,7 +1,7 @@
 """Products: maps whose points share elements, as those of a product of matrices do.
 
-At every point (i, j) a reduction over k combines elements of arrays that vary with i and k only
-with elements of arrays that vary with j and k only.
+A reduction over k runs at every point (i, j).  It combines elements of arrays that vary with i and
+k only with elements of arrays that vary with j and k only.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type
 
 REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert, Iota)
-"""What may come before the reduction: it is computed again for every element that is loaded."""
+"""Expressions allowed before the reduction: they are computed again for every element loaded."""
 
 
 def is_cheap(body: Body) -> bool:
-    """Whether elements cost no more to compute than to load."""
+    """True if elements cost no more to compute than to load."""
     return all(isinstance(s.exp, (*REPEATED, Replicate)) for s in body.stms)
 
 
@@ -48,7 +48,7 @@ class Reducing:
     result: tuple[Atom, ...]
 
     def needed(self, wanted: Iterable[VName]) -> tuple[Stm, ...]:
-        """What must be computed before these names are known."""
+        """The statements that must be computed before these names are known."""
         names, chosen = set(wanted), list[Stm]()
         for stm in reversed(self.before):
             if any(p.name in names for p in stm.pat):
@@ -57,7 +57,7 @@ class Reducing:
         return tuple(chosen)
 
     def inner_names(self) -> set[VName]:
-        """What the functions of the reduction use of what is around it."""
+        """The names around the reduction that its functions use."""
         functions = (self.redomap.lam, *(o.lam for o in self.redomap.ops))
         return {v for function in functions for v in free_vars(function)}
 
@@ -81,8 +81,8 @@ def reducing(body: Body, ret: Sequence[Type]) -> Reducing | None:
 class Product(Reducing):
     """A map that is a product.
 
-    ``left`` and ``right`` say which arrays of the reduction vary with the last but one and with
-    the last index of the space; all other arrays vary with neither.
+    ``left`` are the arrays of the reduction that vary with the last but one index of the space,
+    ``right`` those that vary with the last.  All other arrays vary with neither.
     """
 
     exp: SegMap
@@ -109,7 +109,7 @@ def product_of(exp: SegMap) -> Product | None:
 
 
 def dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:
-    """What each name that is bound depends on, itself included."""
+    """The dependences of each name that is bound, itself included."""
     found: dict[VName, set[VName]] = {}
     for stm in stms:
         needs = {d for v in free_vars(stm) for d in found.get(v, {v})}

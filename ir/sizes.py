@@ -1,8 +1,8 @@
 """Symbolic sizes: the one home of arithmetic on array sizes.
 
 A :class:`Size` is a polynomial with integer coefficients over atoms, in normal form: a sum of
-monomials, where an atom is a variable, a ceiling division, or a minimum or maximum of sizes.
-Two sizes that are equal as polynomials over the same atoms are equal Python values.
+monomials.  An atom is a variable, a ceiling division, or a minimum or maximum of sizes.  Two sizes
+that are equal as polynomials over the same atoms are equal Python values.
 
 >>> n, m = Size.var(VName("n", 1)), Size.var(VName("m", 2))
 >>> (n + 1) * m == n * m + m
@@ -47,8 +47,9 @@ class Greatest:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An operator or function of the source applied to sizes, such as ``/`` or ``**``, about which
-    nothing is known but that it has equal values for equal arguments.
+    """An operator or function of the source applied to sizes, such as ``/`` or ``**``.
+
+    It is opaque: nothing is known of it but that equal arguments give equal values.
     """
 
     op: str
@@ -63,7 +64,7 @@ Monomial: TypeAlias = tuple[Factor, ...]
 class Size:
     """A sum of ``coefficient * monomial``, sorted and without zero coefficients.
 
-    ``written`` is the operator and the operands that the source has, if it has them: ``n*m`` and
+    ``written`` is the operator and the operands that the source has, if it has them.  ``n*m`` and
     ``m*n`` are the same size, but arrays of these sizes are unflattened differently.
     """
 
@@ -237,7 +238,7 @@ def _normal(terms: list[tuple[Monomial, int]]) -> Size:
 
 @lru_cache(1 << 14)
 def _place(monomial: Monomial) -> tuple[int, tuple[tuple[int, str], ...]]:
-    """What terms are ordered by."""
+    """The order of terms."""
     return len(monomial), tuple(map(_order, monomial))
 
 

@@ -67,8 +67,8 @@ class Span:
 class Loc:
     """The source position that an IR statement stands for, and the calls inlined around it.
 
-    ``calls`` lists the call sites from the innermost outwards, each with the name of the function
-    that is called (``callee``, if it has one); it makes the back-trace of a run-time error.
+    ``calls`` lists the call sites from the innermost outwards; it makes the back-trace of a
+    run-time error.  Each has the name of the function that is called (``callee``, if it has one).
     """
 
     file: str

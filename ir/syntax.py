@@ -27,10 +27,12 @@ Both are first-order, in A-normal form, with arrays of primitive elements and un
       segmap, segred, segscan, segscatter, seghist       any
       versions (Guard => Body)... else Body              any
 
-In the core IR a SOAC is parallel.  In the versioned IR parallelism is said by the ``Seg*``
-nodes alone, and a SOAC is a sequential loop of whoever executes it.  Names bound by a pattern
-may appear in the types of later names of the same pattern, which is how a size that only the
-expression knows (the length of a filtered array) travels: as one more result before the array.
+In the core IR a SOAC is parallel.  In the versioned IR only the ``Seg*`` nodes are parallel, and a
+SOAC is a sequential loop of the work-item or host that executes it.
+
+Names bound by a pattern may appear in the types of later names of the same pattern.  So a size
+that only the expression knows travels as one more result before the array, such as the length of
+a filtered array.
 
 ``Type`` and ``Atom`` are those of :mod:`~runelift.ir.types`, ``Guard`` is that of
 :mod:`~runelift.ir.guards`.  Nodes have no methods beyond properties of themselves; functions over
@@ -68,7 +70,7 @@ class Body:
     stms: tuple[Stm, ...]
     result: tuple[Atom, ...]
     free: frozenset[VName] | None = field(default=None, init=False, repr=False, compare=False)
-    """What it uses but does not bind; :func:`~.traverse.free_vars` notes it when first asked."""
+    """The names used but not bound; :func:`~.traverse.free_vars` notes them when first asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class PrimOp:
 
     @property
     def may_trap(self) -> bool:
-        """Whether this may be a division by zero."""
+        """True if this may be a division by zero."""
         divisor = self.args[-1]
         return (OPS[self.op].traps and self.prim.is_int
                 and not (isinstance(divisor, Const) and divisor.value != 0))
@@ -163,7 +165,7 @@ class Update:
     """``arr with [dims] <- value``: a new array.
 
     Meaning is by value.  The front end has proved that a source program never looks at the old
-    array again, so lowering updates in place whenever the operand is dead.
+    array again.  So lowering updates in place whenever the operand is dead.
     """
 
     array: VName
@@ -380,7 +382,7 @@ class Hist:
 
 
 class Level(Enum):
-    """Who executes the points of a segmented operation."""
+    """The executor of the points of a segmented operation."""
 
     GRID = "grid"
     """One work-item per point, over the whole grid.  Stands at host level."""
@@ -495,10 +497,9 @@ Exp: TypeAlias = (
 class Fun:
     """An entry point: ``entry name params : results = body``.
 
-    The first ``sizes`` of the parameters are sizes (i64) that the types of the arguments name;
-    no caller passes them.  ``results`` names and types the values of ``body``; a type may name
-    an earlier result, which is then a size that travels with the array and is not shown to the
-    caller.
+    The first ``sizes`` of the parameters are sizes (i64) that the types of the arguments name; no
+    caller passes them.  ``results`` names and types the values of ``body``.  A type may name an
+    earlier result.  That is a size, which travels with the array and is not shown to the caller.
     """
 
     name: str

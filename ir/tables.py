@@ -38,7 +38,7 @@ class Tables:
 
     @property
     def made_from(self) -> bytes:
-        """What tables must have been made from to serve."""
+        """A hash of the sources that valid tables are made from: text, options, version of Lark."""
         parts = self.text, repr(sorted(self._options.items())), lark.__version__
         return hashlib.sha256("\0".join(parts).encode()).hexdigest().encode()
 

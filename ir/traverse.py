@@ -1,7 +1,7 @@
 """Generic traversal: free variables, substitution, renaming.
 
-Everything rests on three functions that know the shape of each node: :func:`map_exp` rebuilds
-an expression from its parts, :func:`bodies_of` and :func:`lambdas_of` list what is inside.
+Everything rests on three functions that know the shape of each node.  :func:`map_exp` rebuilds an
+expression from its parts; :func:`bodies_of` and :func:`lambdas_of` list what is inside.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ FLAT = frozenset({ArrayLit, Assert, AtomExp, Concat, Convert, Copy, Index, Iota,
 
 
 def is_flat(exp: Exp) -> bool:
-    """Whether ``exp`` has neither bodies nor lambdas."""
+    """True if ``exp`` has neither bodies nor lambdas."""
     return type(exp) in FLAT
 
 
@@ -109,11 +109,11 @@ def lambdas_of(exp: Exp) -> tuple[Lambda, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Mapper:
-    """What :func:`map_exp` does to the parts of an expression.
+    """The functions that :func:`map_exp` applies to the parts of an expression.
 
     ``atom`` maps uses, ``bind`` maps the names that are bound, ``body`` and ``lam`` map what is
-    inside.  Where nothing changes the result is the same object: most of a program stays as it is
-    in most passes, and what is known of a body stays with it.
+    inside.  If nothing changes, the result is the same object.  Most of a program stays as it is in
+    most passes, and facts noted on a body stay with it.
     """
 
     atom: Callable[[Atom], Atom]
@@ -200,7 +200,7 @@ def map_exp(m: Mapper, exp: Exp) -> Exp:
 
 
 def _same_inside(new: Exp, exp: Exp) -> bool:
-    """Whether bodies and lambdas are the same objects, so that the rest is soon compared."""
+    """True if bodies and lambdas are the same objects, so that the rest is soon compared."""
     return is_flat(exp) or (
         all(map(operator.is_, bodies_of(new), bodies_of(exp)))
         and all(map(operator.is_, lambdas_of(new), lambdas_of(exp))))

@@ -1,7 +1,7 @@
 """Atoms, and the types of values: primitive ones, and arrays of them.
 
-They are what the IR and everything made from it have in common: host plans and kernels speak of
-constants, sizes and elements, too, and know nothing of statements.
+The IR and everything made from it have them in common.  Host plans and kernels speak of constants,
+sizes and elements, too, but know nothing of statements.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Const:
 
 Atom: TypeAlias = VName | Const
 
-SMALL = 1 << 8
-"""How many constants are made once only: programs and kernels are full of 0 and 1."""
+SHARED_CONSTANTS = 1 << 8
+"""Constants that are made once only: programs and kernels are full of 0 and 1."""
 
 
-@lru_cache(SMALL)
+@lru_cache(SHARED_CONSTANTS)
 def i64(value: int) -> Const:
     """The constant ``value`` of type i64, the type of sizes and indices."""
     return Const(int(value), Prim.I64)

@@ -1,14 +1,13 @@
 """Incremental flattening: one nested program, several guarded flat versions.
 
 A GPU offers two levels of parallelism (work-groups, and the work-items of a group); a nested
-program has any number.  Which of them to use depends on the sizes, which are known only when
-the program runs.  So wherever a map contains more parallelism, flattening keeps *several*
-versions, guarded by how much parallelism each can use, and leaves the choice to thresholds
-that the tuner sets.
+program has any number.  The best use of these levels depends on the sizes, which are known only
+when the program runs.  So if a map contains more parallelism, flattening keeps *several* versions.
+They are guarded by how much parallelism each can use.  The tuner sets the thresholds of the guards.
 
 Read :mod:`~runelift.rewrite.flatten.nest` (the context Σ), then
-:mod:`~runelift.rewrite.flatten.rules` (G0 to G9), then
-:mod:`~runelift.rewrite.flatten.walk` (which performs G0 and G6).
+:mod:`~runelift.rewrite.flatten.rules` (G0 to G9), then :mod:`~runelift.rewrite.flatten.walk` (which
+performs G0 and G6).
 """
 
 from __future__ import annotations

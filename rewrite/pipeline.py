@@ -44,7 +44,7 @@ AFTER_FLATTENING: tuple[Pass, ...] = (
 """Versioned IR is not hoisted: flattening has put definitions into kernels on purpose."""
 
 EVERY_PASS = False
-"""Whether the result of every pass is checked in any case, as in our tests."""
+"""True if the result of every pass is checked in any case, as in our tests."""
 
 Watch: TypeAlias = Callable[[Pass, Program], None]
 """Called with each pass and the program after it."""
@@ -52,7 +52,7 @@ Watch: TypeAlias = Callable[[Pass, Program], None]
 
 @dataclass(slots=True)
 class Timing:
-    """How long the passes took, in order, in seconds."""
+    """The times of the passes, in order, in seconds."""
 
     seconds: list[tuple[str, float]] = field(default_factory=list)
 
@@ -62,8 +62,8 @@ def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase:
                timing: Timing | None = None) -> Program:
     """``program`` after the passes; CompilerBug names a pass whose result is not well formed.
 
-    Checking takes a sixth of the time, so where nobody watches only the last result is checked.  If
-    that or a pass fails, all passes run again, each of them checked.
+    Checking takes time, so only the last result is checked unless each pass is watched.  If that or
+    a pass fails, all passes run again, each of them checked.
     """
     rewriting = rewriting or Rewriting(names)
     passes = tuple(passes)
@@ -109,8 +109,8 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
              watch: Watch | None = None, timing: Timing | None = None) -> Program:
     """The core program after :data:`STANDARD`.
 
-    ``rewriting`` says which rules and passes are left out, how often rules may fire, and who
-    sees every firing; ``watch`` sees the program after each pass.
+    ``rewriting`` says which rules and passes are left out and how often rules may fire; its trace
+    sees every firing.  ``watch`` sees the program after each pass.
     """
     return _run(STANDARD, program, names, "core", rewriting, watch, timing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -14,8 +15,8 @@ pipeline.EVERY_PASS = True
 os.environ["RUNELIFT_KEEP"] = "0"
 """Tests change the compiler under way, and want programs as it makes them then."""
 
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+settings.register_profile("full", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)
 
 
 @pytest.fixture(scope="module", params=["Portable", "Oclgrind"])
@@ -35,6 +36,74 @@ def simulator() -> str:
     return "oclgrind"
 
 
+@pytest.fixture(scope="session")
+def sweeps(pytestconfig: pytest.Config) -> bool:
+    """True if ``--sweeps`` is given; otherwise tests of many programs try few of them."""
+    return bool(pytestconfig.getoption("--sweeps"))
+
+
+QUICK = """\
+runelift: quick suite: every rule, pass, kind of kernel, command and error; samples of the sweeps
+  (random programs, mutations, settings, examples in every version).  --sweeps runs them whole"""
+FULL = """\
+runelift: all tests, the sweeps whole (random programs, mutations, settings, examples)"""
+SWEPT, CHOSEN = pytest.StashKey[set[str]](), pytest.StashKey[set[str]]()
+"""Tests with cases that are left out without ``--sweeps``, and tests with cases that run."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate-golden", action="store_true",
                      help="write the files of tests/golden anew")
+    parser.addoption("--sweeps", action="store_true",
+                     help="run the sweeps of random programs, settings and examples whole")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("full" if config.getoption("--sweeps") else "quick")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return FULL if config.getoption("--sweeps") else QUICK
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
+                            config: pytest.Config) -> None:
+    """Say at the end what was covered where the header is not printed (``-q``)."""
+    if not terminalreporter.showheader:
+        terminalreporter.write_line(pytest_report_header(config))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out cases of sweeps, unless they are asked for or a test is named by its id."""
+    left_out = cases_left_out(items)
+    config.stash[SWEPT] = {name_of(item) for item in left_out}
+    if not config.getoption("--sweeps") and not any("::" in each for each in config.args):
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+    config.stash[CHOSEN] = {name_of(item) for item in items}
+
+
+def cases_left_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Cases of tests marked as ``sweep(every=n, keep=texts)`` that the quick suite leaves out.
+
+    It runs each n-th case, and those with one of the texts in their id.
+    """
+    counts: Counter[str] = Counter()
+    found = []
+    for item in items:
+        if (sweep := item.get_closest_marker("sweep")) is None:
+            continue
+        name, every = name_of(item), sweep.kwargs.get("every")
+        number = counts[name]
+        counts[name] += 1
+        kept = any(text in item.name for text in sweep.kwargs.get("keep", ()))
+        if not kept and (every is None or number % every != 0):
+            found.append(item)
+    return found
+
+
+def name_of(item: pytest.Item) -> str:
+    """The id of a test without its parameters."""
+    return item.nodeid.partition("[")[0]

@@ -1,4 +1,4 @@
-"""The dumps in docs/architecture.md are what the compiler prints.
+"""The documentation: dumps are what the compiler prints, files exist, pages keep their form.
 
 ``pytest tests/test_docs.py --regenerate-golden`` writes them anew.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -17,13 +18,22 @@ from runelift.runtime.tuner.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
-PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+DESIGN = [page for page in PAGES if page.parent.name == "design" and page.stem != "README"]
+ROOMS = ("ir", "frontend", "rewrite", "codegen", "runtime")
+PARTS = ["Problem", "Idea", "Where", "Limits", "Evidence"]
+"""The headings of a page about a mechanism, in this order."""
 FOLDERS = ("", "codegen", "ir/imp", "rewrite", "rewrite/flatten", "rewrite/flatten/rules",
            "runtime", "runtime/tuner", "runtime/tuner/strategies")
 """Where the files are that pages name without their folder, or with the last part of it only."""
 FILE = re.compile(r"`([\w/]+\.(?:py|lark|fut|cl))`|\]\(([^):#]+)\)")
 PROGRAM = re.compile(r"```futhark\n(.*?)```", re.S)
 BLOCK = re.compile(r"(<!-- stage: (\w+) -->\n```\w*\n)(.*?)(?=```)", re.S)
+PROSE = [*PAGES, ROOT / "CHANGELOG.md"]
+NO_PROSE = re.compile(r"```.*?```|<!--.*?-->|^\s*\|.*?$|^#.*?$", re.S | re.M)
+"""Code, tables and headings."""
+ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s", re.M)
+SENTENCE = re.compile(r"(?<=[.!?])[*)\"]*\s+(?=[A-Z\"*`(0-9Σ])")
 KERNEL = re.compile(r"^(?:--|//) intragroup.*?^}\n(?:#undef[^\n]*\n)*", re.M | re.S)
 
 
@@ -38,6 +48,14 @@ def shown(program: Program, stage: str) -> str:
     return text.rstrip() + "\n"
 
 
+def sentences(page: Path) -> list[int]:
+    """The lengths of the sentences of a page in words; code in a line counts as one."""
+    text = ITEM.sub("\n\n", NO_PROSE.sub("\n\n", page.read_text()))
+    text = re.sub(r"`[^`]*`", "CODE", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    return [len(sentence.split()) for paragraph in re.split(r"\n\s*\n", text)
+            for sentence in SENTENCE.split(paragraph.strip()) if sentence.strip()]
+
+
 def test_dumps_are_current(pytestconfig: pytest.Config) -> None:
     page = PAGE.read_text()
     text = PROGRAM.search(page)
@@ -50,13 +68,55 @@ def test_dumps_are_current(pytestconfig: pytest.Config) -> None:
     assert PAGE.read_text() == current
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_every_file_that_is_named_exists(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
     gone = [name or link for name, link in FILE.findall(text)
             if not any((ROOT / folder / name).exists() for folder in FOLDERS if name)
             and not (link and (page.parent / link).exists())]
     assert gone == []
+
+
+@pytest.mark.parametrize("page", PROSE, ids=[str(page.relative_to(ROOT)) for page in PROSE])
+def test_no_sentence_is_long(page: Path) -> None:
+    assert max(sentences(page)) <= 40
+
+
+def test_sentences_are_short() -> None:
+    assert median(words for page in PROSE for words in sentences(page)) <= 15
+
+
+def test_a_change_is_said_in_a_line() -> None:
+    entries = re.split(r"^- ", PROSE[-1].read_text(), flags=re.M)[1:]
+    assert [entry for entry in entries if len(entry.split("\n\n")[0].split()) > 15] == []
+
+
+def test_the_glossary_is_in_order() -> None:
+    terms = re.findall(r"^\| ([^|]+) \|", (PAGE.parent / "glossary.md").read_text(), re.M)[1:]
+    assert terms == sorted(terms, key=str.lower)
+
+
+def test_the_architecture_is_short() -> None:
+    assert len(BLOCK.sub("", PAGE.read_text()).split()) <= 2000
+
+
+def test_every_package_is_in_the_table_of_rooms() -> None:
+    text = PAGE.read_text()
+    packages = [init.parent.relative_to(ROOT) for folder in ROOMS
+                for init in (ROOT / folder).rglob("*/__init__.py")]
+    assert [str(package) for package in packages if f"`{package}/`" not in text] == []
+
+
+@pytest.mark.parametrize("page", DESIGN, ids=[page.stem for page in DESIGN])
+def test_a_mechanism_has_a_page_of_its_form(page: Path) -> None:
+    text = page.read_text()
+    assert re.findall(r"^## (.*)", text, re.M) == PARTS
+    assert len(text.split()) <= 400
+
+
+def test_every_mechanism_is_listed() -> None:
+    listed = re.findall(r"\]\(([\w-]+)\.md\) \|", (PAGE.parent / "design/README.md").read_text())
+    assert sorted(listed) == [page.stem for page in DESIGN]
 
 
 def test_every_example_is_listed() -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+SANITIZED = ("coulomb", "conv1d", "knapsack", "lcs", "mandelbrot", "nn", "pathfinder", "radix",
+             "stencil", "variant")
+"""What the quick suite runs under the sanitizer: examples that take it seconds."""
 REPORTS = ("data race", "Invalid read", "Invalid write", "divergence", "Uninitialized")
 
 
@@ -20,6 +23,7 @@ def run_tests(program: Path, device: str, **environment: str) -> subprocess.Comp
                           env={**os.environ, **environment})
 
 
+@pytest.mark.sweep(keep=SANITIZED)
 @pytest.mark.parametrize("program", sorted(EXAMPLES.glob("*.fut")), ids=lambda p: p.stem)
 def test_every_version_under_the_sanitizer(program: Path, simulator: str) -> None:
     done = run_tests(program, simulator, OCLGRIND_DATA_RACES="1")
@@ -29,6 +33,7 @@ def test_every_version_under_the_sanitizer(program: Path, simulator: str) -> Non
     assert found == []
 
 
+@pytest.mark.sweep(keep=["nn", "mapscan", "OptionPricing"])
 @pytest.mark.parametrize("name", ["matmul", "mapscan", "nn", "kmeans", "poisson",
                                   "LocVolCalib", "OptionPricing"])
 def test_every_version_on_pocl(name: str) -> None:

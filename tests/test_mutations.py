@@ -107,6 +107,7 @@ def errors_of(mutated: Mutation) -> tuple[Diagnostic, ...]:
     return ()
 
 
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("start", range(0, MUTATIONS, CHUNK))
 def test_mutated_programs(start: int) -> None:
     early: list[str] = []

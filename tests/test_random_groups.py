@@ -81,6 +81,7 @@ class Writer:
                 f"   else {self.row('xs')}) xss\n")
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 def test_random_groups(seed: int) -> None:
     text = Writer(seed).text()

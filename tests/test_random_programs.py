@@ -353,6 +353,7 @@ def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
     return [*plans(forest), *mixed]
 
 
+@pytest.mark.sweep(every=7)
 @pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
 def test_random_programs_mean_the_same_in_every_version(first: int, simulator: str) -> None:
     for seed in range(first, min(first + CHUNK, PROGRAMS)):

@@ -88,6 +88,7 @@ class Writer:
                 f"    let rest = n - 1 - i\n    {body}\n    in a\n")
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 def test_random_updates(seed: int) -> None:
     text = Writer(seed).text()

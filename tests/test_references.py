@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy_references as references
 import pytest
 
 import runelift
 from runelift.runtime.versions.forest import plans
+from tests import numpy_references as references
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

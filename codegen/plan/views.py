@@ -15,12 +15,12 @@ from runelift.ir.imp import Exp
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.types import SMALL, Const, i64
+from runelift.ir.types import SHARED_CONSTANTS, Const, i64
 
 Indices = Sequence[Exp]
 
 
-@lru_cache(SMALL)
+@lru_cache(SHARED_CONSTANTS)
 def lit(value: int) -> Exp:
     """An i64 literal."""
     return imp.Lit(i64(value))

@@ -1,7 +1,7 @@
-"""What a value may share its memory with.
+"""Aliases: the arrays that a value may share its memory with.
 
-A value is described by a tree that follows its type: a tuple or record has a tree for each
-component, anything else is a leaf with the set of origins that it may be an alias of.  An origin
+A value is described by a tree that follows its type.  A tuple or record has a tree for each
+component.  Anything else is a leaf with the set of origins that it may be an alias of.  An origin
 is an array that was made or bound at one place.  A scalar, and an array that nothing else refers
 to, has none.
 """
@@ -88,7 +88,7 @@ def shared(type_: Type | None, found: Origins) -> Tree:
 
 
 def holds_arrays(type_: Type | None) -> bool:
-    """Whether a value without components can be an alias of something."""
+    """True if a value without components can be an alias of something."""
     match type_:
         case Prim() | None:
             return False
@@ -127,7 +127,7 @@ def rebuild(tree: Tree, parts: Iterator[Leaf]) -> Tree:
 
 
 def flags(tree: Tree, unique: Unique) -> list[bool]:
-    """Whether each leaf is unique."""
+    """A flag for each leaf: True if it is unique."""
     if isinstance(tree, Leaf):
         return [bool(unique)]
     parts = unique if isinstance(unique, tuple) else (unique,) * len(tree.items)
@@ -136,7 +136,7 @@ def flags(tree: Tree, unique: Unique) -> list[bool]:
 
 
 def position(type_: Type | None, label: str) -> int:
-    """Where the component of a record or tuple stands."""
+    """The place of a component in a record or tuple."""
     if isinstance(type_, Record):
         return [name for name, _ in type_.fields].index(label)
     return int(label)

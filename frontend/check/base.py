@@ -1,4 +1,4 @@
-"""What all of inference shares: names in scope, what is solved, and how errors are said."""
+"""The common part of inference: names in scope, solved types, and the wording of errors."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ SizeMaker: TypeAlias = Callable[[], Size]
 
 _FOREIGN_OPERATORS = {"and": "The operator is &&.", "or": "The operator is ||.",
                       "mod": "The operator is %.", "div": "The operator is /."}
-"""What other languages write between operands."""
+"""Operators of other languages, with a hint for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a name in scope stands for.  ``size`` is its value as a size, if it is an i64.
+    """The type of a name in scope.  ``size`` is its value as a size, if it is an i64.
 
-    ``local``: a pattern has bound it, so its type may have parts that are still to be found;
-    ``top``: it is a declaration, which the whole program knows under its name.
+    ``local``: a pattern has bound it, so parts of its type may be still unknown.  ``top``: it is a
+    declaration, which the whole program knows under its name.
     """
 
     scheme: Scheme
@@ -78,7 +78,7 @@ class Scope:
                      self.top_sizes)
 
     def find(self, name: str) -> Binding | None:
-        """What a name stands for; None if it is not in scope."""
+        """The binding of a name; None if it is not in scope."""
         return self.values.get(name) or self.top.get(name)
 
     def declare(self, name: str, binding: Binding) -> None:
@@ -109,7 +109,7 @@ class Base(ABC):
         self._coerced: list[VName] = []
         """The sizes ``[]`` of coercions in the function that is being checked."""
         self._looping = False
-        """Whether this is for a loop to carry along: coercions may make other sizes there."""
+        """True while a value that a loop carries is inferred: coercions may change its sizes."""
         self._written: dict[Hashable, tuple[VName, ast.Exp | None]] = {}
         """The sizes that are expressions, by structure; those of results may be written nowhere."""
         self._bound: set[VName] = set()
@@ -132,7 +132,7 @@ class Base(ABC):
         return ProgramError(Diagnostic(code, span, message, labels, hints))
 
     def _irregular(self, found: Type, span: Span, call: ast.Exp | None) -> ProgramError:
-        """That a function's results cannot be elements of an array, or in their place."""
+        """An error: a function's results cannot be elements of an array, or replace them."""
         if isinstance(call, ast.BinExp) and str(call.op) in COMPOSITIONS:
             return self._error(
                 "ambiguous-size", span, f"What {span.text} returns has another size each time, so "
@@ -148,8 +148,8 @@ class Base(ABC):
                because: Span | Label | None = None) -> None:
         """Unify, or say which type was expected (as ``what``) and which was found.
 
-        ``call`` is the application that this is an argument of; ``hint`` what else to do;
-        ``because`` the place that decides which type is expected, perhaps with what is there.
+        ``call`` is the application that this is an argument of; ``hint`` says what else to do.
+        ``because`` is the place that decides which type is expected, perhaps with a label.
         """
         try:
             self.solved.unify(expected, found)
@@ -187,7 +187,7 @@ class Base(ABC):
 
     def _reason(self, expected: Type, span: Span, call: ast.Exp | None,
                 because: Span | Label | None) -> tuple[Label, ...]:
-        """Where the expected type comes from, if that is another place."""
+        """The origin of the expected type, if that is another place."""
         if isinstance(call, ast.BinExp) and span == call.right.span:
             because = call.left.span
         if isinstance(because, Label):
@@ -212,7 +212,7 @@ class Base(ABC):
 
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
                         args: tuple[ast.Exp, ...]) -> ProgramError:
-        """That what is left of ``exp`` after ``number`` arguments is no function."""
+        """An error: the rest of ``exp`` after ``number`` arguments is no function."""
         applied = isinstance(exp, ast.Apply)
         match exp:
             case ast.BinExp(_, name) | ast.OpSection(_, name):
@@ -282,7 +282,7 @@ class Base(ABC):
                 f"A value of functional type cannot be {role}.") from None
 
     def _is_known(self, name: str) -> bool:
-        """Whether an unqualified name stands for something, or did before an error."""
+        """True if an unqualified name stands for something, or did before an error."""
         return (self.scope.find(name) is not None or name in self.broken or name in FUNCTIONS)
 
     def _lookup(self, name: ast.QualName, span: Span) -> Scheme:
@@ -303,7 +303,7 @@ class Base(ABC):
                           labels=labels)
 
     def _unknown(self, name: ast.QualName) -> tuple[tuple[Label, ...], list[str]]:
-        """What may be meant by a name that is not known."""
+        """Hints about the likely meaning of an unknown name."""
         if (later := self.later.get(str(name))) is not None:
             return (Label(later, "defined only here"),), ["Move the definition before its use."]
         if name.quals:

@@ -1,4 +1,4 @@
-"""What a loop carries from one iteration to the next, and which of it the loop consumes."""
+"""The values that a loop carries from one iteration to the next, and which of them it consumes."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Carried:
     def consumed(self, consumed: dict[Origin, Span], declared: list[bool]) -> set[int]:
         """The leaves that the loop consumes, and those that flow into them.
 
-        As in Futhark, stars alone do not make a parameter consumed if a next value that is to be
-        unique has a name in the body.
+        As in Futhark, stars alone do not always make a parameter consumed.  They do not if a next
+        value that is to be unique has a name in the body.
         """
         found = {k for k, own in enumerate(self.params) if own & consumed.keys()}
         starred = {k for k, flag in enumerate(declared) if flag}
@@ -61,7 +61,7 @@ class Carried:
             flow = NONE.union(*(self.body[k] for k in found))
 
     def results(self, consumed: set[int]) -> list[Leaf]:
-        """What the loop's results may share."""
+        """The origins that the loop's results may share."""
         every = NONE.union(*self.params)
         found = [NONE if k in consumed else init for k, init in enumerate(self.init)]
         while True:
@@ -129,7 +129,7 @@ def _start(walk: Walk, pattern: ast.Pattern, env: dict[str, Tree]) -> Tree:
 
 def _initial_values(walk: Walk, exp: ast.LoopExp, init: Tree, carried: Carried,
                    consumed: set[int]) -> None:
-    """What a consumed parameter starts from must be its own."""
+    """Check that a consumed parameter starts from a value that nothing else shares."""
     places = _each_place(exp.init if exp.init is not None else exp.pattern, init)
     for k in sorted(consumed):
         others = [n for n in range(len(places)) if n > k or (n < k and n not in consumed)]
@@ -145,7 +145,7 @@ def _initial_values(walk: Walk, exp: ast.LoopExp, init: Tree, carried: Carried,
 
 
 def _next_values(walk: Walk, carried: Carried, consumed: set[int], span: Span) -> None:
-    """What a consumed parameter becomes must be its own."""
+    """Check that the next value of a consumed parameter is shared with nothing else."""
     for k in sorted(consumed):
         outside = [o for o in carried.body[k] if o.fixed or o.depth < walk.depth]
         others = carried.body[k] & NONE.union(
@@ -161,7 +161,7 @@ def _next_values(walk: Walk, carried: Carried, consumed: set[int], span: Span) -
 
 
 def _each_place(node: Node, tree: Tree) -> list[Span]:
-    """Where an expression or pattern writes each leaf of its value ``tree``."""
+    """The place of each leaf of the value ``tree`` in the expression or pattern that writes it."""
     if isinstance(tree, Parts):
         match node:
             case ast.TupleExp(_, items) | ast.PatTuple(_, items):

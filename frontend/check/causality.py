@@ -22,7 +22,7 @@ _COMPUTED = (ast.Apply, ast.BinExp, ast.Range, ast.IndexExp, ast.IfExp, ast.Matc
 
 
 def check_causality(dec: ast.ValDec, unknown: Collection[VName]) -> list[Diagnostic]:
-    """What is wrong with the order in which sizes of a checked declaration are computed.
+    """Errors in the order in which sizes of a checked declaration are computed.
 
     ``unknown`` are those that have no name before.
     """

@@ -75,9 +75,9 @@ class Checker(Settling):
         super().__init__()
         self._entries = entries
         self._hides = False
-        """Whether there are hidden types."""
+        """True if there are hidden types."""
         self._definitions: dict[Abstract, Type] = {}
-        """What hidden types are that were asked for before."""
+        """Definitions of hidden types that were asked for before."""
 
     # Declarations
 
@@ -95,7 +95,7 @@ class Checker(Settling):
         with self.inner_scope():
             types, sizes = self._type_params(dec.type_params)
             body = self._read(dec.definition, self._collected(anonymous))
-        for exp in walk(dec.definition):  # nobody would know its value where the type is used
+        for exp in walk(dec.definition):  # its value would be unknown where the type is used
             if isinstance(exp, ast.Exp) and exp.as_size in sizes_in(body):
                 raise self._error("unsupported-feature", exp.span, "Runelift has no sizes like "
                                   "this one in type abbreviations.", "Give the type a size "
@@ -155,7 +155,7 @@ class Checker(Settling):
         return map_parts(lambda part: self._shown(part, make), type_)
 
     def _definition(self, hidden: Abstract, anonymous: SizeMaker) -> Type:
-        """What a hidden type is."""
+        """The definition of a hidden type."""
         if (known := self._definitions.get(hidden)) is not None:
             return known
         short = self.abbreviations[hidden.name]
@@ -213,7 +213,7 @@ class Checker(Settling):
             self._show_hidden(dec)
 
     def _check_specified(self, dec: ast.ValDec) -> None:
-        """A constant has no size of its own, and a result is as unique as is specified."""
+        """A constant has no size parameter, and a result is as unique as is specified."""
         assert dec.type is not None
         assert dec.ret is not None
         anonymous: list[VName] = []

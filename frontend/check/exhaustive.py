@@ -1,4 +1,4 @@
-"""Whether patterns cover every value of their type, with a value that they miss if not.
+"""Exhaustiveness: patterns cover every value of their type, or a value that they miss is found.
 
 Source: Maranget, Warnings for pattern matching, JFP 2007, section 5: the columns of a matrix of
 patterns are specialised one after the other.

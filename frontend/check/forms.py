@@ -53,7 +53,7 @@ def tail(body: ast.Exp) -> ast.Exp:
 
 
 def has_function(type_: Type) -> bool:
-    """Whether a value of a type is or has a function."""
+    """True if a value of a type is or has a function."""
     match type_:
         case Arrow():
             return True
@@ -65,7 +65,7 @@ def has_function(type_: Type) -> bool:
 
 
 def computes_sizes(type_: Type) -> bool:
-    """Whether each call of a function computes sizes of its result anew."""
+    """True if each call of a function computes sizes of its result anew."""
     while isinstance(type_, Arrow):
         if type_.exists:
             return True
@@ -82,7 +82,7 @@ def first_hidden(type_: Type) -> TypeVar | Abstract | None:
 
 
 def first_order(type_: Type) -> bool:
-    """Whether a value of a type can be passed to an entry point."""
+    """True if a value of a type can be passed to an entry point."""
     return not isinstance(type_, Arrow | TypeVar | MetaVar) and all(map(first_order, inside(type_)))
 
 
@@ -103,7 +103,7 @@ COMPOSITIONS = (">->", "<-<")
 
 
 def is_function(exp: ast.Exp) -> bool:
-    """Whether an argument profits from knowing the types of the others first."""
+    """True if an argument profits from knowing the types of the others first."""
     match exp:
         case ast.LambdaExp() | ast.ProjectSection() | ast.IndexSection():
             return True
@@ -137,7 +137,7 @@ def given_to(call: ast.Exp, args: tuple[ast.Exp, ...]) -> tuple[ast.Exp, ...]:
 
 
 def call_text(call: ast.Exp | None, arg: Span) -> str:
-    """How a message about an argument of ``call`` starts."""
+    """The start of a message about an argument of ``call``."""
     fun = call.fun if isinstance(call, ast.Apply) else call
     match fun:
         case ast.Name(span) | ast.BinExp(op_span=span):

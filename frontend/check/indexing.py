@@ -52,7 +52,7 @@ class Indexing(Patterns):
                           *_field_advice(head, name) or self._function_advice(name))
 
     def _function_advice(self, name: str) -> list[str]:
-        """That what looks like a field is a function, if there is one of this name."""
+        """A hint that an apparent field is a function, if there is one of this name."""
         return [f"Functions stand before their arguments: {name} e"] * self._is_known(name)
 
     def _index(self, type_: Type, dims: tuple[ast.IndexDim, ...], span: Span) -> Type:
@@ -109,7 +109,7 @@ class Indexing(Patterns):
 
 
 def _field_advice(type_: Type, name: str) -> list[str]:
-    """What fields there are."""
+    """A hint about the fields that exist."""
     match type_:
         case Record(fields):
             known = [label for label, _ in fields]

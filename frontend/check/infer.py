@@ -1,9 +1,10 @@
 """Inference of types and sizes, after Hindley and Milner with sizes as polynomials.
 
-Size parameters of a function are rigid names in its body and are solved for at each call.  A
-size that no expression over names in scope describes (the length of a filtered array) is a
-fresh name of its own.  Sources: Henriksen and Elsman, Towards Size-Dependent Types for Array
-Programming, ARRAY 2021.
+Size parameters of a function are rigid names in its body and are solved for at each call.  If no
+expression over names in scope describes a size, it is a fresh name.  An example is the length of a
+filtered array.
+
+Source: Henriksen and Elsman, Towards Size-Dependent Types for Array Programming, ARRAY 2021.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ class Inference(Loops):
         return type_
 
     def _result(self, function: Arrow, codomain: Type, call: tuple[ast.Exp, ...]) -> Type:
-        """The type of what a function returns, with sizes of its own; equal calls have equal ones.
+        """The type of a function's result, with fresh sizes; equal calls have equal ones.
 
         ``call`` are the function and the arguments that it has by now.
         """

@@ -20,7 +20,7 @@ from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 
 Bindings: TypeAlias = dict[str, Binding]
-"""What the names of a pattern stand for."""
+"""The names of a pattern, each with its binding."""
 
 
 class Patterns(SizeExps):

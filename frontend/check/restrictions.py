@@ -1,4 +1,4 @@
-"""What declarations must not be, beyond types that fit together."""
+"""Restrictions on declarations beyond types that fit together."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _names(pattern: ast.Pattern) -> set[str]:
 
 def unknown_parameters(dec_name: str, type_: Type, arity: int, unknown: set[VName],
                        dec: Node) -> Iterator[Diagnostic]:
-    """A function that a function returns takes no arrays of sizes that nobody knows."""
+    """A function that a function returns takes no arrays of unknown sizes."""
     result = type_
     unknown = unknown - params_in(type_)
     for _ in range(arity):

@@ -1,4 +1,4 @@
-"""What is left to do when a declaration has been inferred: defaults, and checks of whole types."""
+"""The end of the inference of a declaration: defaults, and checks of whole types."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Settling(Inference):
             f"{what}.", hints=("Add a type annotation, or take the comparison as an argument.",)))
 
     def _check_elements(self, array: ast.ArrayExp) -> None:
-        """Elements are not of a type that may have sizes of its own."""
+        """Check that values of the type of the elements cannot differ in size."""
         assert isinstance(array.type, Array)
         match array.type.elem:
             case TypeVar(name) if name in self.solved.size_lifted | self.solved.lifted:

@@ -95,8 +95,9 @@ class SizeExps(Base):
         return size
 
     def _size_of(self, exp: ast.Exp) -> Size | None:
-        """The polynomial that ``exp`` is, or a size of its own for its structure; None if two
-        expressions like this one may differ.
+        """The polynomial that ``exp`` is, or else a fresh size for its structure.
+
+        None if two expressions like this one may differ.
         """
         size = self._polynomial(exp)
         if size is not None or exp.type is None or self.solved.head(exp.type) is not Prim.I64:
@@ -173,12 +174,12 @@ class SizeExps(Base):
         return None
 
     def _may_be_i64(self, exp: ast.Exp) -> bool:
-        """Whether arithmetic is that of sizes, as far as is known."""
+        """True if arithmetic is that of sizes, as far as is known."""
         head = self.solved.head(exp.type) if exp.type is not None else Prim.I64
         return head is Prim.I64 or isinstance(head, MetaVar)
 
     def _is_size_function(self, name: ast.QualName, exp: ast.Apply) -> bool:
-        """Whether a call is one of a function that the whole program knows under its name.
+        """True for a call of a function that the whole program knows under its name.
 
         That is a declaration, or one of the built-in functions on i64s.
         """

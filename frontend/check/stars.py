@@ -1,4 +1,4 @@
-"""Which parts of a type or pattern are marked with ``*``: consumed, or fresh as a result."""
+"""The parts of a type or pattern that are marked with ``*``: consumed, or fresh as a result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runelift.frontend.syntax.types import Unique
 
 
 def unique_parts(exp: ast.TypeExp | None) -> Unique:
-    """Which parts of a type are marked with ``*``."""
+    """The parts of a type that are marked with ``*``."""
     match exp:
         case ast.TypeUnique():
             return True
@@ -25,18 +25,18 @@ def unique_parts(exp: ast.TypeExp | None) -> Unique:
 
 
 def typed_pattern(pattern: ast.Pattern) -> Unique:
-    """Which parts of what a pattern binds have a type there."""
+    """The parts of a pattern's value that have a type there."""
     return _parts_of(pattern, lambda ascribed: True)
 
 
 def unique_pattern(pattern: ast.Pattern) -> Unique:
-    """Which parts of what a pattern binds are declared unique."""
+    """The parts of a pattern's value that are declared unique."""
     return _parts_of(pattern, lambda ascribed: (
         unique_parts(ascribed.type_exp) or unique_pattern(ascribed.pattern)))
 
 
 def _parts_of(pattern: ast.Pattern, ascribed: Callable[[ast.PatAscript], Unique]) -> Unique:
-    """Which parts of a pattern its patterns with types say, each of which is ``ascribed``."""
+    """The parts of a pattern that ``ascribed`` finds in its patterns with types."""
     match pattern:
         case ast.PatAscript():
             return ascribed(pattern)

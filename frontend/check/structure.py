@@ -1,9 +1,10 @@
-"""When two expressions are certain to have the same value: their structure.
+"""The structure of expressions: two with equal structure are certain to have the same value.
 
-An expression that occurs twice, with names that stand for the same things, has one value: the
-language has no effects, and an array cannot be named any more once it is consumed.  Inference
-makes sizes of such expressions the same unknown size (Futhark's language reference, "Size
-types": sizes are compared as expressions).
+An expression that occurs twice, with names that stand for the same things, has one value.  The
+language has no effects, and an array cannot be named any more once it is consumed.  Inference makes
+sizes of such expressions the same unknown size.
+
+Source: Futhark's language reference, "Size types": sizes are compared as expressions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, parts
 
 Identify = Callable[[ast.QualName], Hashable]
-"""What identifies the thing that a name stands for here."""
+"""A function that identifies the thing that a name stands for here."""
 
 _PLAIN = (ast.StringLit, ast.TupleExp, ast.RecordExp, ast.ArrayExp, ast.Range, ast.Project,
           ast.SliceExp, ast.IndexExp, ast.Apply, ast.Negate, ast.Not, ast.IfExp, ast.ProjectSection,

@@ -47,7 +47,7 @@ class Abbreviation:
     anonymous: tuple[VName, ...] = ()
     """The sizes that ``[]`` and ``?[n].t`` have in the definition: others each time it is used."""
     hidden: bool = False
-    """Whether programs do not know the definition."""
+    """True if programs do not know the definition."""
 
     def applied(self, sizes: Iterable[Size], types: Iterable[Type],
                 anonymous: Callable[[], Size]) -> Type:
@@ -58,8 +58,11 @@ class Abbreviation:
 
 
 Expression: TypeAlias = "tuple[int, Hashable | None]"
-"""How many parameters, from the first one on, an expression is over, and its structure with their
-numbers for their names.  None if it has other names: 0 of size parameters, -1 of the body."""
+"""An expression over the first parameters: their number, and the structure of the expression.
+
+In the structure, numbers stand for the names of the parameters.  It is None if it has other names.
+The number is 0 for size parameters, and -1 for the body.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +89,12 @@ def changing(names: Names, exists: set[VName]) -> Callable[[], Size]:
 
 
 SizeOf = Callable[[ast.Exp, Mapping[str, Size]], Size]
-"""What a size expression is, with the sizes that the type itself names."""
+"""The size that a size expression is, given the sizes that the type itself names."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeReader:
-    """What a type expression means: names of types in scope, and what a size expression is.
+    """A reader of type expressions: names of types in scope, and the meaning of size expressions.
 
     ``anonymous`` makes the size of ``[]t``.
     """
@@ -103,7 +106,7 @@ class TypeReader:
     names: Names
     lifted: Collection[VName] = ()
     broken: Collection[str] = ()
-    """What has a declaration that is wrong; errors that follow from it are not reported."""
+    """Names whose declaration is wrong; errors that follow from it are not reported."""
     bound: Mapping[str, Size] = field(default_factory=dict)
     """The sizes of ``?[n].t`` and ``(n: i64) -> t`` around."""
 
@@ -155,7 +158,7 @@ class TypeReader:
         if variable in self.lifted or (variable is None and short is not None and short.kind):
             raise ProgramError(Diagnostic(
                 "lifted-element", exp.span, f'Cannot create array with elements of type "{name}", '
-                "which is lifted: it might contain functions or sizes of its own."))
+                "which is lifted: its values might hold functions or differ in size."))
 
     def _with(self, sizes: dict[str, Size]) -> TypeReader:
         return dataclasses.replace(self, bound={**self.bound, **sizes})
@@ -206,7 +209,7 @@ class TypeReader:
 
 
 def _counted(sizes: Sized, types: Sized) -> str:
-    """How many sizes and types there are, in words."""
+    """The numbers of sizes and types, in words."""
     found = [f"{len(each)} {what}{'s' * (len(each) != 1)}"
              for each, what in ((sizes, "size"), (types, "type")) if each]
     return " and ".join(found) or "nothing"

@@ -31,7 +31,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Factor, Size
 
 NAMELESS = "unknown"
-"""What sizes are called that have no name in the program."""
+"""The name shown for sizes that have no name in the program."""
 
 
 class TypeMismatch(Exception):
@@ -77,7 +77,7 @@ State: TypeAlias = tuple[dict[int, Type], dict[VName, Size], dict[int, frozenset
 
 @dataclass(slots=True)
 class Substitution:
-    """What inference has found so far."""
+    """The types and sizes that inference has found so far."""
 
     names: Names
     types: dict[int, Type] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Substitution:
     allowed: dict[int, frozenset[Prim]] = field(default_factory=dict)
     flexible: set[VName] = field(default_factory=set)
     required: dict[int, Required] = field(default_factory=dict)
-    """What an undetermined type must have."""
+    """Parts that an undetermined type must have."""
     parameters: set[VName] = field(default_factory=set)
     """Flexible sizes ``[]`` of parameters: joining two types does not decide about them."""
     unknown: set[VName] = field(default_factory=set)
@@ -97,15 +97,15 @@ class Substitution:
     functional: set[str] = field(default_factory=set)
     """The hidden types that may be functions."""
     changing: set[str] = field(default_factory=set)
-    """The hidden types that may have sizes of their own."""
+    """The hidden types whose values may differ in size."""
     size_lifted: set[VName] = field(default_factory=set)
-    """The type parameters that may have sizes of their own."""
+    """The type parameters whose values may differ in size."""
     of_any_size: set[int] = field(default_factory=set)
     """The types to be found that may have other sizes each time."""
     compared: set[int] = field(default_factory=set)
     """The types to be found whose values are compared: they never become type parameters."""
     regular: set[int] = field(default_factory=set)
-    """The types to be found that must not have sizes of their own."""
+    """The types to be found whose values must not differ in size."""
     _undecided: list[tuple[Size, Size]] = field(default_factory=list)
     _reordered: set[Size] = field(default_factory=set)
     """Sizes that are written in two ways: their operands decide nothing."""
@@ -180,7 +180,7 @@ class Substitution:
             self._unify_heads(left, right)
 
     def _of_any_size(self, type_: Type) -> MetaVar | None:
-        """What a type was before it was found, if that may have sizes of its own."""
+        """The variable that a type was before it was found, if its values may differ in size."""
         while isinstance(type_, MetaVar) and type_.id in self.types:
             if type_.id in self.of_any_size:
                 return type_
@@ -435,7 +435,7 @@ def _is_constant(size: Size) -> bool:
 
 
 def _never_negative(size: Size) -> bool:
-    """Whether a size cannot be less than 0 whatever the sizes in it are: unlike k of k + 1 = n."""
+    """True if a size cannot be negative for any sizes in it: unlike k of k + 1 = n."""
     return all(coefficient > 0 for _, coefficient in size.terms)
 
 

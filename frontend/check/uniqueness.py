@@ -1,11 +1,14 @@
 """Uniqueness: an array that was consumed is not looked at again, under any of its names.
 
-Consumption is by an update (``with``, ``let a[i] =``), by passing to a parameter declared
-``*t``, or by a loop that consumes its parameter.  What is not declared unique among the results
-of a function may be an alias of each argument that it does not consume, and of what the function
-refers to.  Meaning is by value, so this check finds what Futhark would refuse; programs are right
-without it.  Source: Henriksen, Serup, Elsman, Henglein and Oancea, Futhark: Purely Functional
-GPU-Programming with Nested Parallelism and In-Place Array Updates, PLDI 2017, section 3.
+Consumption is by an update (``with``, ``let a[i] =``), by passing to a parameter declared ``*t``,
+or by a loop that consumes its parameter.  A result of a function that is not declared unique may be
+an alias of each argument that it does not consume.  It may also be an alias of anything that the
+function refers to.
+
+Meaning is by value, so this check finds what Futhark would refuse; programs are right without it.
+
+Source: Henriksen, Serup, Elsman, Henglein and Oancea, Futhark: Purely Functional GPU-Programming
+with Nested Parallelism and In-Place Array Updates, PLDI 2017, section 3.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ Env = dict[str, Tree]
 
 def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
         list[Diagnostic], Leaf]:
-    """What a checked declaration does wrong with arrays that are consumed.
+    """Errors of a checked declaration in the use of consumed arrays.
 
     The leaf says which parts of a function's result are unique.
     """
@@ -61,13 +64,13 @@ def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
 
 @dataclass(slots=True)
 class Walk:
-    """What is consumed and what was looked at, while a declaration is walked."""
+    """The walk over a declaration, with the arrays consumed and looked at so far."""
 
     constants: dict[str, Origin]
     errors: list[Diagnostic] = field(default_factory=list)
     consumed: dict[Origin, Span] = field(default_factory=dict)
     observed: dict[Origin, tuple[str, Span]] = field(default_factory=dict)
-    """What the function or loop around has looked at, under which name and where."""
+    """The arrays that the function or loop around has looked at, each with name and place."""
     depth: int = 0
 
     def error(self, code: Code, span: Span, message: str, hint: str,
@@ -337,7 +340,7 @@ class Walk:
             self.consume(found, span)
 
     def result(self, type_: Type | None, fresh: Unique, found: Origins, name: str) -> Tree:
-        """What a call makes: its parts that are not unique may all be the same."""
+        """The tree of a call's result: its parts that are not unique may all be the same."""
         tree = shared(type_, found)
         unique = flags(tree, fresh)
         if not found and unique.count(False) > 1:
@@ -384,7 +387,7 @@ class Walk:
         return Leaf(frozenset(captured), unique, len(params))
 
     def returned(self, tree: Tree, ret: ast.TypeExp | None, span: Span) -> Unique:
-        """Which parts of a function's result are unique; errors if more are declared so."""
+        """The unique parts of a function's result; errors if more are declared so."""
         parts = [leaf.origins for leaf in leaves(tree)]
         for origin in sorted(NONE.union(*parts), key=lambda o: o.name):
             if origin.depth < 0:
@@ -408,7 +411,7 @@ class Walk:
     # Control
 
     def branches(self, each: list[Callable[[], Tree]]) -> Tree:
-        """What any branch consumes is consumed; branches do not see each other."""
+        """Walk branches: all that any of them consumes is consumed; they do not see each other."""
         before, after = dict(self.consumed), dict(self.consumed)
         result: Tree | None = None
         for branch in each:
@@ -449,7 +452,7 @@ def _called(fun: ast.Exp) -> str:
 
 
 def _result(type_: Type | None) -> tuple[int, bool]:
-    """How many arguments a function takes, and whether parts of its result are unique."""
+    """The number of arguments a function takes, and True if parts of its result are unique."""
     arity, fresh = 0, False
     while isinstance(type_, Arrow):
         arity, fresh, type_ = arity + 1, bool(type_.fresh), type_.codomain

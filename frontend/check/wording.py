@@ -1,7 +1,7 @@
-"""How mistakes about types are said: in the syntax of programs, with what could be done.
+"""The wording of mistakes about types: in the syntax of programs, with advice.
 
-Types that inference has yet to find are called a, b, ...; a size that has no name in the program
-is ``[]``.
+Types that inference has yet to find are called a, b, ...; a size that has no name in the program is
+``[]``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KINDS = {frozenset(FLOATS): "float", frozenset(INTS): "integer", frozenset(NUMB
           frozenset((*INTS, Prim.BOOL)): "integer or bool", frozenset(SIGNED): "signed integer"}
 _WHOLE = {"a value": "Expression", "the declared result": "Function body",
           "the next value of the loop": "Loop body"}
-"""What an expression of a wrong type is called."""
+"""Names for an expression of a wrong type."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Wording:
                            else self.expressions.get(v, v.base))
 
     def mismatch(self, expected: Type, found: Type, what: str) -> str:
-        """That ``what`` should have one type, but has another one."""
+        """The message that ``what`` should have one type, but has another one."""
         if what in _WHOLE:
             return (f"{_WHOLE[what]} does not have expected type {self.type(expected)}, but "
                     f"{self.type(found)}.")
@@ -89,7 +89,7 @@ def _article(word: str) -> str:
 
 def advice(solved: Substitution, expected: Type, found: Type, text: str,
            call: ast.Exp | None) -> str | None:
-    """What may be meant where ``found``, the type of ``text``, does not fit; None if unclear."""
+    """The likely intention if ``found``, the type of ``text``, does not fit; None if unclear."""
     wanted, given = solved.resolve(expected), solved.resolve(found)
     match wanted, given:
         case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
@@ -121,12 +121,12 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
 
 
 def _is_float(solved: Substitution, type_: Type) -> bool:
-    """Whether a type that is yet to be found is one of floats."""
+    """True if a type that is yet to be found is one of floats."""
     return isinstance(type_, MetaVar) and solved.allowed.get(type_.id) == frozenset(FLOATS)
 
 
 def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> str:
-    """Which fields are missing, and which are there and should not."""
+    """The fields that are missing, and those that should not be there."""
     missing, extra = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
     said = [f"{what} {', '.join(names)}." for what, names in
             (("It lacks", missing), ("There is no", extra)) if names]
@@ -140,7 +140,7 @@ def _atomic(text: str) -> str:
 
 def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str, str],
                 what: str) -> list[str]:
-    """What may be done about two sizes of ``what`` that are not known to be equal."""
+    """Advice about two sizes of ``what`` that are not known to be equal."""
     for size, name in zip((left, right), names, strict=True):
         if name and (free := sorted(size.variables() & solved.flexible)):
             return [f"No equation is solved for {free[0].base}: the size of the argument must be "

@@ -1,9 +1,9 @@
 """Elaboration: the typed syntax tree to core IR, by partial evaluation.
 
-Functions, tuples, records and polymorphism are evaluated away: an environment-passing
-evaluator emits core statements for what only the running program can know, and inlines every
-call.  That is possible because the type checker forbids function values in arrays, branches
-and loops, and the language has no recursion.
+Functions, tuples, records and polymorphism are evaluated away.  An environment-passing evaluator
+inlines every call, and emits core statements for what only the running program can know.  That is
+possible because the type checker forbids function values in arrays, branches and loops, and the
+language has no recursion.
 """
 
 from runelift.frontend.elaborate.entries import elaborate, parameters_of

@@ -172,7 +172,7 @@ class Arrays:
 
     def _bound(self, node: Exp, types: tuple[Type, ...], base: str, like: Value,
                span: Span) -> Value:
-        """What ``node`` makes, of the given types, as a value of the structure of ``like``."""
+        """The results of ``node``, of the given types, as a value of the structure of ``like``."""
         names = self.builder.emit(node, types, (base,) * len(types), span)
         return rebuild(like, map(Dynamic, names, types))
 
@@ -441,7 +441,7 @@ def _has_sum(value: Value) -> bool:
 
 
 def _commutative(lam: Lambda) -> bool:
-    """Whether an operator is a commutative primitive operation on its two parameters."""
+    """True if an operator is a commutative primitive operation on its two parameters."""
     if len(lam.params) != 2 or len(lam.body.stms) != 1:
         return False
     (stm,) = lam.body.stms

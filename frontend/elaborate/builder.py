@@ -24,8 +24,8 @@ HOISTED = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le"})
 
 COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq"})
 
-BUDGET = 200_000
-"""How many statements a program may have after inlining."""
+STATEMENT_BUDGET = 200_000
+"""The most statements that a program may have after inlining."""
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class Builder:
         return name
 
     def computed(self, key: Hashable) -> Atom | None:
-        """What this body, or one around it, remembers under ``key``."""
+        """The atom that this body, or one around it, remembers under ``key``."""
         for scope in reversed(self.scopes):
             if (found := scope.known.get(key)) is not None:
                 return found
@@ -175,14 +175,15 @@ class Builder:
         return 0
 
     def visible(self, atom: Atom, inside: Scope) -> bool:
-        """Whether ``atom`` is known outside of the body that was built as ``inside``."""
+        """True if ``atom`` is known outside of the body that was built as ``inside``."""
         return isinstance(atom, Const) or atom not in inside.bound
 
     def release(self, atom: Atom, inside: Scope) -> bool:
         """Make ``atom`` known outside of the body that was built as ``inside``, if it can be.
 
-        What computes it leaves the body, with the checks of the same operations, unless it depends
-        on the parameters or makes an array that others there use, since they may consume it.
+        The statements that compute it leave the body, with the checks of the same operations.  They
+        stay if they depend on the parameters.  They also stay if they make an array that others
+        there use, since those may consume it.
         """
         leaving = _needed((atom,), inside)
         if leaving is None:

@@ -15,7 +15,7 @@ from runelift.frontend.elaborate.array_exps import (
     selection,
 )
 from runelift.frontend.elaborate.arrays import Arrays
-from runelift.frontend.elaborate.builder import BUDGET, Builder
+from runelift.frontend.elaborate.builder import STATEMENT_BUDGET, Builder
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop
@@ -94,9 +94,9 @@ class Evaluator:
         self._size_params |= sizes
 
         def run(given: Env, args: tuple[Value, ...], span: Span) -> Value:
-            if self.builder.emitted > BUDGET:
-                raise CompilerLimitation(f"{span}: the program has more than {BUDGET} statements "
-                                         "after inlining.")
+            if self.builder.emitted > STATEMENT_BUDGET:
+                raise CompilerLimitation(f"{span}: the program has more than {STATEMENT_BUDGET} "
+                                         "statements after inlining.")
             inner = inside(env)
             inner.update(given)
             free = set(sizes)
@@ -495,4 +495,4 @@ def _project_path(value: Value, path: tuple[str, ...]) -> Value:
 
 
 _UNFLATTEN = {"unflatten": 2, "unflatten_3d": 3, "unflatten_4d": 4}
-"""How many sizes the result has."""
+"""The number of sizes that the result has."""

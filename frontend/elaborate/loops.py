@@ -66,7 +66,7 @@ class _Wider:
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """How often the body of a ``for`` loop runs, and what it is told each time.
+    """The iterations of a ``for`` loop: their number, and the value that the body gets in each.
 
     That is a number of type ``prim``, or an element of ``array``.
     """
@@ -160,7 +160,7 @@ def _bind_round(e: Evaluator, exp: ast.LoopExp, rounds: _Rounds, index: VName,
 
 
 def _condition(e: Evaluator, exp: ast.LoopExp, env: Env, value: Value) -> Atom | None:
-    """Whether a ``while`` loop goes on with ``value``; None for ``for``."""
+    """The condition under which a ``while`` loop goes on with ``value``; None for ``for``."""
     if not isinstance(exp.form, ast.WhileForm):
         return None
     inner = inside(env)

@@ -182,4 +182,4 @@ _MEMBERS: Mapping[str, Member] = {
     "from_fraction": _from_fraction, "recip": _reciprocal, "lerp": _lerp, "ldexp": _ldexp,
     "mad": _and_added("mul"), "mad_hi": _and_added("mul_hi"),
 }
-"""The members that are no primitive operation of their own name."""
+"""The members for which there is no primitive operation of their name."""

@@ -17,7 +17,7 @@ from runelift.ir.types import TRUE, Atom, Const, shape_of
 
 
 class Evaluator(Protocol):
-    """What the intrinsics need of the evaluator."""
+    """The part of the evaluator that the intrinsics need."""
 
     builder: Builder
     arrays: Arrays
@@ -27,7 +27,7 @@ class Evaluator(Protocol):
 
 
 Run: TypeAlias = Callable[[Evaluator, tuple[Value, ...], Span], Value]
-"""What a built-in function does with its arguments."""
+"""The implementation of a built-in function on its arguments."""
 
 
 def arithmetic(evaluator: Evaluator, op: str, left: Value, right: Value, span: Span) -> Value:

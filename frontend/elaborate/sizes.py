@@ -1,8 +1,8 @@
-"""Sizes while programs are evaluated: what the names in types and annotations stand for.
+"""Sizes while programs are evaluated: the values of the names in types and annotations.
 
 A size is an atom that the program computes.  Names of sizes come from size parameters, from
-patterns with types, and from the type checker, whose names for sizes are keys of the
-environment as the names in the source are.
+patterns with types, and from the type checker.  The checker's names for sizes are keys of the
+environment, as the names in the source are.
 """
 
 from __future__ import annotations

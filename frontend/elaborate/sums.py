@@ -96,7 +96,7 @@ def match_value(evaluator: Evaluator, exp: ast.MatchExp, value: Value,
 
 
 def _fits(evaluator: Evaluator, pattern: ast.Pattern, value: Value, span: Span) -> Atom | None:
-    """Whether ``value`` has the form of ``pattern``; None if it certainly has not."""
+    """The condition that ``value`` has the form of ``pattern``; None if it certainly has not."""
     match pattern:
         case ast.PatAscript(_, inner):
             return _fits(evaluator, inner, value, span)

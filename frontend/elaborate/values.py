@@ -1,8 +1,8 @@
-"""What a source expression evaluates to during elaboration.
+"""The values of source expressions during elaboration.
 
-Tuples, records and functions exist only here; what is left for run time are atoms of the core
-IR.  An array of tuples is a tuple of arrays, so the same classes stand for a tuple and for an
-array of tuples, and operations on arrays work on every leaf.
+Tuples, records and functions exist only here; only atoms of the core IR are left for run time.  An
+array of tuples is a tuple of arrays.  So the same classes stand for a tuple and for an array of
+tuples, and operations on arrays work on every leaf.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class TypeArg:
-    """What a type parameter stands for: a type, and what the names in it stand for."""
+    """The meaning of a type parameter: a type, and the environment of the names in it."""
 
     type: source_types.Type
     env: Env = field(compare=False)
@@ -208,8 +208,8 @@ def shaped(type_: source_types.Type, scalar: Callable[[Prim, tuple[Atom, ...]], 
            variable: Callable[[VName, tuple[Atom, ...]], Value] | None = None) -> Value:
     """A value of a type, or an array of shape ``outer`` of them, from its parts.
 
-    ``scalar`` makes an array of primitive elements of a shape, ``variable`` of those of the type
-    that a type parameter stands for; ``size`` makes the length of a dimension.
+    ``scalar`` makes an array of a shape, of primitive elements.  ``variable`` makes one of the type
+    that a type parameter stands for.  ``size`` makes the length of a dimension.
     """
     match type_:
         case Prim():

@@ -18,7 +18,7 @@ from runelift.ir.source import Source
 
 OF_BITS = ("from_bits", "to_bits", "num_bits", "get_bit", "set_bit", "epsilon", "nextafter",
            "ldexp", "copysign")
-"""What only the module type ``float`` knows about floats."""
+"""The functions on floats that only the module type ``float`` has."""
 
 MODELS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "from_prim": (("bool", "i16", "f32"), (*OPERATORS, *EQUALITY)),
@@ -35,7 +35,7 @@ HAVING: dict[str, tuple[Prim, ...]] = {
 
 
 def is_parametric(sig: Signature) -> bool:
-    """Whether a module type is one of modules with parameters, or has such inside."""
+    """True if a module type is one of modules with parameters, or has such inside."""
     return sig.arrow is not None or any(map(is_parametric, sig.modules.values()))
 
 

@@ -35,7 +35,7 @@ def _text() -> str:
 
 @cache
 def _defined() -> frozenset[str]:
-    """What the library defines, by a look at its text: names without those of their modules."""
+    """The names that the library's text defines, without those of their modules."""
     return frozenset(re.findall(r"^ *def ([\w']+)", _text(), re.MULTILINE))
 
 

@@ -1,13 +1,15 @@
 """The module language, evaluated away before anything else.
 
-Modules are structures of names; evaluating a module expression emits its value and type
-declarations under globally unique names (``M.x``) and yields the structure that says what they are
-called outside.  A parametric module is a closure that is evaluated anew for each application
-(Elsman, Henriksen, Annenkov and Oancea, "Static interpretation of higher-order modules in
-Futhark", ICFP 2018).  What is left are declarations without modules.
+Modules are structures of names.  Evaluating a module expression emits its value and type
+declarations under globally unique names (``M.x``).  It yields the structure that maps the names
+outside to them.  A parametric module is a closure that is evaluated anew for each application.
+Only declarations without modules are left.
 
 Ascription hides what a module type does not list, and the definitions of types that it leaves out
 (:mod:`runelift.frontend.modules.sealing`).  The parameters of parametric modules stay transparent.
+
+Source: Elsman, Henriksen, Annenkov and Oancea, Static interpretation of higher-order modules in
+Futhark, ICFP 2018.
 """
 
 from __future__ import annotations
@@ -216,7 +218,7 @@ class _Evaluator:
         self._files = files
 
     def _prelude(self, name: str, span: Span) -> Signature:
-        """What a module type of the prelude lists, which is asked for at ``span``."""
+        """The members that a module type of the prelude lists, which is asked for at ``span``."""
         if name not in self._signatures:
             self._signatures[name] = self._signature(prelude_signature(name), Structure())
 
@@ -235,8 +237,8 @@ class _Evaluator:
                 known = self._types.get(name.name)
                 if known is not None and known.kind:
                     raise wrong("lifted-element", node.span, "Cannot create array with elements "
-                                f'of type "{name}", which is lifted: it might contain functions '
-                                "or sizes of its own.")
+                                f'of type "{name}", which is lifted: its values might hold '
+                                "functions or differ in size.")
 
     def _import(self, path: str, span: Span) -> Structure:
         place = (Path(span.source.name).parent / f"{path}.fut").resolve()
@@ -255,7 +257,7 @@ class _Evaluator:
 
     def _signature(self, sig: module_ast.SigExp, scope: Structure,
                    known: Signature = NOTHING) -> Signature:
-        """What a module type lists, which stands in one that lists ``known`` before it."""
+        """The members that a module type lists, inside one that lists ``known`` before it."""
         match sig:
             case module_ast.SigName(span, ast.QualName((), name)) if (
                     name in HAVING and name not in scope.signatures):
@@ -299,7 +301,7 @@ class _Evaluator:
                             Specified(spec, scope.copy(), outside))
 
     def _spec(self, spec: module_ast.Spec, scope: Structure, known: Signature) -> Signature:
-        """What one line of a module type lists, after those that list ``known``."""
+        """The members that one line of a module type lists, after those that list ``known``."""
         match spec:
             case module_ast.ValSpec(span, name, type_params, type_exp):
                 _check_distinct([p.name for p in type_params], span)
@@ -421,7 +423,7 @@ class _Evaluator:
 
 
 def _is_known(specified: Specified, found: Structure) -> bool:
-    """Whether a value is a member of a built-in module that is known to be as it is specified."""
+    """True if a value is a member of a built-in module that is known to be as it is specified."""
     assert isinstance(specified.spec, module_ast.ValSpec)
     prim = ".".join(found.values[specified.spec.name].quals)
     return prim in {each.value for each in specified.prims} and all(
@@ -454,8 +456,9 @@ def _check_new(more: Signature, known: Signature, span: Span) -> None:
 
 
 def _check_arguments(exp: ast.TypeExp, names: set[str]) -> None:
-    """The arguments of a specified function have names of their own and sizes that are named,
-    and so has a constant.
+    """Check that the arguments of a specified function have distinct names and named sizes.
+
+    The sizes of a constant must be named, too.
     """
     if not isinstance(exp, ast.TypeArrow) and _has_anonymous(exp):
         raise wrong("anonymous-size", exp.span,

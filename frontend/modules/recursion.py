@@ -49,7 +49,7 @@ def as_loop(dec: ast.ValDec) -> ast.ValDec:
 def _looping(dec: ast.ValDec, changing: list[int], values: tuple[ast.Exp, ...]) -> ast.Exp:
     """The body as a loop over the parameters that change.
 
-    The loop has names of its own for them, which the body cannot hide.
+    The loop has fresh names for them, which the body cannot hide.
     """
     span = dec.body.span
     params = [dec.params[n] for n in changing]
@@ -124,13 +124,13 @@ def _at_ends(exp: ast.Exp, work: Callable[[ast.Exp], ast.Exp | None]) -> ast.Exp
 
 
 def _is_call(exp: ast.Exp, dec: ast.ValDec) -> TypeGuard[ast.Apply]:
-    """Whether this is a call of the function itself, with all arguments."""
+    """True for a call of the function itself, with all arguments."""
     return (isinstance(exp, ast.Apply) and isinstance(exp.fun, ast.Name)
             and _mentions(exp.fun, dec.name) and len(exp.args) == len(dec.params))
 
 
 def _mentions(node: object, name: str) -> bool:
-    """Whether a node is a use of a name that is not qualified."""
+    """True if a node is a use of a name that is not qualified."""
     match node:
         case (ast.Name(_, ast.QualName((), used)) | ast.BinExp(_, ast.QualName((), used))
               | ast.OpSection(_, ast.QualName((), used))):
@@ -139,13 +139,13 @@ def _mentions(node: object, name: str) -> bool:
 
 
 def _binds(tree: object, name: str) -> bool:
-    """Whether a name stands for something else somewhere in a tree."""
+    """True if a name stands for something else somewhere in a tree."""
     return any(isinstance(node, ast.PatName | ast.LetFun | ast.LetWith | ast.SizeParam)
                and node.name == name for node in walk(tree))
 
 
 def _passes_on(arg: ast.Exp, param: ast.Pattern, body: ast.Exp) -> bool:
-    """Whether an argument is the parameter itself."""
+    """True if an argument is the parameter itself."""
     while isinstance(param, ast.PatAscript):
         param = param.pattern
     return (isinstance(param, ast.PatName) and isinstance(arg, ast.Name)

@@ -34,7 +34,7 @@ def rename(node: T, scope: Structure) -> T:
 
 
 def _fields(node: Any, scope: Structure, **others: Structure) -> Any:
-    """A copy with all fields renamed, those named in ``others`` in scopes of their own."""
+    """A copy with all fields renamed, those named in ``others`` in the scopes given there."""
     new = duplicate(node)
     for name in parts(type(node)):
         setattr(new, name, rename(getattr(node, name), others.get(name, scope)))

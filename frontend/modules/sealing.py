@@ -1,8 +1,8 @@
 """Ascription that hides types: ``M : S`` where ``S`` lists a type without its definition.
 
-A hidden type is a declaration of its own, whose definition the type checker keeps to itself and
-the elaborator sees.  A member whose specified type has hidden types in it becomes a declaration
-that is defined as the member and has the specified type.
+A hidden type is a new declaration; only the type checker and the elaborator know its definition.  A
+member whose specified type has hidden types in it becomes a new declaration, too.  That one is
+defined as the member and has the specified type.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runelift.frontend.syntax.nodes import Node, walk
 
 
 def hides(sig: Signature) -> bool:
-    """Whether a module type hides the definition of any type."""
+    """True if a module type hides the definition of any type."""
     return sig.arrow is None and (
         any(isinstance(each.spec, module_ast.TypeSpec) and each.spec.definition is None
             for each in sig.types.values()) or any(map(hides, sig.modules.values())))
@@ -103,7 +103,7 @@ class Sealing:
 
 
 def _names_modules(specified: Specified) -> bool:
-    """Whether the definition of a type has types of modules in it."""
+    """True if the definition of a type has types of modules in it."""
     return isinstance(specified.spec, module_ast.TypeSpec) and any(
         isinstance(node, ast.TypeName) and node.name.quals
         for node in walk(specified.spec.definition))

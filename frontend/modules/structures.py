@@ -26,7 +26,7 @@ class Builtin:
 
 @dataclass(slots=True)
 class Structure:
-    """What a module is outside, or a scope inside: source names to what they stand for.
+    """The names of a module as seen outside, or of a scope as seen inside.
 
     ``local`` says of variables of the expressions around whether they hide everything else.
     """
@@ -44,14 +44,14 @@ class Structure:
                          dict(self.signatures), self.opened, self.local)
 
     def value(self, name: str) -> ast.QualName | None:
-        """What a name of a variable stands for, also as a member of what is opened."""
+        """The variable that a name stands for, also as a member of opened modules."""
         if name in self.values:
             return self.values[name]
         return next((ast.QualName((prim,), name) for prim in reversed(self.opened)
                      if member(prim, name) is not None), None)
 
     def type(self, name: str) -> ast.QualName | None:
-        """What a name of a type stands for, also as a member of what is opened."""
+        """The type that a name stands for, also as a member of opened modules."""
         if name in self.types:
             return self.types[name]
         return next((found for prim in reversed(self.opened)
@@ -137,7 +137,7 @@ class Signature:
         return replace(self, types={**self.types, name: definition})
 
     def plus(self, other: Signature) -> Signature:
-        """What either lists; of a type that both list, ``other`` says that it is the same."""
+        """The members that either lists; a type that both list is the same type."""
         return Signature({**self.values, **other.values},
                          {**self.types, **other.types, **self.types},
                          {**self.modules, **other.modules})
@@ -152,7 +152,7 @@ def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
 
 
 def type_member(prim: str, name: str) -> ast.QualName | None:
-    """What a type of a built-in module stands for; None if the module has none of this name."""
+    """The meaning of a type of a built-in module; None if the module has none of this name."""
     if name == "t":
         return ast.QualName((), prim)
     if name == "int_t" and Prim(prim) in FLOATS:

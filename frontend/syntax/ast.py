@@ -573,7 +573,7 @@ class TypeDec(Node):
 
 
 CoreDec: TypeAlias = ValDec | TypeDec
-"""What is left when the modules have been evaluated away."""
+"""A declaration after the modules have been evaluated away."""
 
 
 @dataclass(slots=True, eq=False)

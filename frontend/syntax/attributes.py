@@ -1,4 +1,4 @@
-"""The attributes ``#[...]``: which there are, and how those that nobody knows are reported."""
+"""The attributes ``#[...]``: the known ones, and reports about unknown ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parameter(attribute: str) -> str:
 
 
 def is_known(attribute: str, span: Span) -> bool:
-    """Whether there is such an attribute, written without blanks; warns if not.
+    """True if there is such an attribute, written without blanks; warns if not.
 
     Functions are inlined wherever they are called, so ``inline`` and ``noinline`` change nothing.
     """

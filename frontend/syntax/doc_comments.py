@@ -34,7 +34,7 @@ def check_places(source: Source, module: module_ast.Module) -> None:
 
 
 def _documents(text: str, position: int, module: module_ast.Module) -> bool:
-    """Whether a declaration follows; ``let`` also begins expressions."""
+    """True if a declaration follows; ``let`` also begins expressions."""
     following = _FOLLOWING.match(text, position)
     if following is None or following[1] != "let":
         return following is not None

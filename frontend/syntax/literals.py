@@ -18,7 +18,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
         "NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "HT", "LF", "VT", "FF", "CR",
         "SO", "SI", "DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB",
         "ESC", "FS", "GS", "RS", "US", "SP"))}
-"""What stands for a character after a backslash, as in Haskell (2010 report, section 2.6)."""
+"""Escapes for characters after a backslash, as in Haskell (2010 report, section 2.6)."""
 _NAMES = "|".join(sorted((re.escape(name) for name in _ESCAPES), key=len, reverse=True))
 _ESCAPE = re.compile(rf"\\(?:(\d+)|o([0-7]+)|x([0-9a-fA-F]+)|\^([@-_])|({_NAMES})|(\s+\\)|)")
 
@@ -56,7 +56,7 @@ def constant(value: int | float | bool, prim: Prim) -> Const:
 
 
 def bounds_hint(prim: Prim) -> tuple[str, ...]:
-    """Which integers a type has."""
+    """A hint about the integers that a type has."""
     return (f"It has the numbers from {prim.least} to {prim.greatest}.",) if prim.is_int else ()
 
 

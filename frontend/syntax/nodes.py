@@ -1,4 +1,4 @@
-"""What all nodes of the surface syntax have in common: a place in the source, and parts."""
+"""The common part of all nodes of the surface syntax: a place in the source, and parts."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ _LEVELS = {op: level for level, row in enumerate(_ROWS, start=1) for op in row}
 _RIGHT = _LEVELS["<|"]
 
 CHARACTERS = frozenset("-+*/%=!><|&^")
-"""What operators begin with; a dot may follow."""
+"""Characters that operators begin with; a dot may follow."""
 
 
 def precedence(name: str) -> int:
-    """How tightly an operator binds; names in backticks bind weakest."""
+    """The strength with which an operator binds; names in backticks bind weakest."""
     for length in range(len(name), 0, -1):
         if (level := _LEVELS.get(name[:length])) is not None:
             return level

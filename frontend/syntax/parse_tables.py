@@ -11,7 +11,7 @@ from pathlib import Path
 from runelift.ir.tables import Tables
 
 STARTS = ("start", "exp", "type")
-"""What can be parsed: a file, an expression, a type."""
+"""The start symbols of the grammar: a file, an expression, a type."""
 SOURCE = Tables("runelift.frontend.syntax", "grammar", {
     "parser": "lalr", "lexer": "contextual", "start": list(STARTS),
     "propagate_positions": True, "maybe_placeholders": True,

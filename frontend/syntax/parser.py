@@ -28,7 +28,7 @@ from runelift.ir.source import Source, Span
 MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool"})
 """The built-in modules; ``x.y`` is a member of one of them, or else a field."""
 
-CONSTRUCTORS = 256
+MOST_CONSTRUCTORS = 256
 """The most constructors that a sum type can have."""
 
 
@@ -287,9 +287,9 @@ class _Builder(Transformer[Token, Any]):
             if op != "|":
                 raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
                                               f"Unexpected '{op}' in a type."))
-        if len(children) > 2 * CONSTRUCTORS:
+        if len(children) > 2 * MOST_CONSTRUCTORS:
             raise ProgramError(Diagnostic("too-many-constructors", span, "A sum type has at most "
-                                          f"{CONSTRUCTORS} constructors."))
+                                          f"{MOST_CONSTRUCTORS} constructors."))
         constructors = sorted(children[0::2], key=lambda c: str(c[0]))
         for (name, _), (following, _) in pairwise(constructors):
             if name == following:
@@ -565,7 +565,7 @@ def _as_tuple(fields: list[tuple[str, Any]]) -> tuple[Any, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Attributes:
-    """What ``#[...]`` says: the name of one attribute, or nothing if nobody knows it."""
+    """The contents of ``#[...]``: the name of one attribute, or nothing if it is unknown."""
 
     names: tuple[str, ...]
 

@@ -33,7 +33,7 @@ FOREIGN = {
     "empty": "Write [] with a type: ([] : [0]i32)", "stream_map": "Write map.",
     "stream_red": "Write reduce and map.", "/=": "Write !=.",
 }
-"""What to write instead of names of other languages, and of Futhark's past."""
+"""Hints for names of other languages, and of Futhark's past."""
 
 FOREIGN_TYPES = {
     "int": "i32 or i64", "long": "i64", "short": "i16", "char": "u8", "byte": "u8",
@@ -41,7 +41,7 @@ FOREIGN_TYPES = {
     "String": "[]u8", "Int": "i64", "Float": "f32", "Double": "f64", "Bool": "bool",
     "boolean": "bool", "size_t": "i64", "void": "()",
 }
-"""What to write instead of types of other languages."""
+"""The types here for types of other languages."""
 
 ASSUMED = "?"
 """A value of any type: a member of a module of which only the module type is known."""
@@ -141,7 +141,7 @@ MEMBERS_ONLY = frozenset({">>>"})
 """Operators that programs only know as members of modules: ``i32.>>>``."""
 
 LIFTED = frozenset({ASSUMED, "id", "const", "flip", "curry", "uncurry", "|>", "<|", ">->", "<-<"})
-"""What may be applied to functions where its type says nothing."""
+"""Names that may be applied to functions although their type does not say so."""
 
 EQUALITY = ("==", "!=")
 """Operators on values of any first-order type."""

@@ -1,8 +1,8 @@
-"""What entry points take and return, in terms of the source.
+"""Signatures of entry points: their parameters and results, in terms of the source.
 
-Core functions know only the primitive parts of values: a record is the values of its fields, an
-array of tuples is a tuple of arrays.  A signature says which parts make up one value, so that
-whoever calls an entry point need not take values apart.
+Core functions know only the primitive parts of values.  A record is the values of its fields, an
+array of tuples is a tuple of arrays.  A signature says which parts make up one value, so callers
+need not take values apart.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _component(type_: Type) -> Component:
 
 
 def _parts(type_: Type, rank: int = 0) -> int:
-    """How many primitive values and arrays make up a value; ``()`` is one where it has a shape."""
+    """The number of primitive values and arrays in a value; ``()`` is one where it has a shape."""
     match type_:
         case Array(_, elem):
             return _parts(elem, rank + 1)

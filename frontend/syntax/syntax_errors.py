@@ -1,7 +1,7 @@
-"""What is said of a text that is not a program: what was found, what is unfinished, what is meant.
+"""Messages about texts that are no programs: what was found, what is unfinished, what is meant.
 
-The parser knows where it stopped and which terminals could stand there.  The rest is found out
-from the text before that place: which brackets and words still wait for another one, and whether
+The parser knows where it stopped and which terminals could stand there.  The rest is found from the
+text before that place.  It shows which brackets and words still wait for another one, and whether
 it looks like another language.
 """
 
@@ -28,7 +28,7 @@ _WORDS = {
 }
 _OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": "a range",
           "FIELD": "a field", "WITH": "'with'", "OPEN": "'['"}
-"""What can stand behind almost everything, and so says little."""
+"""Terminals that may follow almost everything, and so say little."""
 
 _KEYWORDS = frozenset((
     "def", "entry", "let", "in", "if", "then", "else", "loop", "for", "while", "do", "with",
@@ -51,7 +51,7 @@ class Opening:
 
     @property
     def text(self) -> str:
-        """What is wrong with it."""
+        """The mistake, in words."""
         if self.word in _BRACKETS.values():
             return f"this '{self.word}' is not closed"
         return f"this '{self.word}' has no '{self.missing}'"
@@ -62,7 +62,7 @@ _WAITS = {"(": ("RPAR", ")"), "[": ("RSQB", "]"), "{": ("RBRACE", "}"), "let": (
 
 
 def openings(text: str) -> list[Opening]:
-    """What is unfinished at the end of ``text``, innermost last."""
+    """The unfinished constructs at the end of ``text``, innermost last."""
     waiting: list[Opening] = []
     in_for = False
     for match in _TOKEN.finditer(text):
@@ -186,7 +186,7 @@ def _unexpected(source: Source, start: int, found: str, expected: Collection[str
 
 
 def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> str | None:
-    """What should stand at the place instead of ``found``; None if that may be too many things."""
+    """A message about ``found`` that says what is expected; None if that may be too many things."""
     if found in _KEYWORDS and "NAME" in expected and "IF" not in expected:
         return f"'{found}' is a keyword and cannot be a name."
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):

@@ -28,8 +28,9 @@ class MetaVar:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """``[size]elem``.  ``size`` is a polynomial over size names; an existential or unknown size
-    is a fresh variable of its own.
+    """``[size]elem``.  ``size`` is a polynomial over size names.
+
+    An existential or unknown size is a fresh variable.
     """
 
     size: Size
@@ -87,8 +88,10 @@ class Abstract(Sum):
 
 
 Unique: TypeAlias = "bool | tuple[Unique, ...]"
-"""Which parts of a type are marked with ``*``: all, none, or for each component of a tuple or
-record (then not none of them)."""
+"""The parts of a type that are marked with ``*``.
+
+All, none, or a value for each component of a tuple or record (then not none of them).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class Arrow:
     """``t -> u``.  ``consumes``: which parts of the parameter are unique; ``fresh``: of the result.
 
     ``param`` is the size variable that stands for the argument in ``codomain``, as in
-    ``(n: i64) -> [n]t``; ``exists`` are the sizes there that each call computes anew, as in
+    ``(n: i64) -> [n]t``.  ``exists`` are the sizes there that each call computes anew, as in
     ``t -> ?[k].[k]u``.
     """
 
@@ -169,7 +172,7 @@ def _same_size(size: Size) -> Size:
 
 def map_parts(part: Callable[[Type], Type], type_: Type,
               size: Callable[[Size], Size] = _same_size) -> Type:
-    """``type_`` with ``part`` of each type directly inside, and with ``size`` of its own size."""
+    """``type_`` with ``part`` of each type directly inside, and ``size`` of an array's size."""
     match type_:
         case Array(length, elem):
             return Array(size(length), part(elem))

@@ -1,7 +1,7 @@
-"""Every code of an error or warning: what it means, a program that shows it, and its cure.
+"""Every code of an error or warning: its meaning, a program that shows it, and its cure.
 
-This is what ``runelift explain CODE`` prints and what ``docs/errors.md`` is made of.  Nothing else
-imports it: whoever reports an error names its code (:data:`runelift.ir.errors.Code`).
+``runelift explain CODE`` prints them, and ``docs/errors.md`` is made of them.  Nothing else imports
+this package: code that reports an error names its code (:data:`runelift.ir.errors.Code`).
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ entry main (n: i64): []i64 = upto n true
 """),
     Explanation(
         "inaccessible-size", "a size in a result that is a part of a parameter",
-        "The sizes in the type of a result are seen by those who call the function, and they know "
-        "a parameter only as a whole.  Give it a name, and write p.0 or p.x for its component.",
+        "The sizes in the type of a result are seen by callers of the function, who know a "
+        "parameter only as a whole.  Give it a name, and write p.0 or p.x for its component.",
         wrong="""\
 def counted (n: i64, first: i64): [n]i64 = map (+ first) (iota n)
 
@@ -104,7 +104,7 @@ entry main (n: i64): []i64 = counted (n, 1)
     Explanation(
         "unknown-param-size", "a function takes an array of a hidden size",
         "A function, or one that it returns, takes an array whose size only a function's body "
-        "knows, so nobody could call it.  Make the size a parameter of the outer function, or say "
+        "knows, so it cannot be called.  Make the size a parameter of the outer function, or say "
         "in the body, with a size coercion, that the array has it.",
         wrong="""\
 def adder (xs: []i32) =
@@ -143,7 +143,7 @@ entry main (ns: []i64): [][]i64 = map (\\n -> iota n) ns
 entry main (ns: []i64): [][]i64 = map (\\n -> iota n :> [3]i64) ns
 """),
     Explanation(
-        "size-polymorphic-entry", "nothing decides about a size of what an entry point returns",
+        "size-polymorphic-entry", "a size of an entry point's result that nothing decides",
         "A function may be called for any size of its result, and the use of the result decides.  "
         "An entry point is called from outside, where no types decide.  Say the size in the type "
         "of the result.",
@@ -167,8 +167,8 @@ entry main [n] (xs: *[n]i32): i32 =
   in ys[0] + xs[0]
 """),
     Explanation(
-        "not-consumable", "an array overwritten that belongs to someone else",
-        "Whoever calls a function may go on using the arguments, unless the parameter is declared "
+        "not-consumable", "an array overwritten that belongs to the caller or the program",
+        "The caller of a function may go on using the arguments, unless the parameter is declared "
         "with a star: *[n]t.  Constants of the program are not to be overwritten either.",
         wrong="""\
 entry main [n] (xs: [n]i32): [n]i32 = xs with [0] = 1
@@ -212,8 +212,8 @@ entry main [n] (xs: *[n]i32): ([n]i32, [n]i32) =
     (new with [i] = old[n - 1 - i], old)
 """),
     Explanation(
-        "unique-result", "a result with a star that is not the function's own",
-        "A result *[n]t promises that nobody else has the array, so that the caller may overwrite "
+        "unique-result", "a result with a star that may share memory",
+        "A result *[n]t promises that nothing else has the array, so that the caller may overwrite "
         "it.  Here an argument without a star, or another component of the result, may share its "
         "memory.",
         wrong="""\

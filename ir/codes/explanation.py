@@ -1,4 +1,4 @@
-"""What is said about a code."""
+"""The explanation of one code."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FILE = re.compile(r"^-- file: (\S+)\n", re.M)
 class Explanation:
     """A code: ``title`` names it, ``meaning`` says why it is an error and what to do.
 
-    ``wrong`` is a file with this mistake and no other one, ``cure`` the same file without it;
-    ``suffix`` says what they are: ``.fut`` a program (which is run if it has a test block), others
-    are read by whoever reads such files.  Further files follow lines ``-- file: NAME``.
+    ``wrong`` is a file with this mistake only, ``cure`` the same file without it.  ``suffix`` is
+    the kind of these files.  A program (``.fut``) is run if it has a test block; other files are
+    only read.  Further files follow lines ``-- file: NAME``.
     """
 
     code: Code

@@ -18,8 +18,8 @@ entry main (xs: []i32): i32 = reduce (+) 0 xs
     Explanation(
         "recursive-function", "a function that calls itself",
         "A function that calls itself at its end only, with all arguments, is a loop.  There is no "
-        "other recursion, so that the memory and the parallelism of a program can be known; a "
-        "parameter may have the result so far.",
+        "other recursion, so that the memory and the parallelism of a program can be known.  A "
+        "parameter can carry the result so far.",
         wrong="""\
 def factorial (n: i32): i32 = if n == 0 then 1 else n * factorial (n - 1)
 

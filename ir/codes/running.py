@@ -35,7 +35,7 @@ entry main (xs: []i32): []i32 = map (12 /) xs
 entry main (xs: []i32): []i32 = map (\\x -> if x == 0 then 0 else 12 / x) xs
 """),
     Explanation(
-        "negative-size", "an array of fewer than no elements",
+        "negative-size", "an array of a negative size",
         "The sizes given to iota, replicate and the like must not be negative.",
         wrong="""\
 -- ==

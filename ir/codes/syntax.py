@@ -34,7 +34,7 @@ entry main (x: f16): f16 = x + 1
 entry main (x: f32): f32 = x + 1
 """),
     Explanation(
-        "literal-out-of-range", "a number that its type does not have",
+        "literal-out-of-range", "a number that does not fit its type",
         "Computations wrap around silently, but a number that is written down must be one of its "
         "type: 0 to 255 for u8, for example.  Use a larger type, or a number that fits.",
         wrong="""\
@@ -43,7 +43,7 @@ entry main (x: u8): u8 = x + 300
 entry main (x: u8): u16 = u16.u8 x + 300
 """),
     Explanation(
-        "unknown-attribute", "an attribute that means nothing (a warning)",
+        "unknown-attribute", "an unknown attribute (a warning)",
         "An attribute #[...] asks for something that does not change what a program means, so one "
         "that Runelift does not know is ignored.  The warning is there because the name may be "
         "misspelt.",

@@ -41,7 +41,7 @@ entry main (x: i32) (y: i32): i32 = 2 * x * y
 """),
     Explanation(
         "too-many-arguments", "a function with more arguments than it takes",
-        "What the function returns after its last parameter is not a function.  An argument that "
+        "The result of the function after its last parameter is not a function.  An argument that "
         "is itself an application needs parentheses: f (g x), not f g x.",
         wrong="""\
 def square (x: i32): i32 = x * x
@@ -116,7 +116,7 @@ entry main (x: #left i32 | #right i32 | #none): i32 =
 """),
     Explanation(
         "bad-entry", "an entry point that cannot be called from outside",
-        "Whoever calls an entry point passes and receives data.  Its parameters and result cannot "
+        "The caller of an entry point passes and receives data.  Its parameters and result cannot "
         "be functions or have type parameters.",
         wrong="""\
 entry main (f: i32 -> i32) (x: i32): i32 = f x
@@ -139,7 +139,7 @@ type grid [n] [m] 't = [n][m]t
 def flip [n] [m] (g: grid [n] [m] f32): [m][n]f32 = transpose g
 """),
     Explanation(
-        "lifted-element", "an array of a type that may hold functions or sizes of its own",
+        "lifted-element", "an array of a type that may hold functions or hide sizes",
         "All elements of an array have the same size, and none is a function.  A type declared "
         "with type~ or type^ and a type parameter '^a promise neither.",
         wrong="""\
@@ -150,8 +150,8 @@ def count 'a [n] (xs: [n]a): i64 = length xs
     Explanation(
         "lifted-abbreviation", "a type that hides sizes in the definition of one that does not",
         "type t = ... promises that all values of t have the same form, so that there are arrays "
-        "of t; the definition uses a type declared with type~, whose values may have sizes of "
-        "their own.  Declare it with type~ too.",
+        "of t.  The definition uses a type declared with type~, whose values may differ in "
+        "size.  Declare it with type~ too.",
         wrong="""\
 type~ word = ?[n].[n]u8
 type line = (i32, word)

@@ -1,17 +1,17 @@
 """The imperative IR: what one work-item of a kernel does.
 
-Kernels are structured programs over scalars, private arrays, local arrays (shared by a
-work-group) and global buffers.  :mod:`runelift.ir.imp.pretty` prints them,
-:mod:`runelift.ir.imp.parse` reads them, :mod:`runelift.ir.imp.check` says whether they are well
-formed and :mod:`runelift.ir.imp.interpret` runs them without a device::
+Kernels are structured programs over scalars, private arrays, local arrays (shared by a work-group)
+and global buffers.  :mod:`runelift.ir.imp.pretty` prints them, :mod:`runelift.ir.imp.parse` reads
+them, :mod:`runelift.ir.imp.check` says whether they are well formed and
+:mod:`runelift.ir.imp.interpret` runs them without a device::
 
     Kernel ::= kernel NAME (KernelParam*) locals LocalArray* { Stm* }
     Exp    ::= name | literal | op.prim(Exp...) | convert | mem[Exp] | select | id(kind, dim)
     Stm    ::= declare | assign | store | for | while | if | barrier | shuffle | fence | atomic
              | fail | comment
 
-Scalar operations are the rows of :data:`runelift.ir.prim.OPS`, so they mean the same here as
-in the core IR (the printer to OpenCL C makes them total).
+Scalar operations are the rows of :data:`runelift.ir.prim.OPS`, so they mean the same here as in the
+core IR.  The printer to OpenCL C makes them total.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from runelift.ir.types import Const
 
 
 class Space(Enum):
-    """Where memory lives."""
+    """The address space of memory."""
 
     GLOBAL = "global"
     LOCAL = "local"
@@ -36,7 +36,7 @@ class Space(Enum):
 
 
 class Id(Enum):
-    """What a work-item can ask about its place in the launch."""
+    """A query of a work-item about its place in the launch."""
 
     GLOBAL_ID = "global_id"
     LOCAL_ID = "local_id"
@@ -229,7 +229,7 @@ class Atomic:
 
 @dataclass(frozen=True, slots=True)
 class AtomicUpdate:
-    """``old := mem[index]; body; mem[index] := new``, repeated until nobody wrote in between.
+    """``old := mem[index]; body; mem[index] := new``, repeated until no other write came between.
 
     The elements have 32 or 64 bits and are compared bit by bit.
     """
@@ -258,8 +258,10 @@ class Peek:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What this work-item wrote to global memory before is seen by work-items of all groups that
-    see what it writes after; what it reads after is no older than what it read before.
+    """An acquire and release fence on global memory, for all work-items of all groups.
+
+    Others that see a later write of this work-item also see its earlier writes.  Its later reads
+    are no older than its earlier reads.
     """
 
 
@@ -337,13 +339,14 @@ class Kernel:
     """A kernel: its parameters, local memory, code, and the failures it can report.
 
     ``constants`` are positive i64s that are fixed when the kernel is built, so that one kernel is
-    built several times.  The first of them, if there are any, is the size of the work-group; but
-    kernels whose work-items have ``width`` points each run in groups of all sizes.
-    ``settings`` are fixed then too, and say how loops are unrolled: 0 leaves it to the compiler.
-    ``teams`` is the constant, if there is one, that says how many groups run side by side, as one
-    group of the device: they have the same barriers, but each has local memory of its own.  Where
-    they do not divide the groups of a launch, there are some more, which touch no memory; the
-    constant ``even`` is 1 only if there are none.
+    built several times.  The first of them, if there are any, is the size of the work-group.  But
+    kernels whose work-items have ``width`` points each run in groups of all sizes.  ``settings``
+    are fixed then too, and say how loops are unrolled: 0 leaves it to the compiler.
+
+    ``teams``, if any, is the constant that says how many groups run side by side, as one group of
+    the device.  They share barriers, but each has separate local memory.  If their number does not
+    divide the groups of a launch, the launch has more groups, which touch no memory.  The constant
+    ``even`` is 1 only if there are no such groups.
     """
 
     name: str
@@ -370,5 +373,5 @@ class Kernel:
 
     @property
     def local_memory(self) -> tuple[LocalArray, ...]:
-        """The local arrays that have memory of their own: one argument each."""
+        """The local arrays that do not lie within another one: one argument each."""
         return tuple(array for array in self.locals if array.within is None)

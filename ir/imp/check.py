@@ -1,9 +1,10 @@
 """The well-formedness of kernels: what code generation promises to every reader of a kernel.
 
-Names are declared before their use and once in a scope, operands have the types that operations
-need, memory is written only where that was announced, and a barrier stands only where all
-work-items of a group come by together, and those of other groups that run side by side with it
-(:mod:`runelift.ir.imp.uniformity`).
+* Names are declared before their use and once in a scope.
+* Operands have the types that operations need.
+* Memory is written only where that was announced.
+* All work-items of a group, and of the groups side by side with it, reach a barrier together
+  (:mod:`runelift.ir.imp.uniformity`).
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class _Checker:
     # Statements
 
     def block(self, stms: Iterable[Stm]) -> None:
-        """Statements in a scope of their own."""
+        """Check statements that form a scope."""
         outer = len(self.declared)
         for stm in stms:
             self.place = stm

@@ -1,11 +1,15 @@
 """Running kernels without a device, work-item by work-item: what a kernel means.
 
-Groups run one after the other, or side by side where the kernel has teams; within a group, every
-work-item runs up to the next barrier.  What a device would not notice is an error here: an access
-outside of memory, two work-items that touch a cell without a barrier between, one of them writing,
-two groups that do so at all (unless the kernel orders them by fences), a barrier to which only some
-work-items come, the value of a variable that was never set.  Memory that has two names is one
-memory for this.
+Groups run one after the other, or side by side where the kernel has teams.  Within a group, every
+work-item runs up to the next barrier.  Mistakes that a device would not notice are errors here:
+
+* an access outside of memory,
+* a data race of two work-items: no barrier lies between their accesses,
+* a data race of two groups, unless the kernel orders them by fences,
+* a barrier that only some work-items reach,
+* a use of a variable that was never set.
+
+Memory that has two names is one memory in this check.
 """
 
 from __future__ import annotations
@@ -31,10 +35,10 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a kernel is run: the arguments by parameter, and the values of its constants.
+    """One launch of a kernel: the arguments by parameter, and the values of its constants.
 
-    ``args`` has a NumPy array of one dimension for each buffer, which is changed in place, and a
-    number for each scalar; ``lengths`` the number of elements of each local array.
+    ``args`` has a number for each scalar, and a NumPy array of one dimension for each buffer, which
+    is changed in place.  ``lengths`` has the number of elements of each local array.
     """
 
     groups: int
@@ -65,7 +69,7 @@ def run(kernel: Kernel, launch: Launch) -> Reported | None:
 
 
 class _Kind(Enum):
-    """What an access does.  Atomic accesses do not race with each other."""
+    """The kind of an access.  Atomic accesses do not race with each other."""
 
     READ = "reads"
     WRITE = "writes"
@@ -74,7 +78,7 @@ class _Kind(Enum):
 
 @dataclass(slots=True)
 class _Log:
-    """Who touched which positions of a place, and how."""
+    """The accesses to the positions of a place: their kinds, and who made them."""
 
     touched: dict[int, dict[_Kind, set[int]]] = field(default_factory=dict)
 
@@ -293,7 +297,7 @@ class _Item:
         return memory, position
 
     def touch(self, memory: _Memory, cell: int, kind: _Kind) -> None:
-        """Note an access in the logs; nobody else may be in its way."""
+        """Note an access in the logs; it must not race with an earlier one."""
         for log, who, party, until in (
                 (memory.items, self.number, "work-item", "before the next barrier"),
                 (memory.groups, self.group, "group", "in the same launch")):

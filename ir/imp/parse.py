@@ -1,7 +1,7 @@
 """Reading back what :mod:`runelift.ir.imp.pretty` prints: ``parse(pretty(ks)) == ks``.
 
-Everything of a kernel is in its text but the comment above it and the source positions of its
-failures, which are not part of its equality either.
+The text has everything of a kernel but the comment above it and the source positions of its
+failures.  These are not part of its equality either.
 """
 
 from __future__ import annotations

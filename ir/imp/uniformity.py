@@ -1,9 +1,11 @@
-"""What is the same for work-items that come to a barrier together.
+"""Uniformity analysis: values that are the same for all work-items that come to a barrier together.
 
-Every value is *uniform* (the same for all of them) or *varying*; control flow around a barrier
-must be uniform (Karrenberg and Hack 2012, "Improving performance of OpenCL on CPUs", section 3,
-call this divergence analysis).  The work-items are those of a group, or those of several groups
-that run side by side, for which also the number of the group and what memory holds may vary.
+Every value is *uniform* (the same for all of them) or *varying*.  Control flow around a barrier
+must be uniform.  The work-items are those of a group, or of several groups that run side by side.
+For several groups, the number of the group and the contents of memory may vary, too.
+
+Source: Karrenberg and Hack, Improving performance of OpenCL on CPUs, 2012, section 3 (divergence
+analysis).
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ VARYING_AMONG_GROUPS = VARYING_IN_GROUP | {Id.GROUP_ID}
 
 
 def within_group(code: Sequence[Stm], shared: Iterable[VName]) -> Uniformity:
-    """What is uniform in a group, whose work-items see the same in the memories ``shared``."""
+    """Uniformity in one group, whose work-items see the same in the memories ``shared``."""
     return _settled(Uniformity(VARYING_IN_GROUP, frozenset(shared)), code)
 
 
 def among_groups(code: Sequence[Stm]) -> Uniformity:
-    """What is uniform in groups side by side: of memory what nobody writes."""
+    """Uniformity among groups side by side: memory is uniform if it is never written."""
     own = set[VName]()
     for stm in statements(code):
         match stm:
@@ -50,25 +52,25 @@ def _settled(uniformity: Uniformity, code: Sequence[Stm]) -> Uniformity:
 
 @dataclass(slots=True)
 class Uniformity:
-    """Which names vary; memory ``shared`` looks the same to all whoever writes it."""
+    """The names that vary; memory ``shared`` looks the same to all work-items after any write."""
 
     ids: frozenset[Id]
     shared: frozenset[VName] = frozenset()
     varying: set[VName] = field(default_factory=set)
     barriers_meet: bool = True
-    """Whether all come to every barrier that one comes to."""
+    """True if all come to every barrier that one comes to."""
     _trusted: set[VName] = field(default_factory=set)
-    """What was taken to be uniform,"""
+    """Names that were taken to be uniform."""
     _hasty: bool = False
-    """and whether some of that was found to vary later."""
+    """True if some of them were found to vary later."""
 
     @property
     def among(self) -> bool:
-        """Whether the work-items are of several groups."""
+        """True if the work-items are of several groups."""
         return Id.GROUP_ID in self.ids
 
     def varies(self, *exps: Exp) -> bool:
-        """Whether work-items may see different values."""
+        """True if work-items may see different values."""
         names: list[VName] = []
         for exp in subexpressions(*exps):
             if isinstance(exp, imp.Var):
@@ -88,14 +90,14 @@ class Uniformity:
             self.varying.add(name)
 
     def go_through(self, code: Sequence[Stm]) -> bool:
-        """Note the names that vary, and whether barriers meet; whether that was hasty."""
+        """Note the names that vary, and whether barriers meet; True if that must be repeated."""
         self._hasty = False
         self._trusted.clear()
         self.barriers_meet = self._meet(code)
         return self._hasty
 
     def _meet(self, stms: Sequence[Stm], uniform: bool = True) -> bool:
-        """Whether all come to every barrier in ``stms``, which they reach together if ``uniform``.
+        """True if all come to every barrier in ``stms``, which they reach together if ``uniform``.
 
         Notes the names that are found to vary.
         """

@@ -1,1 +1,1 @@
-"""What is known about indices and regions of arrays."""
+"""Analyses of indices and regions of arrays."""

@@ -1,16 +1,19 @@
 """Bounds: checks that cannot fail are removed.
 
-A walk over the versioned IR collects what the loops, index spaces, branches and types around a
-statement say about indices and sizes (:mod:`runelift.ir.inequalities`), and clears the
-``checked`` mark of accesses that are proved to be inside, drops assertions that are proved to
-hold, and gives equal sizes one name.
+A walk over the versioned IR collects facts about indices and sizes
+(:mod:`runelift.ir.inequalities`).  They come from the loops, index spaces, branches and types
+around a statement.  With them the walk
 
-Arithmetic wraps, so an operation on i64 is read as one on whole numbers only where its operands
-are *tame*: sizes of arrays, indices below them, and small multiples and sums of these, which stay
-far below 2^63 because no array has 2^47 elements.
+* clears the ``checked`` mark of accesses that are proved to be inside,
+* drops assertions that are proved to hold,
+* gives equal sizes one name.
 
-The pass stands behind flattening: an access that is inside because of the branch or loop
-around it must not be moved out of it any more.
+Arithmetic wraps, so an operation on i64 is read as one on whole numbers only where its operands are
+*tame*.  Tame are sizes of arrays, indices below them, and small multiples and sums of these.  They
+stay far below 2^63, because no array has 2^47 elements.
+
+The pass stands behind flattening.  An access that is inside because of the branch or loop around it
+must not be moved out of it any more.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -131,7 +134,7 @@ def remove_checks(program: Program, names: Names, rewriting: Rewriting | None = 
 
 @dataclass(slots=True)
 class Known:
-    """What is known at a place in the program."""
+    """The facts that hold at a place in the program."""
 
     rewriting: Rewriting
     facts: Facts = field(default_factory=Facts)
@@ -221,7 +224,7 @@ class Known:
                     self.assume(arg, truth)
 
     def holds(self, cond: Atom) -> bool:
-        """Whether a condition is proved to be true."""
+        """True if a condition is proved to be true."""
         if isinstance(cond, Const):
             return bool(cond.value)
         match self.conditions.get(cond):
@@ -240,7 +243,7 @@ class Known:
     # Accesses
 
     def inside(self, array: VName, dims: Sequence[Dim]) -> bool:
-        """Whether all indices are proved to be inside of ``array``."""
+        """True if all indices are proved to be inside of ``array``."""
         shape = shape_of(self.types[array]) if array in self.types else ()
         return len(shape) == len(dims) and all(map(self._dim_inside, dims, shape))
 
@@ -324,7 +327,7 @@ class Known:
         return map_inside(exp, lambda b: known.inner().body(b), known._lambda)
 
     def within(self, exp: Exp) -> Known:
-        """What is known inside of the bodies and lambdas of ``exp``, which is no branch."""
+        """The facts inside of the bodies and lambdas of ``exp``, which is no branch."""
         match exp:
             case Loop(params, form):
                 known = self.inner()

@@ -42,7 +42,7 @@ Region: TypeAlias = tuple[Span, ...]
 
 
 def region(known: Known, dims: Iterable[Dim]) -> Region:
-    """What an access with these dimensions touches."""
+    """The region that an access with these dimensions touches."""
     return tuple(Span(known.value(d.start), known.value(d.count), known.value(d.stride))
                  if isinstance(d, SliceDim) else Span(known.value(d)) for d in dims)
 
@@ -53,7 +53,7 @@ def whole(known: Known, shape: Iterable[Atom]) -> Region:
 
 
 def part(outer: Region, inner: Region) -> Region:
-    """What ``inner``, a region of the slice ``outer``, is in the sliced array.
+    """The region of the sliced array that ``inner``, a region of the slice ``outer``, covers.
 
     >>> n = Size.var(VName("n", 1))
     >>> rows = (Span(Size.of(2), n), Span(Size.of(5)))
@@ -70,10 +70,10 @@ def part(outer: Region, inner: Region) -> Region:
 
 
 def disjoint(known: Known, one: Region | None, other: Region) -> bool:
-    """Whether two regions are proved to have no element in common.
+    """True if two regions are proved to have no element in common.
 
-    In one dimension all indices of the one are below all indices of the other.  None is a region
-    of which nothing is known.
+    In one dimension all indices of the one are below all indices of the other.  None is a region of
+    which nothing is known.
     """
     if one is None:
         return False
@@ -98,7 +98,7 @@ class Access:
 
 
 def accesses(stm: Stm, aliases: dict[VName, Region | None], known: Known) -> Iterator[Access]:
-    """How ``stm``, or what is inside of it, looks at an array that is known under ``aliases``.
+    """The accesses of ``stm``, and of code inside it, to an array that is known under ``aliases``.
 
     Slices of the array become further aliases.
     """
@@ -150,12 +150,12 @@ def _entered(lam: Lambda, known: Known) -> tuple[Body, Known]:
 
 
 def same(known: Known, one: Size, other: Size) -> bool:
-    """Whether two indices are equal."""
+    """True if two indices are equal."""
     return one == other or (known.facts.prove(one - other) and known.facts.prove(other - one))
 
 
 def equal(known: Known, one: Span, other: Span) -> bool:
-    """Whether two slices of a dimension are the same."""
+    """True if two slices of a dimension are equal."""
     return (one.count is not None and other.count is not None
             and same(known, one.start, other.start) and same(known, one.count, other.count)
             and same(known, one.stride, other.stride))

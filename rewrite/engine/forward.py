@@ -1,8 +1,8 @@
 """The forward walk: every statement is rewritten where all that it uses is already known.
 
-A walk goes over a program once.  It replaces operands by what they are known to stand for,
-applies the rules of a book before and after it has gone inside of a statement, and hands on
-what branches, loops and assertions say about conditions.
+A walk goes over a program once.  It replaces operands by what they are known to stand for.  It
+applies the rules of a book before and after it has gone inside of a statement.  It hands on what
+branches, loops and assertions say about conditions.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -43,11 +43,11 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import Mapper, body_of, is_flat, lambda_of, map_exp, map_stm, stm_of
 from runelift.ir.types import FALSE, TRUE, Atom
-from runelift.rewrite.engine.rule import STEPS, Rewriting, RuleBook, rule
+from runelift.rewrite.engine.rule import MOST_REWRITES, Rewriting, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope, is_counting
 
-FACTS = 8
-"""How many operators deep a condition is taken apart."""
+CONDITION_DEPTH = 8
+"""The most nested operators of a condition that are taken apart."""
 
 
 @rule(AtomExp)
@@ -105,7 +105,7 @@ class ForwardWalk:
                 self.learn(cond, value)
             out: list[Stm] = []
             for stm in body.stms:
-                self.statement(stm, out, STEPS)
+                self.statement(stm, out, MOST_REWRITES)
             return body_of(body, out, tuple(map(self.scope.resolve, body.result)))
 
     def inner_body(self, body: Body) -> Body:
@@ -189,7 +189,7 @@ class ForwardWalk:
 
     # Facts
 
-    def learn(self, cond: Atom, value: bool, depth: int = FACTS) -> None:
+    def learn(self, cond: Atom, value: bool, depth: int = CONDITION_DEPTH) -> None:
         """Take ``cond`` to be ``value`` until the end of the block."""
         if not isinstance(cond, VName) or cond in self.scope.copies or depth == 0:
             return
@@ -219,5 +219,5 @@ class ForwardWalk:
 
 
 def is_free(atom: Atom, bound: set[VName]) -> bool:
-    """Whether ``atom`` is a constant or a name from outside."""
+    """True if ``atom`` is a constant or a name from outside."""
     return not isinstance(atom, VName) or atom not in bound

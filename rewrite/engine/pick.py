@@ -51,12 +51,12 @@ class Repeated:
     first: dict[int, int]
 
     def names_sizes(self, pat: Sequence[Param]) -> bool:
-        """Whether a name that would be dropped from ``pat`` is a size in its types."""
+        """True if a name that would be dropped from ``pat`` is a size in its types."""
         dropped = {pat[k].name for k in self.first}
         return any(size in dropped for p in pat for size in shape_of(p.type))
 
     def copies(self, pat: Sequence[Param]) -> tuple[Stm, ...]:
-        """What is dropped from ``pat`` as copies of what is kept."""
+        """The names dropped from ``pat``, as copies of names that are kept."""
         return tuple(Stm((pat[k],), AtomExp(pat[j].name)) for k, j in self.first.items())
 
     def statements(self, stm: Stm, exp: Exp) -> tuple[Stm, ...]:

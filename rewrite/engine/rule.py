@@ -35,8 +35,8 @@ Apply: TypeAlias = Callable[[Scope, Stm], Replacement]
 NOTES = ("Provided", "Because", "Does not handle", "Source")
 """The kinds of notes that a law may have, as they are spelled in docstrings."""
 
-STEPS = 200
-"""How often one statement may be rewritten before its rules are taken not to terminate."""
+MOST_REWRITES = 200
+"""The most rewrites of one statement; after that its rules are taken not to terminate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Rewriting:
     fired: Counter[str] = field(default_factory=Counter)
 
     def permits(self, each: Rule) -> bool:
-        """Whether ``each`` may fire."""
+        """True if ``each`` may fire."""
         return self.fuel != 0 and each.name not in self.disabled
 
     def record(self, each: Rule, before: tuple[Stm, ...], after: tuple[Stm, ...]) -> None:
@@ -124,7 +124,7 @@ class Rewriting:
             self.trace(each, before, after)
 
     def step(self, book: RuleBook, scope: Scope, stm: Stm) -> tuple[Stm, ...] | None:
-        """What the first rule that applies makes of ``stm``; None if none does."""
+        """The statements that the first rule that applies makes of ``stm``; None if none does."""
         choosy = self.fuel is not None or bool(self.disabled)
         for each in book.by_head.get(type(stm.exp), ()):
             if choosy and not self.permits(each):

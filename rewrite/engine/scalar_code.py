@@ -9,12 +9,12 @@ from runelift.ir.syntax import Assert, AtomExp, Body, Convert, Exp, If, Index, P
 
 
 def is_scalar_code(stms: Iterable[Stm]) -> bool:
-    """Whether statements compute scalars only."""
+    """True if statements compute scalars only."""
     return all(is_scalar(stm) for stm in stms)
 
 
 def is_scalar(stm: Stm) -> bool:
-    """Whether a statement computes scalars only."""
+    """True if a statement computes scalars only."""
     if not all(isinstance(p.type, Prim) for p in stm.pat):
         return False
     match stm.exp:
@@ -28,7 +28,7 @@ def is_scalar(stm: Stm) -> bool:
 
 
 def may_fail(exp: Exp) -> bool:
-    """Whether a scalar operation may fail."""
+    """True if a scalar operation may fail."""
     match exp:
         case PrimOp():
             return exp.may_trap
@@ -40,5 +40,5 @@ def may_fail(exp: Exp) -> bool:
 
 
 def body_may_fail(body: Body) -> bool:
-    """Whether scalar code may fail."""
+    """True if scalar code may fail."""
     return any(may_fail(stm.exp) for stm in body.stms)

@@ -1,7 +1,7 @@
-"""What is known where a statement stands: the symbol table that rules look things up in.
+"""The symbol table of the place where a statement stands, which rules look things up in.
 
-Binders are unique in a program, so one table serves all scopes: a name that a statement uses
-is in scope there, and so are the operands of its definition.
+Binders are unique in a program, so one table serves all scopes.  A name that a statement uses is in
+scope there, and so are the operands of its definition.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Scope:
         return stm.exp if stm is not None and len(stm.pat) == 1 else None
 
     def resolve(self, atom: Atom) -> Atom:
-        """What ``atom`` is known to be."""
+        """The atom that ``atom`` is known to equal."""
         return self.copies.get(atom, atom) if isinstance(atom, VName) else atom
 
     def type(self, atom: Atom) -> Type:
@@ -86,40 +86,40 @@ class Scope:
         return Param(self.names.fresh(base), type_)
 
     def here(self, name: VName) -> bool:
-        """Whether ``name`` is bound inside the same lambdas as this place."""
+        """True if ``name`` is bound inside the same lambdas as this place."""
         return self.depths.get(name, 0) == self.depth
 
     def consumes(self, name: VName) -> bool:
-        """Whether something reuses the memory of ``name``."""
+        """True if something reuses the memory of ``name``."""
         return name in self.consumed
 
     # Ranges
 
     def below(self, index: Atom, size: Atom) -> bool:
-        """Whether ``0 <= index < size`` for certain."""
+        """True if ``0 <= index < size`` for certain."""
         if isinstance(index, Const):
             return index.value >= 0 and isinstance(size, Const) and index.value < size.value
         bound = self.bounds.get(index)
         return bound is not None and at_most(self.resolve(bound), size)
 
     def inside(self, dim: Dim, size: Atom) -> bool:
-        """Whether an index or slice is inside of a dimension of ``size`` for certain."""
+        """True if an index or slice is inside of a dimension of ``size`` for certain."""
         return is_whole(dim, size) if isinstance(dim, SliceDim) else self.below(dim, size)
 
     def selects_inside(self, array: VName, dims: tuple[Dim, ...]) -> bool:
-        """Whether ``array[dims]`` cannot be out of bounds."""
+        """True if ``array[dims]`` cannot be out of bounds."""
         shape = shape_of(self.type(array))
         return all(self.inside(d, n) for d, n in zip(dims, shape, strict=True))
 
 
 def at_most(size: Atom, limit: Atom) -> bool:
-    """Whether ``size <= limit`` because they are equal or constant."""
+    """True if ``size <= limit`` because they are equal or constant."""
     return size == limit or (isinstance(size, Const) and isinstance(limit, Const)
                              and size.value <= limit.value)
 
 
 def is_whole(dim: Dim, size: Atom) -> bool:
-    """Whether ``dim`` is the slice that takes a dimension of ``size`` as it is."""
+    """True if ``dim`` is the slice that takes a dimension of ``size`` as it is."""
     return isinstance(dim, SliceDim) and dim == whole(size)
 
 
@@ -129,7 +129,7 @@ def whole(size: Atom) -> SliceDim:
 
 
 def is_counting(exp: Exp | None) -> bool:
-    """Whether ``exp`` is ``[0, 1, ..., n-1]`` of type i64."""
+    """True if ``exp`` is ``[0, 1, ..., n-1]`` of type i64."""
     match exp:
         case Iota(_, Const(0), Const(1), Prim.I64):
             return True

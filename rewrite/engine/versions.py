@@ -1,4 +1,4 @@
-"""What versions do, for rules that look at several of them."""
+"""Properties of versions, for rules that look at several of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Exp
 
 
 def is_product(version: Version) -> bool:
-    """Whether all operations of an outer version are products."""
+    """True if all operations of an outer version are products."""
     found = list(operations(version.body))
     return (version.kind is Kind.OUTER and bool(found)
             and all(isinstance(o, SegMap) and product_of(o) for o in found))

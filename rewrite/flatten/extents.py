@@ -1,18 +1,19 @@
-"""Sizes that only a kernel knows: a first kernel finds out how large they become.
+r"""Sizes that only a kernel knows: a first kernel finds out how large they become.
 
-A work-item that makes an array needs memory for it before the kernel starts.  Where the size is
-computed by the work-item itself (``map (\\n -> let xs = map f (iota n) in ...) ns``), another
-kernel goes through the same index space and computes just the size; its greatest value bounds the
+A work-item that makes an array needs memory for it before the kernel starts.  A work-item may
+compute the size itself, as in ``map (\n -> let xs = map f (iota n) in ...) ns``.  Then another
+kernel goes through the same index space and computes just the size.  Its greatest value bounds the
 size in the kernel proper::
 
     segmap ⟨i < w⟩ { s = e; xs : [s]t = ...; r }
     ⇒ b = segred ⟨i < w⟩ max 0 { s = e; s }
       segmap ⟨i < w⟩ { s = e; s' = min(s, b); xs : [s']t = ...; r }
 
-``min(s, b)`` is s, so the meaning is as before; what it says is that b is enough memory.
-Sizes that branches and loops give together with their arrays, and sizes that change from one
-iteration to the next, have no such bound: the points of such a kernel run one after the other
-(:mod:`runelift.rewrite.flatten.irregular`), unless another version of the same can do without.
+``min(s, b)`` is s, so the meaning is as before; it says that b is enough memory.
+
+Sizes that branches and loops return with their arrays have no such bound.  Nor have sizes that
+change from one iteration to the next.  The points of such a kernel run one
+after the other (:mod:`runelift.rewrite.flatten.irregular`), unless another version can do without.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn
 
 VIEWS = (Iota, Replicate, Index, Rearrange, Reshape)
-"""What takes no memory."""
+"""Expressions that take no memory."""
 
 
 def bound_extents(fun: Fun, flattener: Flattener) -> Fun:
@@ -97,7 +98,7 @@ class _Extents:
         return Body(tuple(stms), body.result)
 
     def host_bodies(self) -> Mapper:
-        """What :meth:`host_body` does to the bodies of a statement."""
+        """The mapper that applies :meth:`host_body` to the bodies of a statement."""
         return Mapper(lambda a: a, lambda n: n, self.host_body, lambda lam: lam)
 
     def versions(self, stm: Stm, versions: Versions) -> Iterator[Stm]:
@@ -231,7 +232,7 @@ class _Extents:
         return Body(tuple(stms), body.result)
 
     def inside(self, exp: Exp, name: VName, bound: Atom) -> Mapper:
-        """What :meth:`bounded` does to the bodies of an expression."""
+        """The mapper that applies :meth:`bounded` to the bodies of an expression."""
         carried = isinstance(exp, Loop) and any(p.param.name == name for p in exp.params)
 
         def lambda_(lam: Lambda) -> Lambda:
@@ -250,7 +251,7 @@ class _Extents:
 
 
 def _has_unbounded(body: Body) -> bool:
-    """Whether a body of the host has kernels that need memory nothing bounds."""
+    """True if a body of the host has kernels that need memory without a known bound."""
     return any(_unbounded(stm.exp.body) is not None if isinstance(stm.exp, SEGOPS)
                else any(map(_has_unbounded, bodies_of(stm.exp))) for stm in body.stms)
 
@@ -314,7 +315,7 @@ def _use(size: Atom, bound: dict[VName, Stm | None], used: dict[VName, None]) ->
 
 
 def _is_bounded(atom: Atom, bound: dict[VName, Stm | None]) -> bool:
-    """Whether the host can compute an atom, or something that is never less."""
+    """True if the host can compute an atom, or something that is never less."""
     if _is_exact(atom, bound):
         return True
     match bound.get(atom) if isinstance(atom, VName) else None:
@@ -326,7 +327,7 @@ def _is_bounded(atom: Atom, bound: dict[VName, Stm | None]) -> bool:
 
 
 def _is_exact(atom: Atom, bound: dict[VName, Stm | None]) -> bool:
-    """Whether the host can compute an atom of a kernel."""
+    """True if the host can compute an atom of a kernel."""
     if not isinstance(atom, VName) or atom not in bound:
         return True
     match bound[atom]:

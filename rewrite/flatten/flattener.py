@@ -46,10 +46,10 @@ class Numbering:
 
 @dataclass(slots=True)
 class Flattener:
-    """What the rules share while they flatten one function.
+    """The common state of the rules while they flatten one function.
 
-    ``level`` says where the emitted operations run: over the grid, or, inside an intra version,
-    over the work-items of a group; then there are no further versions.
+    ``level`` says where the emitted operations run: over the grid, or over the work-items of a
+    group.  The latter is inside an intra version, where there are no further versions.
     """
 
     fun: str
@@ -70,9 +70,9 @@ class Flattener:
     def body(self, nest: Nest, body: Body, ret: Iterable[Type] | None = None) -> tuple[Body, int]:
         """``Σ ⊢ body``: the statements outside of Σ, with expanded results.
 
-        Also how many statements were run in parallel of their own.  The results have the types
-        ``ret``, if that is said: their own may have sizes that equal these, but are computed
-        inside of Σ.
+        Also the number of statements that were run in parallel separately.  The results have the
+        types ``ret``, if given.  The types of ``body`` itself may have sizes that equal these, but
+        are computed inside of Σ.
         """
         if ret is not None and nest.space:
             self.learn_params(Param(name, type_) for name, type_ in zip(

@@ -1,7 +1,7 @@
 """Irregular nested parallelism: points that run one after the other.
 
-A work-item cannot make an array whose size nothing bounds before its kernel starts.  Such a kernel
-becomes a loop of the host over its points; the body of the loop is flattened like any other code
+A work-item cannot make an array whose size has no bound before its kernel starts.  Such a kernel
+becomes a loop of the host over its points.  The body of the loop is flattened like any other code
 of the host, so that the parallelism inside is used::
 
     r = segmap ⟨i < w⟩ { e }

@@ -1,14 +1,14 @@
 """Map nests: the context Σ of the flattening rules.
 
-Σ is the stack of maps that have been passed on the way to an expression.  The paper writes it
-as parameters ranging over arrays; here every nest name is instead *defined* from host names
-and the indices of the levels by a statement that is cheap enough to be computed again in each
-kernel that needs it::
+Σ is the stack of maps that have been passed on the way to an expression.  The paper writes it as
+parameters ranging over arrays.  Here every nest name is *defined* by a statement, from host names
+and the indices of the levels.  The statement is cheap enough to be computed again in each kernel
+that needs it::
 
     map (λx → map (λy → e) ys) xs      Σ = ⟨i < n, j < m⟩,  x := xs[i],  y := ys[j]
 
 So a result ``r`` of a kernel over Σ, stored in the host array ``r'``, is ``r := r'[i, j]`` from
-then on, and a kernel body is the definitions it needs followed by its own statements.
+then on.  A kernel body is the definitions it needs followed by its other statements.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def whole(size: Atom) -> SliceDim:
 
 
 def is_whole(dim: Dim) -> bool:
-    """Whether ``dim`` is a slice from 0 with stride 1, as :func:`whole` makes."""
+    """True if ``dim`` is a slice from 0 with stride 1, as :func:`whole` makes."""
     return isinstance(dim, SliceDim) and dim.start == i64(0) and dim.stride == i64(1)
 
 
@@ -62,11 +62,11 @@ class Nest:
         return product([size_of(width) for width in self.widths])
 
     def invariant(self, atom: Atom) -> bool:
-        """Whether ``atom`` is the same at all points of the nest."""
+        """True if ``atom`` is the same at all points of the nest."""
         return isinstance(atom, Const) or (atom not in self.defs and atom not in self.indices)
 
     def regular(self, type_: Type) -> bool:
-        """Whether values of this type have the same shape at all points of the nest."""
+        """True if values of this type have the same shape at all points of the nest."""
         return all(self.invariant(size) for size in shape_of(type_))
 
     def define(self, stms: Iterable[Stm]) -> Nest:

@@ -1,4 +1,4 @@
-"""Where parallelism is, and what it is worth: the predicates that guide flattening."""
+"""Parallelism and its worth: the predicates that guide flattening."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ INTRA_WIDTH = 32
 
 
 def has_parallelism(body: Body) -> bool:
-    """Whether a SOAC that may run in parallel stands in ``body``, also inside its control flow."""
+    """True if a SOAC that may run in parallel stands in ``body``, also inside its control flow."""
     return any(is_parallel(stm) for stm in body.stms)
 
 
 def is_parallel(stm: Stm) -> bool:
-    """Whether ``stm`` is such a SOAC, or a loop or branch that contains one."""
+    """True if ``stm`` is such a SOAC, or a loop or branch that contains one."""
     if "sequential" in stm.attrs:
         return False
     match stm.exp:
@@ -52,12 +52,12 @@ def is_parallel(stm: Stm) -> bool:
 
 
 def is_identity(lam: Lambda) -> bool:
-    """Whether ``lam`` returns its parameters, in order."""
+    """True if ``lam`` returns its parameters, in order."""
     return not lam.body.stms and lam.body.result == tuple(p.name for p in lam.params)
 
 
 def scalar_operator(op: Operator) -> bool:
-    """Whether the operator works on values of primitive type."""
+    """True if the operator works on values of primitive type."""
     return all(isinstance(type_, Prim) for type_ in op.lam.ret)
 
 
@@ -105,16 +105,16 @@ def left_alone(body: Body) -> Iterator[tuple[Atom, ...]]:
 
 
 def worth_sequentialising(body: Body, depth: int = 0) -> int:
-    """How much a work-item saves by running ``body`` alone; above 1 an outer version pays.
+    """A score for running ``body`` in one work-item; above 1 an outer version pays.
 
-    Futhark's heuristic (spec B.3): redomaps keep partial results in registers, loops keep
-    their state, while loops and branches gain nothing.
+    Futhark's heuristic (spec B.3): redomaps keep partial results in registers, loops keep their
+    state, while loops and branches gain nothing.
     """
     return sum(_outer_score(stm, depth) for stm in body.stms)
 
 
 def worth_intragroup(body: Body) -> int:
-    """How much a work-group gains by sharing ``body``; above 1 an intra version pays."""
+    """A score for sharing ``body`` within a work-group; above 1 an intra version pays."""
     return sum(_intra_score(stm) for stm in body.stms)
 
 

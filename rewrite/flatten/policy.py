@@ -34,7 +34,7 @@ def all_versions(site: Candidates) -> frozenset[Kind]:
 
 
 def classic(site: Candidates) -> frozenset[Kind]:
-    """What Futhark 0.26 keeps: versions whose score is above 1 (spec B.3)."""
+    """The versions that Futhark 0.26 keeps: those with a score above 1 (spec B.3)."""
     if Kind.REDOMAP in site.kinds:
         return site.kinds
     keep = {Kind.FLAT}

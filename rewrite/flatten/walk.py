@@ -1,9 +1,9 @@
 """Distribution: walking a body under a nest, statement by statement (rules G0 and G6).
 
-Each parallel statement becomes host statements of its own; the sequential
-statements between them are collected and become one segmap when something outside needs their
-results.  Statements cheap enough to be computed again (views, index arithmetic) are not run at
-all: they become definitions of the nest.
+Each parallel statement becomes host statements.  The sequential statements between them are
+collected; they become one segmap when something outside needs their results.  Statements cheap
+enough to be computed again (views, index arithmetic) are not run at all: they become definitions of
+the nest.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
-from runelift.rewrite.flatten.book import performed_by_walk
 from runelift.rewrite.flatten.nest import Nest
 
 if TYPE_CHECKING:
@@ -52,9 +51,9 @@ SERVANTS = frozenset({"G5", "sequential"})
 """Rules that run nothing in parallel themselves."""
 
 CHEAP_CHAIN = 16
-"""How many arithmetic operations a definition may run, with those of others that it needs.
+"""The most arithmetic operations that a definition may run, including those that it needs.
 
-A kernel of its own would cost a launch, which is thousands of operations of one work-item.
+A separate kernel would cost a launch, which is thousands of operations of one work-item.
 """
 
 
@@ -187,11 +186,11 @@ class Walk:
         return None
 
     def regular(self, type_: Type) -> bool:
-        """Whether the sizes of ``type_`` are known outside of Σ."""
+        """True if the sizes of ``type_`` are known outside of Σ."""
         return all(self.invariant(size) for size in shape_of(type_))
 
     def invariant(self, atom: Atom) -> bool:
-        """Whether ``atom`` is known outside of Σ."""
+        """True if ``atom`` is known outside of Σ."""
         held = {name for stm in self.pending for name in _bound(stm)}
         return self.nest.invariant(atom) and atom not in held
 
@@ -239,14 +238,13 @@ class Walk:
             for a in atoms)
 
     def _in_kernel(self, name: VName) -> bool:
-        """Whether a result is made by the last kernel of the walk."""
+        """True if a result is made by the last kernel of the walk."""
         if any(name in _bound(stm) for stm in self.pending):
             return True
         return (isinstance(self.flattener.types[name], Prim) and not self.invariant(name)
                 and self.nest.expanded(name) is None)
 
 
-@performed_by_walk("G6")
 def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
     """Σ ⊢ let x = e₁ in e₂ ⇒ s₁; s₂      Σ ⊢ e₁ ⇒ s₁ with x' for x at every point of Σ,
                                        Σ, x := x'[i...] ⊢ e₂ ⇒ s₂
@@ -264,7 +262,6 @@ def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
     return results
 
 
-@performed_by_walk("G0")
 def sequential_code(walk: Walk, pat: Sequence[Param]) -> tuple[Param, ...]:
     """Σ ⊢ e ⇒ let x' = segmap Σ e      e has no parallelism that another rule uses
 
@@ -286,12 +283,12 @@ def _bound(stm: Stm) -> list[VName]:
 
 
 def _must_run(stm: Stm) -> bool:
-    """Whether ``stm`` may fail and so runs even when nothing uses its results."""
+    """True if ``stm`` may fail and so runs even when nothing uses its results."""
     return isinstance(stm.exp, Assert)
 
 
 def _stays_inside(exp: Exp) -> bool:
-    """Whether ``exp`` should not run once, outside of Σ, although it could.
+    """True if ``exp`` should not run once, outside of Σ, although it could.
 
     It might fail where Σ has no points at all, or it would read a scalar back from the device.
     """

@@ -29,7 +29,7 @@ from runelift.rewrite.engine.rule import rule
 
 
 def makes(exp: Exp) -> bool:
-    """Whether an operation is a map, or has a version that ends in one."""
+    """True if an operation is a map, or has a version that ends in one."""
     if isinstance(exp, SegMap):
         return True
     return isinstance(exp, Versions) and any(
@@ -38,10 +38,10 @@ def makes(exp: Exp) -> bool:
 
 def maker(array: VName, stms: Sequence[Stm], place: Callable[[VName], int]
           ) -> tuple[int, int | None] | None:
-    """Which statement makes an array that it could make elsewhere, and which one rearranges it.
+    """The statement that makes an array and could make it elsewhere, and its rearrangement.
 
-    ``place`` says where a name is bound, -1 if that is not here.  What versions make is not looked
-    at through a rearrangement.
+    ``place`` gives the place where a name is bound, -1 if that is not here.  Results of versions
+    are not looked at through a rearrangement.
     """
     made, view = place(array), None
     if made >= 0 and isinstance(turned := stms[made].exp, Rearrange):

@@ -104,7 +104,7 @@ def _key(exp: Exp) -> Hashable:
 
 
 def _equal(exp: Exp, other: Exp) -> bool:
-    """Whether expressions with equal keys are equal but for bound names."""
+    """True if expressions with equal keys are equal but for bound names."""
     return not isinstance(exp, Map | Redomap | Scanomap | If | Loop) or (
         canonical(exp) == canonical(other))
 

@@ -1,4 +1,4 @@
-"""The backward walk: what nobody uses is dropped, from the end of each body to its start."""
+"""The backward walk: unused code is dropped, from the end of each body to its start."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from runelift.ir.names import VName
 from runelift.ir.syntax import Body, Fun, Lambda, Loop, Program, Stm
 from runelift.ir.traverse import Mapper, body_of, is_flat, lambda_of, map_exp, stm_of, uses
 from runelift.rewrite.engine.pick import names_in
-from runelift.rewrite.engine.rule import STEPS, Rewriting
+from runelift.rewrite.engine.rule import MOST_REWRITES, Rewriting
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS, sizes_of
 
 
 def remove_unused(program: Program, rewriting: Rewriting) -> Program:
-    """``program`` without statements, results, loop parameters and inputs that nobody uses."""
+    """``program`` without statements, results, loop parameters and inputs that are never used."""
     walk = BackwardWalk(rewriting)
     return Program(tuple(walk.fun(fun) for fun in program.funs))
 
@@ -43,7 +43,7 @@ class BackwardWalk:
         self.scope.defs = {p.name: stm for stm in body.stms for p in stm.pat}
         out: list[Stm] = []
         for stm in reversed(body.stms):
-            self.statement(stm, out, STEPS)
+            self.statement(stm, out, MOST_REWRITES)
         self.scope.defs = before
         return body_of(body, out[::-1], body.result)
 

@@ -1,17 +1,17 @@
-"""What keeps a device busy: defaults of guards that the bodies of versions tell.
+"""Default guards: defaults that depend on the bodies of versions, and keep a device busy.
 
-A threshold that nothing has tuned asks for as many points as the device has work-items.  That is
-too much for products, whose work-groups share what they load and whose work-items compute many
-points each; where there are few points, long reductions are done in pieces
-(:mod:`runelift.codegen.segops.product_tiles`).  So it is for reductions of neighbourhoods, as in
-convolutions.
+A threshold that was not tuned asks for as many points as the device has work-items.  That is too
+much for products: their work-groups share what they load, and their work-items compute many points
+each.  If there are few points, long reductions are split
+(:mod:`runelift.codegen.segops.product_tiles`).  Reductions of neighbourhoods, as in convolutions,
+are alike.
 
 A version with a work-group for each row runs wherever rows fit, unless something speaks for
 versions that follow (:mod:`~runelift.rewrite.passes.rivals`).
 
-An outer version gives a work-item a whole row.  It runs for fewer rows where groups cannot have
-them, so it is told of the groups of the version beside it; and not at all where work-items that run
-together had better share a product, or map elements that lie side by side.
+An outer version gives a work-item a whole row.  It runs for fewer rows if groups cannot have them,
+so it knows the groups of the version beside it.  It does not run at all if work-items that run
+together had better share a product, or map neighbouring elements.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -150,7 +150,7 @@ def neighbours_share(exp: Versions, types: Types) -> Exp | None:
 
 
 def _has_neighbourhoods(version: Version, types: Types) -> bool:
-    """Whether all operations of an outer version reduce neighbourhoods."""
+    """True if all operations of an outer version reduce neighbourhoods."""
     found = list(operations(version.body))
     return (version.kind is Kind.OUTER and bool(found)
             and all(isinstance(o, SegMap) and reducing(o.body, o.ret) is not None
@@ -173,7 +173,7 @@ def roots_share(exp: Versions, types: Types) -> Exp | None:
 
 
 def _divides_by_roots(version: Version, types: Types) -> bool:
-    """Whether all operations of an outer version reduce quotients by roots of shared elements."""
+    """True if all operations of an outer version reduce quotients by roots of shared elements."""
     found = list(operations(version.body))
     return version.kind is Kind.OUTER and bool(found) and all(
         isinstance(o, SegMap) and (parts := reducing(o.body, o.ret)) is not None
@@ -183,7 +183,7 @@ def _divides_by_roots(version: Version, types: Types) -> bool:
 
 
 def _has_quotient(body: Body) -> bool:
-    """Whether something is divided by a root of an f32."""
+    """True if something is divided by a root of an f32."""
     roots = {stm.pat[0].name for stm in body.stms
              if isinstance(stm.exp, PrimOp) and stm.exp.op == "sqrt" and stm.exp.prim is Prim.F32}
     return any(isinstance(stm.exp, PrimOp) and stm.exp.op == "div" and stm.exp.args[1] in roots
@@ -194,11 +194,12 @@ def _has_quotient(body: Body) -> bool:
 def rows_stream(exp: Versions, types: Types) -> Exp | None:
     """versions (rows: s, group: r, …) ⇒ versions (rows: s, group streams: r, …)
 
-    Provided: all that a group does together is to reduce to scalars; in s, neighbouring rows read
-        elements that are the same, or lie side by side.  Does not handle: neighbourhoods, whose
-        rows had better be reduced together (:mod:`runelift.codegen.segops.segred_blocked`).
-    Because: a group keeps nothing of a row, which then may have any length; and a work-item that
-        has a row waits for memory no more than a group.
+    Provided: a group does nothing together but reduce to scalars.  In s, neighbouring rows read the
+        same or neighbouring elements.
+    Does not handle: neighbourhoods, whose rows had better be reduced together
+        (:mod:`runelift.codegen.segops.segred_blocked`).
+    Because: a group keeps nothing of a row, which then may have any length.  A work-item that has a
+        row waits for memory no more than a group.
     """
     outer = next((v for v in exp.alternatives if v.kind is Kind.OUTER), None)
     rows = [] if outer is None else list(operations(outer.body))
@@ -210,7 +211,7 @@ def rows_stream(exp: Versions, types: Types) -> Exp | None:
 
 
 def _reads_apart(body: Body, varying: set[VName], walking: bool = False) -> bool:
-    """Whether a place in any but the last dimension of an array is another in the next row.
+    """True if a place in any but the last dimension of an array is another in the next row.
 
     In the last one, too, if the row is ``walking`` through it, which is a neighbourhood.
     ``varying`` are the names that differ from row to row; those in the body are added.
@@ -237,7 +238,7 @@ def _named(dim: Dim) -> list[VName]:
 
 
 def _reduces_rows(version: Version) -> bool:
-    """Whether the work-items of a group do nothing together but reduce a row to scalars."""
+    """True if the work-items of a group do nothing together but reduce a row to scalars."""
     inside = list(operations_of_groups(version)) if version.kind is Kind.INTRA else []
     return bool(inside) and all(isinstance(op, SegRed) and len(op.space) == 1 for op in inside)
 
@@ -247,8 +248,8 @@ def loops_stay_in_groups(exp: Versions, types: Types) -> Exp | None:
     """versions (…, group: loop o, else: loop p) ⇒ versions (…, group looped n: loop o, else: …)
 
     Provided: o and p have operations, of which the largest in o has n points.
-    Because: what the work-items of a group hand on from one iteration to the next stays on the
-        chip; in the last version each operation of each iteration is a launch.
+    Because: values that work-items of a group hand from one iteration to the next stay on the chip.
+        In the last version each operation of each iteration is a launch.
     """
     if next(_in_loops(exp.alternatives[-1].body), None) is None:
         return None

@@ -51,8 +51,10 @@ from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
 
 BESIDE = (Map | Redomap, Scanomap, Scatter)
-"""What may be fused with its own kind where both read the same array; reductions that the host
-launches need not."""
+"""Kinds of operations that may be fused with another of their kind that reads the same array.
+
+Reductions that the host launches need not read the same array.
+"""
 ALONE = frozenset({"sequential", "opaque", "nofuse"})
 """Attributes that hold for a whole operation, and so must not spread to another."""
 
@@ -72,7 +74,7 @@ class _Node:
     free: frozenset[VName]
     consumed: frozenset[VName]
     parallel: bool
-    """Whether an array operation stands inside."""
+    """True if an array operation stands inside."""
 
     @classmethod
     def of(cls, stm: Stm) -> _Node:
@@ -106,7 +108,7 @@ class _Fuser:
         self.rewriting = rewriting
         self.defs: dict[VName, Stm] = {}
         self.depth = 0
-        """How many functions are around what is fused; the host launches what has none."""
+        """The number of functions around the fused statements; the host launches at depth 0."""
 
     def lambda_(self, lam: Lambda) -> Lambda:
         self.depth += 1
@@ -145,14 +147,14 @@ class _Graph:
         self.uses = self._count()
 
     def _count(self) -> Counter[VName]:
-        """How many statements and results use each name."""
+        """The number of statements and results that use each name."""
         uses = Counter(names_in(self.result))
         for node in self.nodes:
             uses.update(node.free)
         return uses
 
     def reduce_by_rows(self) -> None:
-        """Where a reduction flattens what a nest of maps makes, reduce row by row."""
+        """Reduce row by row where a reduction flattens the result of a nest of maps."""
         for node in tuple(self.nodes):
             matrices = self._matrices(node)
             if matrices and self.fuser.rewriting.permits(reduce_by_rows):
@@ -236,7 +238,7 @@ class _Graph:
         return number + len(before)
 
     def _around(self, number: int, position: int) -> tuple[list[_Node], list[_Node]] | None:
-        """What stands between two nodes: what must come before and after if they are fused."""
+        """The statements between two nodes that must come before and after if these are fused."""
         first, second = self.nodes[number], self.nodes[position]
         before: list[_Node] = []
         after: list[_Node] = []
@@ -255,7 +257,7 @@ class _Graph:
 
     def _consumed(self, first: _Node, second: _Node, before: list[_Node],
                   after: list[_Node]) -> bool:
-        """Whether something would be read after it has been consumed."""
+        """True if something would be read after it has been consumed."""
         roots = self.fuser.roots
         early = roots(name for node in before for name in node.consumed)
         late_reads = roots(name for node in after for name in node.free)
@@ -264,7 +266,7 @@ class _Graph:
         return bool(reads & early or reads & now or late_reads & early or late_reads & now)
 
     def _beside(self, first: _Node, second: _Node) -> bool:
-        """Whether two operations share an array or launches, and are simple enough to be one."""
+        """True if two operations share an array or launches, and are simple enough to be one."""
         one, two = first.stm.exp, second.stm.exp
         if not any(isinstance(one, kind) and isinstance(two, kind) for kind in BESIDE):
             return False
@@ -277,7 +279,7 @@ class _Graph:
         if first.parallel or second.parallel:
             return False
         if self.fuser.depth == 0 and first.reduction and second.reduction:
-            return True  # there is a launch less; nobody else could share the elements
+            return True  # there is a launch less; nothing else could share the elements
         return any(a in two.arrays and not self._is_iota(a) for a in one.arrays)
 
     def _is_iota(self, name: VName) -> bool:
@@ -286,7 +288,7 @@ class _Graph:
 
 
 def _makes_rows(maker: Stm) -> bool:
-    """Whether a statement is a map whose rows are made by array operations."""
+    """True if a statement is a map whose rows are made by array operations."""
     if not isinstance(maker.exp, Map):
         return False
     body = maker.exp.lam.body
@@ -295,7 +297,7 @@ def _makes_rows(maker: Stm) -> bool:
 
 
 def _feeds(first: _Node, second: _Node) -> bool:
-    """Whether the second operation reads results of the first, and only element by element."""
+    """True if the second operation reads results of the first, and only element by element."""
     one, two = first.stm.exp, second.stm.exp
     if not isinstance(one, Map | Redomap | Scanomap) or not isinstance(two, SOACS):
         return False
@@ -314,7 +316,7 @@ def _attributes_agree(first: Stm, second: Stm) -> bool:
 
 
 def _other_uses(soac: Soac) -> set[VName]:
-    """What an operation uses other than element by element."""
+    """The names that an operation uses other than element by element."""
     used = names_in((soac.width,))
     for lam in lambdas_of(soac):
         used |= free_vars(lam)
@@ -330,13 +332,13 @@ def _other_uses(soac: Soac) -> set[VName]:
 
 
 def _scalar_operators(*soacs: Soac) -> bool:
-    """Whether all operators work on scalars; flattening handles a vector operator only alone."""
+    """True if all operators work on scalars; flattening handles a vector operator only alone."""
     return all(isinstance(type_, Prim) for soac in soacs if isinstance(soac, Redomap | Scanomap)
                for op in soac.ops for type_ in op.lam.ret)
 
 
 def _parallel_inside(exp: Exp) -> bool:
-    """Whether an array operation stands in a body or lambda of ``exp``."""
+    """True if an array operation stands in a body or lambda of ``exp``."""
     bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
     return any(isinstance(stm.exp, SOACS) or _parallel_inside(stm.exp)
                for body in bodies for stm in body.stms)

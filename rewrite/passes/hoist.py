@@ -1,8 +1,8 @@
-"""Hoisting: what does not depend on a lambda, loop or branch leaves it.
+"""Hoisting: code that does not depend on a lambda, loop or branch leaves it.
 
 Flattening takes an array for irregular when its sizes are computed inside of the nest, so sizes
 must leave as far as they can.  A statement leaves a lambda or a loop only if it cannot fail,
-because the lambda may run for no element; it leaves a branch only if it computes a size.
+because the lambda may run for no element.  It leaves a branch only if it computes a size.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -65,7 +65,7 @@ LEAVING = (PrimOp, Convert, Index, Rearrange, Reshape, ArrayLit, Concat, If, Loo
 
 
 class Around(Enum):
-    """What a body is the body of."""
+    """The construct that a body belongs to."""
 
     FUN = "fun"
     LAMBDA = "lambda"
@@ -178,7 +178,7 @@ class Hoister:
     # Conditions
 
     def may_leave(self, stm: Stm, target: int) -> bool:
-        """Whether ``stm`` may stand in the body at ``target``."""
+        """True if ``stm`` may stand in the body at ``target``."""
         crossed = {frame.around for frame in self.frames[target + 1 :]}
         if Around.BRANCH in crossed and not self._is_size(stm):
             return False
@@ -196,7 +196,7 @@ class Hoister:
         return any(frame.around is Around.LAMBDA for frame in self.frames[: target + 1])
 
     def _reads_device(self, stm: Stm) -> bool:
-        """Whether the host would need a scalar from the device, other than a size, for this."""
+        """True if the host would need a scalar from the device, other than a size, for this."""
         if not isinstance(stm.exp, PrimOp | Convert) or self._is_size(stm):
             return False
         return any((made := self.scope.defs.get(name)) is not None
@@ -204,7 +204,7 @@ class Hoister:
                    for name in uses(stm.exp))
 
     def cannot_fail(self, stm: Stm, target: int) -> bool:
-        """Whether ``stm`` succeeds wherever its operands are known and the sizes at ``target``."""
+        """True if ``stm`` succeeds wherever its operands are known and the sizes at ``target``."""
         match stm.exp:
             case PrimOp(op, prim, args):
                 return not (OPS[op].traps and prim.is_int) or (
@@ -241,7 +241,7 @@ class Hoister:
         return all(self.cannot_fail(stm, target) for stm in body.stms)
 
     def is_length(self, size: Atom, target: int) -> bool:
-        """Whether ``size`` is the size of an array that exists at ``target``: not negative."""
+        """True if ``size`` is the size of an array that exists at ``target``: not negative."""
         if isinstance(size, Const):
             return size.value >= 0
         return self.lengths.get(size, len(self.frames)) <= target

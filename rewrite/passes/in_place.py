@@ -1,8 +1,8 @@
-"""Which results of a map can be made in the memory of an array that the map may also look at.
+"""In-place results: those of a map that can be made in the memory of an array that it may look at.
 
 ``a with [s] <- ys``, where ``ys = segmap ...``: the work-items could write the elements of ``ys``
-into the memory of ``a``, if that is not looked at any more.  They run in any order, so what one of
-them overwrites, no other one may look at, and itself only before.
+into the memory of ``a``, if that is not looked at any more.  They run in any order.  So no other
+work-item may look at what one overwrites, and that one only before it writes.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -89,10 +89,10 @@ def shown(array: VName, views: Views, known: Known) -> dict[VName, Region | None
 def made_in_place(stms: Sequence[Stm], known: Known, views: Views) -> list[int]:
     """ys = segmap f; a' = a with [s] ← ys ⇒ a' = segmap f, in the memory of a
 
-    Provided: a point of the map looks at a only outside of s, or where its own values go: at the
-    very element, or, if the values are rows, before it begins to write its row, or that part of
-    it.  The work-items of a group may look at the row of the group until the end, as there is a
-    barrier then.
+    Provided: a point of the map looks at a only outside of s, or where its results go.  There it
+    looks only at the very element, or at its row (or the part overwritten) before it begins to
+    write it.  The work-items of a group may look at the row of the group until the end, as there is
+    a barrier then.
     Because: a launch less, and nothing is copied.
     Source: Munksgaard, Henriksen, Sadayappan and Oancea 2022, section 4.
     """
@@ -109,7 +109,7 @@ def made_in_place(stms: Sequence[Stm], known: Known, views: Views) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Whether a result of a map, ``placed`` at ``target``, disturbs nobody."""
+    """A check that a result of a map, ``placed`` at ``target``, overwrites nothing still needed."""
 
     stm: Stm
     placed: Placement
@@ -147,7 +147,7 @@ class _Judge:
         return not disjoint(known, shown, self.target)
 
     def _dims(self) -> dict[int, int]:
-        """Which dimension of the result goes along which dimension of the array."""
+        """The dimension of the result that goes along each dimension of the array."""
         return dict(zip(kept(self.target), self.placed.perm, strict=True))
 
     def _rows(self) -> list[int]:
@@ -157,7 +157,7 @@ class _Judge:
         return [along[j] for j in sorted(along) if j >= rank]
 
     def _is_own(self, access: Access) -> bool:
-        """Whether an access stays where the values of the point go."""
+        """True if an access stays where the values of the point go."""
         dims, space = self._dims(), self.exp.space
         for a, span in enumerate(self.target):
             if a not in dims:
@@ -174,7 +174,7 @@ class _Judge:
         return True
 
     def _is_row(self, known: Known, shown: Region) -> bool:
-        """Whether a part of the array that is the point's own is its row, in the same order."""
+        """True if a part of the array is exactly the row of the point, in the same order."""
         rows = self._rows()
         return kept(shown) == rows and all(equal(known, shown[a], self.target[a]) for a in rows)
 
@@ -191,10 +191,10 @@ def _views(body: Body, names: Set[VName]) -> set[VName]:
 
 def _is_orderly(body: Body, position: int, names: Set[VName], exact: Set[VName],
                 direct: Set[int] = frozenset()) -> bool:
-    """Whether a work-item looks at a row before it begins to write its result there.
+    """True if a work-item looks at a row before it begins to write its result there.
 
-    It sees parts of the row under ``names``, and the very row under the ``exact`` ones of them;
-    the statements ``direct`` look at it under the name of the array.
+    It sees parts of the row under ``names``, and the very row under the ``exact`` ones of them.
+    The statements ``direct`` look at it under the name of the array.
     """
     names, exact = _views(body, names), set(exact)
     last = max([*direct, *(n for n, stm in enumerate(body.stms) if view_of(stm.exp) is None
@@ -212,7 +212,7 @@ def _is_orderly(body: Body, position: int, names: Set[VName], exact: Set[VName],
 
 
 def _begins_with_row(stm: Stm, result: Atom, names: Set[VName], exact: Set[VName]) -> bool:
-    """Whether a statement makes its result from the row that is there, part by part.
+    """True if a statement makes its result from the row that is there, part by part.
 
     A loop may begin with the row.  A map may read each element before it writes it.
     """

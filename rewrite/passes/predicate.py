@@ -1,9 +1,9 @@
 """Predication: updates under a condition that only the device knows.
 
 The host would have to wait for a scalar of the device to know which branch to take.  If the
-branches do no more than update arrays at one place each, a kernel of one work-item can look at
-the condition, and the host goes on.  If one does no more than write into an array, the work-items
-that would do so can look at the condition.
+branches only update arrays at one place each, a kernel of one work-item can look at the condition,
+and the host goes on.  If a branch only writes into an array, its work-items can look at the
+condition.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -118,8 +118,8 @@ class _Walk:
 def predicated_updates(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
     """if c then xs with [i] ← v else xs ⇒ segscatter xs (if c then (i, v) else (−1, 0))
 
-    Provided: c is computed on the device; for each result, one branch updates one element of an
-    array that the other returns; besides, the branches compute scalars only.
+    Provided: c is computed on the device.  For each result, one branch updates one element of an
+    array that the other returns.  Besides, the branches compute scalars only.
     Because: a scatter writes nothing outside of the array, and the host need not wait for c.
     Does not handle: updates of rows, results that are not updated, several updates of one array.
     """
@@ -163,11 +163,11 @@ def predicated_updates(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
 def predicated_scatter(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
     """if c then segscatter xs f else xs ⇒ segscatter xs (if c then f else (−1, 0))
 
-    Provided: c is computed on the device; besides, the branch computes scalars only, of those that
-    the host knows.
+    Provided: c is computed on the device.  Besides, the branch computes only scalars that the host
+    knows.
     Because: a scatter writes nothing outside of the array, and the host need not wait for c.  The
-    host computes the scalars in any case, dividing by 1 where it would be by 0; what the branch
-    asserts its work-items do, of which there is at least one then.
+    host computes the scalars in any case, dividing by 1 where it would be by 0.  Work-items check
+    the assertions of the branch, and there is at least one work-item then.
     Does not handle: rows, assertions in a branch with a scatter over several dimensions.
     """
     exp = stm.exp
@@ -240,7 +240,7 @@ def _guarded(walk: _Walk, stm: Stm, exp: SegScatter, asserts: list[Stm],
 
 def _either(cond: Atom, body: Body, nothing: Sequence[Atom], types: Sequence[Prim], names: Names,
             *, holds: bool = True) -> tuple[Stm, tuple[VName, ...]]:
-    """What a body computes where a condition holds, or does not, and nothing elsewhere."""
+    """The results of a body if a condition holds (or does not), and ``nothing`` otherwise."""
     pat = tuple(Param(names.fresh("cell"), type_) for type_ in types)
     other = Body((), tuple(nothing))
     sides = (body, other) if holds else (other, body)

@@ -1,11 +1,13 @@
-"""What speaks for versions that follow: rivals of guards (:class:`~runelift.ir.guards.Rival`).
+"""Rivals of guards: advantages of versions that follow (:class:`~runelift.ir.guards.Rival`).
 
 A version with a work-group for each row runs wherever rows fit, because what its work-items hand to
-each other stays on the chip.  Where they hand on nothing, as in a map of rows, it saves no more
-than the arithmetic of indices; products are computed faster by tiles than row by row; and what
-takes long at a point had better be spread over the device.  Flat versions, whose groups all have
-one size, save launches: loops of small ones become one kernel
-(:mod:`runelift.codegen.emit.persistent`).
+each other stays on the chip.  There are rivals in these cases:
+
+* In a map of rows, work-items hand on nothing.  The version saves only arithmetic of indices.
+* Products are computed faster by tiles than row by row.
+* Points that take long had better be spread over the device.
+* Flat versions, whose groups all have one size, save launches: loops of small ones become one
+  kernel (:mod:`runelift.codegen.emit.persistent`).
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -43,8 +45,8 @@ from runelift.rewrite.engine.versions import (
 def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
     """versions (rows, group: row, else: p) ⇒ versions (rows product, group product: row, else: p)
 
-    Provided: p does nothing but choose between versions of which the first is a product, or the
-        last chooses like that, once or several times, and map all points.
+    Provided: p only maps all points and chooses between versions.  The first of these is a product,
+        or the last one is again like p.
     Because: work-groups that share what they load compute a product faster than row by row.
     """
     if not _computes_products(exp.alternatives[-1].body):
@@ -54,7 +56,7 @@ def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
 
 
 def _computes_products(body: Body) -> bool:
-    """Whether a body does nothing but choose products, and map all points."""
+    """True if a body does nothing but choose products, and map all points."""
     choices = [stm.exp for stm in body.stms if isinstance(stm.exp, Versions)]
     others = [stm.exp for stm in body.stms if not isinstance(stm.exp, Versions)]
     return bool(choices) and all(
@@ -119,7 +121,7 @@ def points_differ(exp: Versions, types: Types) -> Exp | None:
 
     Provided: a point goes through a ``while`` loop, also in a group, and the last version does
         nothing but map all points.
-    Because: nobody knows how long a point takes, and many small parts of work come out even.
+    Because: the time of a point is unknown, and many small parts of work balance the load.
     """
     rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
     maps: list[list[SegOp]] = [list(operations(exp.alternatives[-1].body)),
@@ -132,7 +134,7 @@ def points_differ(exp: Versions, types: Types) -> Exp | None:
 
 
 def _asks_on(body: Body) -> bool:
-    """Whether something in a body is done until a condition says that it is enough."""
+    """True if something in a body is repeated until a condition says that it is enough."""
     return any((isinstance(stm.exp, Loop) and isinstance(stm.exp.form, WhileLoop))
                or any(map(_asks_on, bodies_of(stm.exp))) for stm in body.stms)
 
@@ -173,7 +175,7 @@ def neighbours_map(exp: Versions, types: Types) -> Exp | None:
 
 
 def _only_maps(version: Version) -> bool:
-    """Whether work-items do nothing but map the elements of a row each."""
+    """True if work-items do nothing but map the elements of a row each."""
     found = list(operations(version.body))
     if len(found) != 1 or not isinstance(found[0], SegMap):
         return False
@@ -187,8 +189,8 @@ def maps_share_nothing(exp: Versions, types: Types) -> Exp | None:
     """versions (group: map of a row, else: map of all) ⇒ versions (group maps: …, else: …)
 
     Provided: a loop is around it; the last version is one map of all points, without loops at a
-        point.  Rows that one index counts are lines: a group has no division to do, of which a
-        work-item that has few elements would feel the cost.
+        point.  Rows that one index counts are lines: a group saves a division, which would be
+        costly for a work-item with few elements.
     Because: a device may merge flat launches.  Points with loops in them may be few, and groups of
         the size of a row share them out more evenly.
     """
@@ -201,23 +203,23 @@ def maps_share_nothing(exp: Versions, types: Types) -> Exp | None:
 
 
 def _is_straight_map(exp: Exp) -> bool:
-    """Whether an operation is a map of which each point takes a few steps."""
+    """True if an operation is a map of which each point takes a few steps."""
     return isinstance(exp, SegMap) and _straight(exp.body)
 
 
 def _straight(body: Body) -> bool:
-    """Whether nothing in a body is done again and again."""
+    """True if nothing in a body is repeated."""
     return not any(isinstance(stm.exp, (Loop, *SOACS))
                    or not all(map(_straight, bodies_of(stm.exp))) for stm in body.stms)
 
 
 def _rank(version: Version) -> int:
-    """How many indices count what the work-groups of a version have."""
+    """The number of indices that count the points of a version's work-groups."""
     return max(len(op.space) for op in operations(version.body) if isinstance(op, SegMap))
 
 
 def _maps_rows(version: Version) -> bool:
-    """Whether a work-group does nothing but map the elements of a row."""
+    """True if a work-group does nothing but map the elements of a row."""
     groups = list(operations(version.body))
     if version.kind is not Kind.INTRA or len(groups) != 1 or not isinstance(groups[0], SegMap):
         return False

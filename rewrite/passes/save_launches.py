@@ -1,8 +1,12 @@
-"""Fewer launches: what the host would launch by itself becomes part of a kernel beside it.
+"""Fewer launches: separate launches of the host become part of a kernel beside them.
 
 In loops of small kernels a launch costs more than what it does.  Once nests are flattened, the
-statements of a host body show what will be launched: each segmented operation, each array that is
-filled or copied to be overwritten, and each element that is read to be handed to kernels.
+statements of a host body show the launches:
+
+* each segmented operation,
+* each array that is filled or copied to be overwritten,
+* each element that is read to be handed to kernels.
+
 Flattening and fusion have done before what needs no such knowledge.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
@@ -78,7 +82,7 @@ class _Walk:
         return body
 
     def _inside(self, exp: Exp) -> Exp:
-        """What the host runs, with the bodies inside."""
+        """An expression that the host runs, with the bodies inside."""
         if isinstance(exp, Loop):
             own = frozenset(p.param.name for p in exp.params)
             body = self.body(exp.body, own)
@@ -107,8 +111,8 @@ class _Walk:
 def scatter_with_map(body: Body, place: int, names: Names) -> Stms | None:
     """ys = segmap f; d' = segscatter d (g ys) ⇒ a = scratch; (d', ys) = segscatter (d, a) (g f, f)
 
-    Provided: the scatter reads ys element by element, nobody else before it, and neither writes to
-    what f reads; f is scalar code; not both may fail.
+    Provided: the scatter reads ys element by element, nothing else reads it before, and neither
+    writes to what f reads.  f is scalar code; not both may fail.
     Because: what is written at a work-item's own place is a map's result, and others may need it.
     """
     stms, scatter = body.stms, body.stms[place]
@@ -132,7 +136,7 @@ def scatter_with_map(body: Body, place: int, names: Names) -> Stms | None:
 
 
 def _fits(made: Stm, scatter: Stm) -> bool:
-    """Whether a statement is a map whose work-items can do those of a scatter, too."""
+    """True if a statement is a map whose work-items can do those of a scatter, too."""
     one, two = made.exp, scatter.exp
     if not isinstance(one, SegMap) or not isinstance(two, SegScatter):
         return False
@@ -145,7 +149,7 @@ def _fits(made: Stm, scatter: Stm) -> bool:
 
 
 def _can_move(stm: Stm, over: Sequence[Stm], defs: Mapping[VName, Stm]) -> bool:
-    """Whether a map may run as part of the last of the statements behind it."""
+    """True if a map may run as part of the last of the statements behind it."""
     exp = stm.exp
     assert isinstance(exp, SegMap)
     results, fails = {p.name for p in stm.pat}, body_may_fail(exp.body)
@@ -156,7 +160,7 @@ def _can_move(stm: Stm, over: Sequence[Stm], defs: Mapping[VName, Stm]) -> bool:
 
 
 def _is_calm(exp: Exp) -> bool:
-    """Whether what the host does for it neither fails nor takes long."""
+    """True if the host's work for it neither fails nor takes long."""
     return isinstance(exp, Replicate | Copy | Iota | AtomExp | Convert) or (
         isinstance(exp, PrimOp) and not exp.may_trap)
 
@@ -189,8 +193,8 @@ def _scattered(made: Stm, scatter: Stm, elements: Mapping[VName, VName], needed:
 def copy_beside(body: Body, place: int, _names: Names) -> Stms | None:
     """ys = segscan ⊕ (f xs[i]); c = copy xs ⇒ (ys, c) = segscan ⊕ (f xs[i], xs[i])
 
-    Provided: the operation reads all of xs element by element; nobody needs c before; c is changed
-    while xs is needed, so that the copy is not for nothing.
+    Provided: the operation reads all of xs element by element, and nothing needs c before.  c is
+    changed while xs is needed, so that the copy is not for nothing.
     """
     stms, stm = body.stms, body.stms[place]
     exp, (param,) = stm.exp, stm.pat
@@ -228,7 +232,7 @@ def _reads_all(stm: Stm, array: VName, like: Param) -> VName | None:
 def fill_together(body: Body, place: int, names: Names) -> Stms | None:
     """a = replicate s x; b = replicate s y; … segscatter (a, b) … ⇒ (a, b) = segmap s (x, y); …
 
-    Provided: nobody else uses a and b.
+    Provided: nothing else uses a and b.
     Because: an array that is overwritten has to be filled before, and one kernel can fill several.
     """
     exp = body.stms[place].exp
@@ -250,7 +254,7 @@ def fill_together(body: Body, place: int, names: Names) -> Stms | None:
 
 
 def _is_row(stm: Stm) -> bool:
-    """Whether an array repeats arrays, and not a scalar."""
+    """True if an array repeats arrays, and not a scalar."""
     (param,), exp = stm.pat, stm.exp
     assert isinstance(exp, Replicate)
     return len(exp.shape) < len(shape_of(param.type))

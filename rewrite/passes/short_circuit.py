@@ -1,18 +1,18 @@
-"""Short-circuiting: what is made to be copied into a part of an array is made there.
+"""Short-circuiting: a value that is copied into a part of an array is made there at once.
 
-An update takes its value from an operation that ran some time before.  The pass moves the update
-to right behind that operation, and into the versions of code that make the value; what looked at
-the old array in between looks at the new one, if it is proved to look elsewhere::
+An update takes its value from an operation that ran some time before.  The pass moves the update to
+right behind that operation, and into the versions of code that make the value.  Statements that
+looked at the old array in between look at the new one, if they are proved to look elsewhere::
 
     ys = segmap ...                       ys  = segmap ...
     zs = ... a[r] ... ys ...       ⇒      a'  = a with [s] <- ys
     a' = a with [s] <- ys                 ys' = a'[s]
                                           zs  = ... a'[r] ... ys' ...
 
-Where no work-item of the operation looks at what another one overwrites, the update is marked
-:data:`~runelift.ir.placement.PLACED`: the host plan may give the memory of ``a`` to the operation
-(:mod:`runelift.codegen.hostplan.in_place`), and nothing is left of the update.  The meaning is by
-value all the time; whether the memory is free is seen when the plan is made.
+If no work-item of the operation looks at what another one overwrites, the update is marked
+:data:`~runelift.ir.placement.PLACED`.  The host plan may then give the memory of ``a`` to the
+operation (:mod:`runelift.codegen.hostplan.in_place`), and nothing is left of the update.  The
+meaning is by value all the time; whether the memory is free is seen when the plan is made.
 
 Source: Munksgaard, Henriksen, Sadayappan and Oancea 2022, "Memory Optimizations in an Array
 Language" (SC), section 4, who do this on the memory of a program with one version.
@@ -169,7 +169,7 @@ class _Done:
         self.stms.append(stm)
 
     def place(self, name: VName) -> int:
-        """Where in the body a name is bound; -1 if that is around it."""
+        """The place in the body where a name is bound; -1 if that is around it."""
         return self.places.get(name, -1)
 
 
@@ -192,7 +192,7 @@ class _Rest:
 
     @cached_property
     def consumed(self) -> set[VName]:
-        """What is consumed somewhere in the body, which few bodies are asked."""
+        """The names consumed somewhere in the body, which few bodies are asked."""
         return consumed_in(self.body)
 
     def take(self) -> Stm | None:
@@ -216,7 +216,7 @@ class _Rest:
                      for a in self.body.result)
 
     def rename(self, renamed: Mapping[VName, VName]) -> None:
-        """What was known under one name is to be seen under another one."""
+        """Give other names to what was known under the old ones."""
         for old, new in renamed.items():
             names = self.before.pop(old, [old])
             self.before.setdefault(new, [new]).extend(names)
@@ -227,12 +227,12 @@ class _Rest:
         return self.before.get(name, [name])
 
     def uses(self, name: VName) -> bool:
-        """Whether a name is used in what is still to come."""
+        """True if a name is used in what is still to come."""
         return any(self.last.get(n, -1) >= self.next for n in self._names(name)) or any(
             name in free_vars(stm) for stm in self.back)
 
     def keeps(self, name: VName) -> bool:
-        """Whether an array is a result, or is consumed, and thus wanted as one of its own."""
+        """True if an array is a result, or is consumed, and so must remain a separate array."""
         return any(n in self.consumed or n in self.body.result for n in self._names(name))
 
 
@@ -252,16 +252,16 @@ class _Site:
 
     @property
     def known(self) -> Known:
-        """What is known here."""
+        """The facts that hold here."""
         return self.done.known
 
     @property
     def target(self) -> Region:
-        """What the update changes."""
+        """The region that the update changes."""
         return region(self.known, self.update.dims)
 
     def wanted(self, name: VName, between: Iterable[Stm] = ()) -> bool:
-        """Whether a name is used later, or by the statements ``between``."""
+        """True if a name is used later, or by the statements ``between``."""
         return self.rest.uses(name) or any(name in free_vars(s) for s in (*between, *self.back))
 
 
@@ -277,7 +277,7 @@ class _Moved:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """Where the value of an update is made, and as which rearrangement of a result it is seen."""
+    """The place where the value of an update is made, and the rearrangement that it is, if any."""
 
     place: int
     view: int | None
@@ -291,8 +291,8 @@ def _as_it_is(lam: Lambda) -> Lambda:
 def update_early(site: _Site) -> _Moved | None:
     """ys = e; zs = f a ys; a' = a with [s] ← ys ⇒ ys = e; a' = a with [s] ← ys; zs = f a' a'[s]
 
-    Provided: e is a map, or versions of code with one; f looks at a outside of s only, and so does
-    everything that looks at a slice of a later; nobody looks at a itself later.
+    Provided: e is a map, or versions of code with one.  f looks at a outside of s only, and so does
+    everything that looks at a slice of a later.  Nothing looks at a itself later.
     Because: the work-items of e can write into the memory of a.  Versions make their update
     themselves, as the last thing that they do.
     Does not handle: values that loops, scans and reductions make.
@@ -324,7 +324,7 @@ def update_early(site: _Site) -> _Moved | None:
 
 
 def _maker(site: _Site) -> _Made | None:
-    """What makes the value of the update, if that can make it in place."""
+    """The maker of the update's value, if that can make it in place."""
     value, stms = site.update.value, site.done.stms
     if site.update.checked or not isinstance(value, VName) or not any(
             isinstance(d, SliceDim) for d in site.update.dims):
@@ -343,7 +343,7 @@ def _maker(site: _Site) -> _Made | None:
 
 
 def _is_last_look(site: _Site) -> bool:
-    """Whether nobody wants the old array later, or the value as an array of its own."""
+    """True if nothing later needs the old array, or the value as a separate array."""
     value = site.update.value
     assert isinstance(value, VName)
     return not site.wanted(site.update.array) and not site.rest.keeps(value)
@@ -352,7 +352,7 @@ def _is_last_look(site: _Site) -> bool:
 def _later_update(site: _Site, made: _Made) -> _Site | None:
     """The site where the update comes before the one that it follows, which stays where it is.
 
-    That one changes another part of the array, after the value was made, and nobody else looks at
+    That one changes another part of the array, after the value was made, and nothing else looks at
     what it makes.
     """
     place, stms = site.done.place(site.update.array), site.done.stms
@@ -373,7 +373,7 @@ def _later_update(site: _Site, made: _Made) -> _Site | None:
 
 
 def _front(site: _Site, made: _Made) -> int | None:
-    """Where the update can stand: behind the map, or behind updates by its other results."""
+    """The place where the update can stand: behind the map, or updates by its other results."""
     array = site.done.place(site.update.array)
     if array <= made.place:
         return made.place + 1

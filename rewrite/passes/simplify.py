@@ -22,19 +22,17 @@ SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNU
 SETTLED = frozenset({"unused_statement"})
 """The rule of the backward walk after which a forward walk finds nothing new.
 
-What forward rules enable comes after them, and the same walk sees it: they look at what operands
-are, which is settled by then.  (Of 1,331 further rounds on 1,976 programs 22 found something, all
-of them after other rules of the backward walk.)
+A forward walk sees what its own rules enable: they look at operands, which are settled by then.
 """
 
-ROUNDS = 8
-"""How often a program is walked at most; what is left then is no worse than before."""
+MOST_WALKS = 8
+"""The most walks over a program; what is left then is no worse than before."""
 
 
 def simplify(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
     """``program`` with the rules of :data:`SIMPLIFICATION` applied wherever they apply."""
     rewriting = rewriting or Rewriting(names)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_WALKS):
         program = rewrite_forward(program, FORWARD, rewriting)
         before = rewriting.fired.copy()
         program = remove_unused(program, rewriting)

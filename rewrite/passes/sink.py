@@ -31,8 +31,9 @@ KERNELS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
 def sink_elements(body: Body, own: Set[VName], names: Names) -> tuple[Stm, ...] | None:
     """x = xs[k]; … segmap (f x) … ⇒ … segmap (let x = xs[k] in f x) …
 
-    Provided: this body may change the memory of xs (it has made it, or it is one of ``own``, the
-    parameters of its loop), but does not before all that need x have run, which are kernels.
+    Provided: this body may change the memory of xs: it has made it, or it is one of ``own``, the
+    parameters of its loop.  It does not change it before all that need x have run, which are
+    kernels.
     Because: else the host would copy the element to where it is safe, or wait for it at a branch.
     Does not handle: kernels that are chosen among versions, or that have loops.
     """
@@ -55,7 +56,7 @@ def _sinkable(body: Body, own: Set[VName]) -> dict[VName, Stm]:
     defs = {p.name: stm for stm in stms for p in stm.pat}
     place = {p.name: n for n, stm in enumerate(stms) for p in stm.pat}
     last = dict[VName, int]()
-    """Where those that can are needed for the last time."""
+    """The place where each of those that can go is needed for the last time."""
     for name, stm in reversed(found.items()):
         users = [n for n, each in enumerate(stms) if name in free_vars(each)]
         ends = [_end(stms[n], n, name, last) for n in users]
@@ -79,7 +80,7 @@ def _with_elements(found: Mapping[VName, Stm]) -> dict[VName, Stm]:
 
 
 def _end(stm: Stm, place: int, name: VName, last: Mapping[VName, int]) -> int | None:
-    """How long ``name`` has to be there for a statement that can have it inside, if it can."""
+    """The last place where a statement needs ``name``, if it can have it inside."""
     exp = stm.exp
     if isinstance(exp, KERNELS):
         fits = (exp.level is Level.GRID and is_scalar_code(exp.body.stms)

@@ -312,7 +312,7 @@ _MANTISSA = {Prim.F32: 24, Prim.F64: 53}
 
 
 def _lossless(from_: Prim, to: Prim) -> bool:
-    """Whether ``convert.from_.to`` keeps every value."""
+    """True if ``convert.from_.to`` keeps every value."""
     if from_ is to or from_ is Prim.BOOL:
         return True
     if to is Prim.BOOL:

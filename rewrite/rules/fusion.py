@@ -1,9 +1,9 @@
 """Fusion: laws about two array operations of the same width, next to each other.
 
-A fusion rule takes two statements and the results of the first that others need too; it
-returns one statement that binds the results of both.  :data:`reduce_by_rows` gives a reduction
-the width of what it reads.  When two statements may be brought
-together is :mod:`~runelift.rewrite.passes.fuse`'s to decide.
+A fusion rule takes two statements and the results of the first that others need too.  It returns
+one statement that binds the results of both.  :data:`reduce_by_rows` gives a reduction the width of
+what it reads.  :mod:`~runelift.rewrite.passes.fuse` decides when two statements may be brought
+together.
 
 Source: Henriksen, Design and Implementation of the Futhark Programming Language, 2017, ch. 5.
 """
@@ -61,7 +61,7 @@ def map_scanomap(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
 def map_scatter(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
     """scatter d f (map g xs) ⇒ scatter d (f ∘ g) xs
 
-    Provided: nobody else needs map g xs.
+    Provided: nothing else needs map g xs.
     """
     return joined(first, second, needed)
 
@@ -70,7 +70,7 @@ def map_scatter(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
 def map_hist(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
     """hist d ⊕ f (map g xs) ⇒ hist d ⊕ (f ∘ g) xs
 
-    Provided: nobody else needs map g xs.
+    Provided: nothing else needs map g xs.
     """
     return joined(first, second, needed)
 
@@ -178,7 +178,7 @@ def scatters_together(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
 def reduce_by_rows(stm: Stm, matrices: Mapping[VName, Param], names: Names) -> Stm:
     """redomap ⊕ f (flatten xss) ⇒ redomap ⊕ (λxs → redomap ⊕ f xs) xss
 
-    Provided: a map makes the rows of xss by array operations, and nobody else needs them.
+    Provided: a map makes the rows of xss by array operations, and nothing else needs them.
     Because: then the reduction fuses with them, row by row, and xss need not be stored.
     """
     whole = stm.exp

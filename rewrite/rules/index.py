@@ -129,7 +129,7 @@ def index_index(scope: Scope, stm: Stm) -> Replacement:
 
 
 def _slices_whole(scope: Scope, array: VName, dims: tuple[Dim, ...]) -> bool:
-    """Whether all slices among ``dims`` are whole, so that their check checks nothing."""
+    """True if all slices among ``dims`` are whole, so that their check checks nothing."""
     sizes = shape_of(scope.type(array))
     return all(is_whole(dim, size) for dim, size in zip(dims, sizes, strict=True)
                if isinstance(dim, SliceDim))
@@ -137,7 +137,7 @@ def _slices_whole(scope: Scope, array: VName, dims: tuple[Dim, ...]) -> bool:
 
 def _as_strict(scope: Scope, array: VName, origin: VName, outer: tuple[Dim, ...],
                dims: tuple[Dim, ...]) -> bool:
-    """Whether indices that are inside of ``origin`` are inside of the slice ``array`` too."""
+    """True if indices that are inside of ``origin`` are inside of the slice ``array`` too."""
     sizes = shape_of(scope.type(origin))
     slices = [is_whole(dim, size) for dim, size in zip(outer, sizes, strict=True)
               if isinstance(dim, SliceDim)]

@@ -34,7 +34,7 @@ from runelift.rewrite.engine.scope import Scope, is_counting, whole
 
 
 def operands(soac: Map | Redomap | Scanomap) -> int:
-    """How many results of the lambda are operands of operators; the others become arrays."""
+    """The number of the lambda's results that are operands of operators; others become arrays."""
     return 0 if isinstance(soac, Map) else sum(len(op.neutral) for op in soac.ops)
 
 

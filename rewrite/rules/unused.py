@@ -1,4 +1,4 @@
-"""What nobody uses.  These rules run on the backward walk, where ``scope.live`` is known."""
+"""Unused code.  These rules run on the backward walk, where ``scope.live`` is known."""
 # ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FRESH = (ArrayLit, Update, Iota, Replicate, Concat, Copy, Map, Redomap, Scanomap
 
 
 def may_fail_on_purpose(exp: Exp) -> bool:
-    """Whether an assertion stands in ``exp``."""
+    """True if an assertion stands in ``exp``."""
     if isinstance(exp, Assert):
         return True
     bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
@@ -60,7 +60,7 @@ def sizes_of(types: Sequence[Type]) -> set[VName]:
 
 
 def used_results(pat: Sequence[Param], live: set[VName]) -> list[bool]:
-    """Which names of a pattern are used later, if only as a size of another that is."""
+    """A flag for each name of a pattern: used later, if only as a size of another that is."""
     used: list[bool] = []
     sizes: set[VName] = set()
     for param in reversed(pat):
@@ -188,7 +188,7 @@ def unused_redomap_result(scope: Scope, stm: Stm) -> Replacement:
 
 
 def _used_operators(ops: Sequence[Operator], used: list[bool]) -> tuple[list[bool], int]:
-    """Which operators must stay, and how many results they have together."""
+    """A flag for each operator that must stay, and the number of results they have together."""
     kept: list[bool] = []
     start = 0
     for op in ops:
@@ -257,7 +257,7 @@ def _pick_lambda(lam: Lambda, keep: list[bool]) -> Lambda:
 def copy_of_dying(scope: Scope, stm: Stm) -> Replacement:
     """let ys = copy xs in e ⇒ e[ys ↦ xs]
 
-    Provided: xs does not occur in e, and is an array of its own, made in the same body.
+    Provided: xs does not occur in e, and is a separate array, made in the same body.
     """
     match stm.exp:
         case Copy(array) if array not in scope.live and _own(scope, array):

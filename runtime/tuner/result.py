@@ -8,6 +8,7 @@ from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.versions.forest import Forest
 
 

@@ -20,8 +20,7 @@ from runelift.frontend.syntax.files import read_source
 from runelift.ir.names import VName
 from runelift.ir.types import Const
 from runelift.runtime.compilation.pipeline import compile_source
-
-from .harness import DEVICE, ModelMachine
+from tests.codegen.harness import DEVICE, ModelMachine
 
 RANDOM = np.random.default_rng(7)
 MATRIX = RANDOM.integers(1, 9, (5, 6))

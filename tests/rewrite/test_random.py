@@ -6,10 +6,8 @@ with the value that it guards.  What did not fail must give the same results to 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,20 +23,14 @@ from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.rewrite.registry import PASSES, RULES, Pass
-
-_spec = importlib.util.spec_from_file_location(
-    "random_programs", Path(__file__).parent.parent / "test_random_programs.py")
-assert _spec is not None
-assert _spec.loader is not None
-random_programs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(random_programs)
+from tests import test_random_programs as random_programs
 
 SEEDS = int(os.environ.get("RUNELIFT_RANDOM_SEEDS", "24"))
 """How many programs a pass is tried on, and a tenth of it each rule."""
 FAILED = "failed"
 
 
-class Risky(random_programs.Writer):  # type: ignore[misc, name-defined]
+class Risky(random_programs.Writer):
     """Also writes what may fail: assertions, or (``traps``) divisions and unguarded indices."""
 
     def __init__(self, seed: int, *, traps: bool) -> None:
@@ -106,11 +98,19 @@ def chunks(step: int) -> Iterable[int]:
     return range(0, SEEDS, step)
 
 
+def seeds(first: int, count: int, *, sweeps: bool) -> range:
+    """So many from ``first`` on; in the quick suite the second and third, whose programs are short.
+
+    Each eighth is nested more deeply than the others.
+    """
+    return range(first, first + count) if sweeps else range(first + 1, first + min(count, 3))
+
+
 @pytest.mark.parametrize("traps", [False, True])
 @pytest.mark.parametrize("each", PASSES, ids=lambda p: p.name)
 @pytest.mark.parametrize("first", chunks(20))
-def test_pass_keeps_the_meaning(each: Pass, first: int, traps: bool) -> None:
-    for seed in range(first, first + 20):
+def test_pass_keeps_the_meaning(each: Pass, first: int, traps: bool, sweeps: bool) -> None:
+    for seed in seeds(first, 20, sweeps=sweeps):
         program, names, args = made(seed, traps=traps)
         after = each.run(program, names, None)
         check(after)
@@ -119,8 +119,8 @@ def test_pass_keeps_the_meaning(each: Pass, first: int, traps: bool) -> None:
 
 @pytest.mark.parametrize("traps", [False, True])
 @pytest.mark.parametrize("first", chunks(20))
-def test_optimiser_and_flattening_keep_the_meaning(first: int, traps: bool) -> None:
-    for seed in range(1000 + first, 1000 + first + 20):
+def test_optimiser_and_flattening_keep_the_meaning(first: int, traps: bool, sweeps: bool) -> None:
+    for seed in seeds(1000 + first, 20, sweeps=sweeps):
         program, names, args = made(seed, traps=traps)
         before = outcome(program, args)
         after = optimise(program, names)
@@ -131,17 +131,17 @@ def test_optimiser_and_flattening_keep_the_meaning(first: int, traps: bool) -> N
 
 
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
-def test_without_one_rule(name: str) -> None:
-    for seed in range(2000, 2000 + SEEDS // 10):
+def test_without_one_rule(name: str, sweeps: bool) -> None:
+    for seed in seeds(2000, SEEDS // 10, sweeps=sweeps):
         program, names, args = made(seed, traps=False)
         after = optimise(program, names, Rewriting(names, frozenset({name})))
         agree(seed, outcome(program, args), outcome(after, args), traps=False)
 
 
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
-def test_with_one_rule(name: str) -> None:
+def test_with_one_rule(name: str, sweeps: bool) -> None:
     off = frozenset(rule.name for rule in RULES) - {name}
-    for seed in range(3000, 3000 + SEEDS // 10):
+    for seed in seeds(3000, SEEDS // 10, sweeps=sweeps):
         program, names, args = made(seed, traps=False)
         before, rewriting = outcome(program, args), Rewriting(names, off)
         for each in PASSES:

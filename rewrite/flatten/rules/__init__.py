@@ -12,7 +12,8 @@ section 3, with the implementation's extensions (spec B.2).
 
 from __future__ import annotations
 
-from runelift.rewrite.flatten.book import FLATTENING, FlatteningRule
+from runelift.rewrite.flatten import walk
+from runelift.rewrite.flatten.book import FlatteningRule, performed_by_walk
 from runelift.rewrite.flatten.rules import (
     attributed,
     control,
@@ -23,8 +24,26 @@ from runelift.rewrite.flatten.rules import (
     writes,
 )
 
-__all__ = ["FLATTENING", "RULES", "attributed", "control", "layouts", "maps", "reductions",
-           "sequential", "writes"]
+FLATTENING: tuple[FlatteningRule, ...] = (
+    performed_by_walk("G6", walk.distribution),
+    performed_by_walk("G0", walk.sequential_code),
+    attributed.loop_of_elements,
+    control.loop_interchange,
+    control.branch_interchange,
+    layouts.layout_under_nest,
+    sequential.sequential_at_top,
+    maps.map_without_inner_parallelism,
+    maps.map_with_inner_parallelism,
+    reductions.vector_operator_interchange,
+    reductions.redomap_with_inner_parallelism,
+    reductions.reduction_without_inner_parallelism,
+    writes.scatter_under_nest,
+    writes.vector_hist_interchange,
+    writes.hist_under_nest,
+    writes.update_under_nest,
+    writes.concat_under_nest,
+)
+"""All rules; those with the same head are tried in this order."""
 
 RULES: dict[type, tuple[FlatteningRule, ...]] = {
     head: tuple(rule for rule in FLATTENING if head in rule.heads)

@@ -1,4 +1,4 @@
-"""What the source's attributes ask for before any other rule is tried."""
+"""Rules for the source's attributes, which are tried before any other rule."""
 
 from __future__ import annotations
 

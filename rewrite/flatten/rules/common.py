@@ -1,4 +1,4 @@
-"""What several rules need."""
+"""Functions that several rules share."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def show_nest(nest: Nest) -> str:
 
 
 def irregular(walk: Walk, stm: Stm) -> str | None:
-    """Why a SOAC cannot run under Σ as an operation of its own, if so."""
+    """The reason why a SOAC cannot run under Σ as a single operation, if any."""
     soac = stm.exp
     assert isinstance(soac, SOACS)
     if not walk.invariant(soac.width):

@@ -35,9 +35,9 @@ from runelift.rewrite.flatten.walk import Walk
 def loop_interchange(walk: Walk, stm: Stm) -> str | None:
     """Σ ⊢ loop (x = e) for i < n do f ⇒ loop (x' = e') for i < n do (Σ, x := x'[...] ⊢ f)
 
-    Provided n is the same at all points of Σ, f has parallelism and the shape of x does not
-    change.  With an empty Σ the loop stays, and its body is flattened; where all operations of the
-    body have few points, a version runs the whole loop in one work-group.
+    Provided n is the same at all points of Σ, f has parallelism and the shape of x does not change.
+    With an empty Σ the loop stays, and its body is flattened.  If all operations of the body have
+    few points, a version runs the whole loop in one work-group.
     """
     loop = node_of(stm, Loop)
     parallel = has_parallelism(loop.body)
@@ -132,7 +132,7 @@ def _one_group(walk: Walk, stm: Stm) -> SegMap | None:
 
 
 def _points(space: Space) -> int | None:
-    """How many points a space has, if that is known now."""
+    """The number of points of a space, if it is known now."""
     widths = [dim.width.value for dim in space if isinstance(dim.width, Const)]
     return math.prod(map(int, widths)) if len(widths) == len(space) else None
 

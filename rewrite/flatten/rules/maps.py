@@ -184,7 +184,7 @@ def _intra_guard(walk: Walk, stm: Stm, nest: Nest, intra: SegMap) -> Guard:
 
 
 def single_version(walk: Walk, host: tuple[Param, ...], exp: Exp, stm: Stm) -> Body:
-    """A body that is one statement with names of its own."""
+    """A body that is one statement, with fresh names."""
     pat = tuple(Param(walk.flattener.names.fresh(p.name), p.type) for p in host)
     inner = Stm(pat, exp, loc=stm.loc)
     walk.flattener.learn(inner)

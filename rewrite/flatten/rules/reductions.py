@@ -223,7 +223,7 @@ def _segmented(walk: Walk, nest: Nest, soac: Redomap | Scanomap) -> SegRed | Seg
 
 
 def operator_needs_nest(walk: Walk, ops: tuple[Operator, ...]) -> str | None:
-    """Why the operators cannot run outside of Σ, if they cannot."""
+    """The reason why the operators cannot run outside of Σ, if any."""
     for op in ops:
         for name in (*free_vars(op.lam), *(a for a in op.neutral if isinstance(a, VName))):
             if not walk.invariant(name):

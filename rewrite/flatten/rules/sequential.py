@@ -38,8 +38,8 @@ from runelift.rewrite.flatten.walk import Walk
 def sequential_at_top(walk: Walk, stm: Stm) -> str | None:
     """∅ ⊢ e ⇒ segmap ⟨_ < 1⟩ e      e has no parallelism that a rule could use
 
-    One work-item runs it, so that its scalar steps are not launches of their own.  Loops over
-    scalars alone stay where they are: their results may be sizes.
+    One work-item runs it, so that its scalar steps are not separate launches.  Loops over scalars
+    alone stay where they are: their results may be sizes.
     """
     if walk.nest.space:
         return ""
@@ -65,7 +65,7 @@ def sequential_at_top(walk: Walk, stm: Stm) -> str | None:
 
 
 def _touches_arrays(stm: Stm) -> bool:
-    """Whether any statement inside reads or makes an array."""
+    """True if any statement inside reads or makes an array."""
     bodies = inner_bodies(stm.exp)
     return any(isinstance(inner.exp, Index | Update | Concat | Replicate | Scatter | Hist)
                or any(not isinstance(p.type, Prim) for p in inner.pat)
@@ -83,7 +83,7 @@ def inner_bodies(exp: Exp) -> tuple[Body, ...]:
 
 
 def _must_be_sequential(stm: Stm) -> bool:
-    """Whether a SOAC has an operator that no segmented operation can run."""
+    """True if a SOAC has an operator that no segmented operation can run."""
     if "sequential" in stm.attrs:
         return True
     match stm.exp:

@@ -186,7 +186,7 @@ def _split_off(walk: Walk, stm: Stm, soac: Write) -> tuple[Stm, Write]:
 
 def _split_lambda(walk: Walk, stm: Stm, width: Atom, lam: Lambda,
                   arrays: tuple[VName, ...]) -> tuple[Lambda, Stm]:
-    """A SOAC's lambda as a map of its own, and an identity in its place."""
+    """A SOAC's lambda as a separate map, and an identity in its place."""
     flattener = walk.flattener
     mapped = tuple(Param(flattener.names.fresh("mapped"), array_of((width,), type_))
                    for type_ in lam.ret)
@@ -238,7 +238,7 @@ def update_under_nest(walk: Walk, stm: Stm) -> str | None:
 
 
 def _position(walk: Walk, stms: list[Stm], dim: Dim, inner: Iterator[SegDim]) -> Atom:
-    """The index that ``dim`` selects: itself, or start + k * stride of its own dimension."""
+    """The index that ``dim`` selects: itself, or start + k * stride of its dimension."""
     if not isinstance(dim, SliceDim):
         return dim
     scaled = fresh_param(walk, "offset", Prim.I64)

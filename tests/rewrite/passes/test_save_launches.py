@@ -1,0 +1,116 @@
+"""What the host would launch by itself becomes part of a kernel beside it, where that is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.codegen.plan import plan
+from runelift.ir.source import Source
+from runelift.runtime.compilation.pipeline import compile_source
+
+BEHIND = """
+entry main [n] (xs: *[n]i32) (is: [n]i64): ([n]i32, [n]i32) =
+  let ys = map2 (\\x i -> x * 2 + xs[(i % n + n) % n]) xs is
+  in (scatter xs (map (% 4) is) (map (const 9) is), ys)
+"""
+OVERWRITTEN = """
+entry main [n] (xs: *[n]i32) (is: [n]i64): ([n]i32, [n]i32) =
+  let ys = map (\\i -> xs[(i % n + n) % n] - 1) is
+  in (scatter xs is ys, map (+ 1) ys)
+"""
+BOTH_FAIL = """
+entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) =
+  let ys = map (\\x -> 100 / x) xs
+  let zs = scatter (replicate n 0) (map (\\i -> 12 % (i - 3)) is) ys
+  in (zs, ys)
+"""
+NEEDED_BETWEEN = """
+entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) =
+  let (ks, ys) = unzip (map2 (\\x i -> (i % 4, x * 2)) xs is)
+  let total = i32.sum ys
+  let zs = scatter (replicate n total) ks (map (% 7) ys)
+  in (zs, ys)
+"""
+CONSUMED = """
+entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 =
+  let ys = scan (+) 0 xs
+  let last = if n > 2 then ys[n - 1] else 0
+  let zs = scatter ys is (map (const 50) is)
+  in map (\\z -> z + last) zs
+"""
+CHAIN = """
+entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 =
+  let ys = scan (+) 0 xs
+  let last = if n > 2 then ys[n - 1] else 0
+  let twice = 2 * last + 1
+  in map2 (\\x i -> x * twice - i32.i64 i) xs is
+"""
+NEEDED_BY_THE_HOST = """
+entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 =
+  let ys = map (\\x -> x % 3 + 3) (scan (+) 0 xs)
+  let k = i64.i32 ys[n - 1]
+  in map2 (\\x i -> x + i32.i64 (k + i)) (rotate k xs) is
+"""
+COPIED = """
+entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) =
+  loop (xs, out) = (xs, xs) for i < 3 do
+    let ys = scan (+) 0 (map (+ i) xs)
+    let zs = scatter (copy xs) is ys
+    in (zs, map2 (-) xs zs)
+"""
+PROGRAMS = {name.lower(): text for name, text in globals().items()
+            if name.isupper() and isinstance(text, str)}
+
+
+def steps_of(text: str) -> Iterator[plan.Step]:
+    return plan.all_steps(compile_source(Source("t", text)).plan("main").steps)
+
+
+@pytest.mark.sweep(keep=["oclgrind", "chain", "consumed"])
+@pytest.mark.parametrize("device", ["pocl", "oclgrind"])
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_results(name: str, device: str) -> None:
+    """Indices are outside, twice the same, or negative; a run of one element, and of many."""
+    for n in (3, 40):
+        xs = np.random.default_rng(n).integers(1, 30, n).astype(np.int32)
+        is_ = np.random.default_rng(n + 1).permutation(n) - 1
+        if name != "overwritten":
+            is_[0] = n + 2
+        if name in ("behind", "needed_between"):  # all that meet there are the same
+            is_, xs = is_ // 4 * 4 + np.arange(n) % 4, xs
+            xs[:] = 7
+        if name == "both_fail":
+            is_ = is_ * 0 + 9
+            xs[:] = 5
+        expected, _ = runelift.compile(PROGRAMS[name], device="interpreter").run("main", [xs, is_])
+        program = runelift.compile(PROGRAMS[name], device=device, tuning={})
+        actual, _ = program.run("main", [xs, is_])
+        for want, got in zip(expected, actual, strict=True):
+            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize(("name", "kernels"), [
+    ("behind", 2), ("overwritten", 2), ("both_fail", 3), ("needed_between", 3), ("chain", 2),
+])
+def test_operations(name: str, kernels: int) -> None:
+    """How many there are, with those that fill what is overwritten."""
+    found = {step.name for step in steps_of(PROGRAMS[name]) if isinstance(step, plan.Operation)}
+    assert len(found) == kernels
+
+
+@pytest.mark.parametrize(("name", "copies"), [
+    ("consumed", True), ("chain", False), ("copied", False)])
+def test_copies(name: str, copies: bool) -> None:
+    """There is none of elements that stay as they are, and of arrays that a kernel reads."""
+    steps = list(steps_of(PROGRAMS[name]))
+    loops = [step for step in steps if isinstance(step, plan.CountedLoop)]
+    inside = plan.all_steps(loops) if loops else steps
+    assert copies == any(isinstance(step, plan.CopyBuffer) for step in inside)
+
+
+def test_an_element_that_the_host_needs_is_read() -> None:
+    assert any(isinstance(step, plan.Read) for step in steps_of(NEEDED_BY_THE_HOST))

@@ -1,0 +1,559 @@
+"""Runs that repeat what earlier ones issued, and launches that are joined."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+from unittest.mock import MagicMock
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.errors import ProgramFailure
+from runelift.ir.source import Source
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
+from runelift.runtime.devices.kernel import BoundKernel
+from runelift.runtime.devices.memory import OutOfMemory, Pool
+from runelift.runtime.execution import command_buffer as tape
+from runelift.runtime.execution.command_buffer import (
+    SUBMITS,
+    BoundCommands,
+    CapturingRun,
+    CommandBuffer,
+)
+from runelift.runtime.execution.decision_cache import SeenCount
+from runelift.runtime.execution.fused_launches import Copied, Issued, Rounds, Slot
+from runelift.runtime.execution.probes.on_demand import PROBES
+from runelift.runtime.execution.run import Outcome
+from runelift.runtime.host.channel import receive
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.workers import worker
+from runelift.runtime.tuner.workers.worker import Session
+from runelift.runtime.versions.forest import plans
+
+SHRINKING = """
+entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
+  loop xs = copy xs for i < k do
+    let m = n - i
+    let ys = map (\\j -> xs[j] + xs[(j + 1) % m]) (iota m)
+    let s = reduce i32.max i32.lowest ys
+    let xs[0:m] = map (\\y -> (y + s) % 100) ys
+    in xs
+"""
+SUMS = """
+entry main [n] (x: f32) (xs: [n]f32): (f32, [n]f32, f32) =
+  let s = f32.sum xs
+  in (s / x, map (+ s) xs, f32.maximum xs * 2)
+"""
+MOVED = """
+entry main [n] (i: i64) (xs: *[n]i32): *[n]i32 = xs with [i] = xs[0] + 1
+"""
+CHECKED = """
+entry main [n][m] (is: [m]i64) (xs: [n]i32): [m]i32 = map (\\i -> xs[i]) is
+"""
+BRANCHING = """
+entry main [n] (xs: [n]i32): [n]i32 =
+  let s = i32.sum xs
+  in if s > 10 then map (+ s) xs else map (* 2) xs
+"""
+SCANS = """
+entry main [n] (xs: [n]i32): ([n]i32, [n]i64) =
+  let ys = scan (+) 0 (map (* 3) xs)
+  in (ys, scan (+) 0 (map i64.i32 (reverse ys)))
+"""
+STENCIL = """
+entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
+  let ys = map (% 5) xs
+  in loop ys for i < k do
+    tabulate n (\\j -> ys[j] + 2 * ys[i64.max 0 (j - 1)] - i32.i64 i)
+"""
+SMALL = """
+entry main [n] (k: i64) (xs: [n]f32): (f32, [n]f32) =
+  let ys = map (\\x -> x * 2) (reverse xs)
+  let zs = scatter (replicate n 0f32) (map (\\i -> (i * 7) % n) (iota n)) ys
+  let s = f32.sum (map2 (*) zs xs)
+  let rows = map (\\i -> f32.sum (map (\\z -> z * f32.i64 i) zs)) (iota k)
+  in (s + zs[0], map2 (+) zs (map (\\i -> rows[i % k] + s) (iota n)))
+"""
+
+
+class Alone(Device):
+    """A device of which one work-group is all that surely runs at a time."""
+
+    def resident_groups(self, group: int, room: int) -> int:
+        return 1
+
+
+def _tapes(program: Any, entry: str = "main") -> list[Any]:
+    decisions = program._executable(entry).decisions.under(program.thresholds, {})
+    return list(decisions.tapes.values())
+
+
+def _session(info: DeviceInfo) -> tuple[Session, Connection]:
+    """A worker's session with a small program and its arguments, and the connection's other end."""
+    own, other = multiprocessing.Pipe()
+    session = Session(info, own)
+    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
+    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    return session, other
+
+
+def _expected(text: str, args: list[Any]) -> list[Any]:
+    results, _ = runelift.compile(text, device="interpreter").run("main", args)
+    return results
+
+
+def _agree(results: list[Any], expected: list[Any]) -> None:
+    for got, want in zip(results, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-5)
+
+
+@pytest.mark.parametrize("device", ["pocl", "oclgrind"])
+def test_repeated_runs_give_the_same_results(device: str) -> None:
+    program = runelift.compile(SHRINKING, device=device, tuning={})
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        for k, n in ((3, 20), (5, 20), (3, 9)):
+            args = [np.int64(k), random.integers(-9, 9, n, np.int32)]
+            _agree(program.run("main", args)[0], _expected(SHRINKING, args))
+    assert [type(each) for each in _tapes(program)] == [CommandBuffer] * 3
+
+
+def test_every_version_is_repeated() -> None:
+    program = runelift.compile(SHRINKING, tuning={})
+    args = [np.int64(4), np.arange(30, dtype=np.int32)]
+    expected = _expected(SHRINKING, args)
+    for force in plans(program.tree.entry("main")):
+        for _ in range(4):
+            _agree(program.run("main", args, force=force)[0], expected)
+
+
+def test_scalars_are_told_apart_by_their_bits() -> None:
+    program = runelift.compile(SUMS, tuning={})
+    xs = np.array([1, 2, -0.5], np.float32)
+    for x in [0.0, -0.0, 2.0, float("nan")] * 4:
+        (got, ys, most), _ = program.run("main", [np.float32(x), xs])
+        with np.errstate(divide="ignore"):
+            np.testing.assert_equal(got, np.float32(2.5) / np.float32(x))
+        np.testing.assert_array_equal(ys, xs + np.float32(2.5))
+        assert most == 4
+    assert len(_tapes(program)) == 4
+
+
+def test_results_stay_as_they_are() -> None:
+    program = runelift.compile(SUMS, tuning={})
+    held = []
+    for k in range(8):
+        xs = np.full(5, k, np.float32)
+        held.append((xs, program.run("main", [np.float32(1), xs], device_arrays=True)[0]))
+    for xs, results in held:
+        _agree(results, _expected(SUMS, [np.float32(1), xs]))
+
+
+def test_a_result_is_the_next_argument() -> None:
+    program = runelift.compile(SHRINKING, tuning={})
+    device = program.to_device(np.arange(12, dtype=np.int32))
+    host = np.arange(12, dtype=np.int32)
+    for _ in range(9):
+        (device,), _ = program.run("main", [np.int64(2), device], device_arrays=True)
+        (host,) = _expected(SHRINKING, [np.int64(2), host])
+        np.testing.assert_array_equal(np.asarray(device), host)
+
+
+def test_arguments_are_given_away() -> None:
+    program = runelift.compile(MOVED, tuning={})
+    live = program.device.pool.live
+    for k in range(6):
+        xs = np.full(4, k, np.int32)
+        (got,), _ = program.run("main", [np.int64(2), xs])
+        np.testing.assert_array_equal(got, [k, k, k + 1, k])
+        assert program.device.pool.live == live
+    assert isinstance(_tapes(program)[0], CommandBuffer)
+
+
+def test_failures_are_found_again() -> None:
+    program = runelift.compile(CHECKED, tuning={})
+    xs = np.arange(4, dtype=np.int32)
+    good, bad = np.array([3, 0], np.int64), np.array([1, 9], np.int64)
+    for is_ in [good, good, good, bad, good, bad, good]:
+        if is_ is bad:
+            with pytest.raises(ProgramFailure, match="9"):
+                program.run("main", [is_, xs])
+        else:
+            np.testing.assert_array_equal(program.run("main", [is_, xs])[0][0], xs[is_])
+    assert isinstance(_tapes(program)[0], CommandBuffer)
+
+
+def test_runs_that_depend_on_what_they_read_are_not_repeated() -> None:
+    program = runelift.compile(BRANCHING, tuning={})
+    for xs in (np.full(4, value, np.int32) for value in [1, 5, 1, 5, 1]):
+        _agree(program.run("main", [xs])[0], _expected(BRANCHING, [xs]))
+    assert not any(isinstance(each, CommandBuffer) for each in _tapes(program))
+
+
+def test_without_memory_the_plan_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = runelift.compile(SUMS, tuning={})
+    args = [np.float32(1), np.arange(5, dtype=np.float32)]
+    expected = _expected(SUMS, args)
+    for _ in range(3):
+        _agree(program.run("main", args)[0], expected)
+    (found,) = _tapes(program)
+    live = program.device.pool.live
+    left = len(found._classes) - 1
+
+    def take(pool: Pool, size: int, count: int) -> list[Any]:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OutOfMemory("none is left")
+        return taken(pool, size, count)
+
+    taken = Pool.take
+    monkeypatch.setattr(Pool, "take", take)
+    _agree(program.run("main", args)[0], expected)
+    assert left < 0
+    assert program.device.pool.live == live
+
+
+def test_memory_is_given_back() -> None:
+    program = runelift.compile(SHRINKING, tuning={})
+    args = [np.int64(3), np.arange(100, dtype=np.int32)]
+    program.run("main", args)
+    pool = program.device.pool
+    live, held = pool.live, pool.held
+    for _ in range(5):
+        program.run("main", args)
+    settled = pool.held
+    for _ in range(50):
+        program.run("main", args)
+    assert (pool.live, pool.held) == (live, settled)
+    assert settled <= 2 * held
+
+
+def test_arguments_are_set_when_they_change() -> None:
+    """Two tapes with the same kernels take turns: neither finds them as it left them."""
+    program = runelift.compile(SHRINKING, tuning={})
+    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    for args in [ones, ones, ones, ones, others, others, others, ones, others, ones]:
+        got, _ = program.run("main", args)
+        _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
+
+
+def test_who_measures_finds_arguments_set() -> None:
+    """Two tapes with the same kernels take turns: a run that was prepared is a steady one."""
+    program = runelift.compile(SHRINKING, tuning={})
+    executable, plan = program._executable("main"), program._plan("main")
+    executable.tapes_first = True
+    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    for args in [ones, others] * 2:
+        program.timing("main", args)
+    for args, tape_of in zip([ones, others] * 3, _tapes(program) * 3, strict=True):
+        tape.prepare(executable, program._bind(plan, list(args)), {}, {})
+        held = [each for each in tape_of._bound.values() if each.holds]
+        assert len(held) == 1
+        held[0].full.clear()  # what makes all calls would make none
+        got, _ = program.run("main", args)
+        _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
+
+
+@pytest.mark.parametrize(("following", "runs"), [(0.0, 1), (60.0, 2)])
+def test_a_short_run_that_follows_others_is_made_again(
+        following: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = runelift.compile(SHRINKING, tuning={})
+    program._executable("main").tapes_first = True
+    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    for args in [ones, others] * 2:
+        program.timing("main", args)
+    made = 0
+
+    def perform(*what: Any, **options: Any) -> Outcome:
+        nonlocal made
+        made += 1
+        return performed(*what, **options)._replace(issue=60.0)
+
+    performed = tape.perform
+    monkeypatch.setattr(tape, "perform", perform)
+    monkeypatch.setattr(tape, "FOLLOWING", following)
+    for args in (ones, others):
+        made = 0
+        program.timing("main", args)
+        assert made == runs
+
+
+def _shown(command: Any) -> tuple[Any, ...]:
+    """A command, but for handles that are not of the run's buffers."""
+    if isinstance(command, Copied):
+        return (command,)
+    launched = command.launched if isinstance(command, Issued) else command.joined
+    args = [each if isinstance(each, Slot | int | float) else type(each) for each in launched.args]
+    if isinstance(command, Rounds):
+        return launched.kernel, launched.groups, launched.group, *args, command.first, command.count
+    return command.kernel, replace(launched, args=()), *args
+
+
+@pytest.mark.parametrize(("text", "args"), [
+    (SHRINKING, [np.int64(4), np.arange(30, dtype=np.int32)]),
+    (SUMS, [np.float32(3), np.arange(50, dtype=np.float32)]),
+    (MOVED, [np.int64(3), np.arange(50, dtype=np.int32)]),
+    (CHECKED, [np.arange(5), np.arange(9, dtype=np.int32)]),
+    (SCANS, [np.arange(300, dtype=np.int32)]),
+    (STENCIL, [np.int64(12), np.arange(30, dtype=np.int32)]),
+    (SMALL, [np.int64(3), np.arange(40, dtype=np.float32)]),
+])
+def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
+        installed: DeviceInfo, text: str, args: list[Any]) -> None:
+    """What is written is what a run would have put there, and it can be played at once."""
+    info = replace(installed, coherent=True)
+    program = Program(compile_source(Source("text", text)), info)
+    program._device = Alone(info, PROBES)
+    executable, plan = program._executable("main"), program._plan("main")
+    executable.tapes_first, expected = True, _expected(text, args)
+    for force in [{}, *plans(program.tree.entry("main"))]:
+        def bound() -> dict[str, Any]:
+            return program._bind(plan, program.place(args))
+
+        given = bound()
+        taping = CapturingRun(executable, {}, force, given)
+        taping.call(executable.main, dict(given))
+        made = taping.tape()
+        assert made is not None
+        executable.decisions.forget()
+        program.record("main", program.place(args), force=force)
+        tapes = executable.decisions.under({}, force).tapes
+        assert list(tapes.values()) == [SeenCount.ONCE]
+        tape.prepare(executable, bound(), {}, force)
+        (written,) = tapes.values()
+        assert isinstance(written, CommandBuffer)
+        assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
+        assert written.merges == made.merges
+        for name in "_values", "_classes", "_kept", "_lent", "_given", "_scans", "_fallible":
+            assert getattr(written, name) == getattr(made, name)
+        for _ in range(3):
+            _agree(program.run("main", args, force=force)[0], expected)
+        assert list(tapes.values()) == [written]
+
+
+def test_a_run_that_reads_what_was_computed_is_made_again_for_its_tape() -> None:
+    program = runelift.compile(BRANCHING, tuning={})
+    executable, args = program._executable("main"), [np.arange(9, dtype=np.int32)]
+    executable.tapes_first = True
+    program.record("main", program.place(args))
+    tape.prepare(executable, program._bind(program._plan("main"), program.place(args)), {}, {})
+    assert _tapes(program) == [SeenCount.ONCE]
+
+
+@pytest.mark.parametrize("n", [40, 400])
+def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> None:
+    info = replace(installed, num_groups=2,
+                   shares=replace(installed.shares, tile=32, patience=1 << 30))
+    program = Program(compile_source(Source("scans", SCANS)), info)
+    program._device = Device(info, PROBES)
+    random = np.random.default_rng(n)
+    for k in range(8):
+        args = [random.integers(-9, 9, n, np.int32)]
+        _agree(program.run("main", args)[0], _expected(SCANS, args))
+        if k == 5:  # as after a failure: the next scans have another buffer
+            program.device.statuses.forget()
+    (found,) = _tapes(program)
+    assert isinstance(found, CommandBuffer)
+    assert found._scans
+
+
+@pytest.mark.parametrize("k", [12, 13])
+def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
+    info = replace(installed, coherent=True)
+    program = Program(compile_source(Source("stencil", STENCIL)), info)
+    program._device = Alone(info, PROBES)
+    random = np.random.default_rng(k)
+    for _ in range(8):
+        args = [np.int64(k), random.integers(-9, 9, 30, np.int32)]
+        _agree(program.run("main", args)[0], _expected(STENCIL, args))
+    (found,) = _tapes(program)
+    assert any(isinstance(each, Rounds) for each in found._commands)
+
+
+def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
+    program = runelift.compile(SHRINKING, tuning={})
+    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    expected = _expected(SHRINKING, [args[0], np.asarray(args[1])])
+    for _ in range(8):
+        _agree(program.run("main", args)[0], expected)
+    bound = next(b for b in _tapes(program)[0]._bound.values() if isinstance(b, BoundCommands))
+    steady = list(bound.steady)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    for place in range(1, len(steady), 3):
+        bound.steady[:] = [*steady[:place], interrupt]
+        with pytest.raises(KeyboardInterrupt):
+            program.run("main", args, device_arrays=True)
+        bound.steady[:] = steady
+        _agree(program.run("main", args)[0], expected)
+
+
+@pytest.mark.parametrize(("issue", "runs"), [(0.0, 1), (60.0, 3)])
+def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
+        issue: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the host may have been late for what it noted."""
+    program = runelift.compile(SHRINKING, tuning={})
+    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    program.run("main", args)  # it builds kernels
+    program._executable("main").tapes_first = True
+    program._executable("main").decisions.forget()
+    made = list[Outcome]()
+
+    def perform(*what: Any, **options: Any) -> Outcome:
+        made.append(performed(*what, **options)._replace(issue=issue))
+        return made[-1]
+
+    performed = tape.perform
+    monkeypatch.setattr(tape, "perform", perform)
+    monkeypatch.setattr(tape, "FOLLOWING", 60.0)
+    assert program.timing("main", args).issue == issue
+    assert len(made) == runs
+
+
+# Joined launches
+
+
+@pytest.fixture
+def joining(installed: DeviceInfo) -> DeviceInfo:
+    """A device that is said to be a GPU, for which launches are expensive."""
+    return replace(installed, kind=DeviceKind.GPU, handle=installed.handle)
+
+
+@pytest.mark.parametrize("n", [5, 40])
+def test_launches_of_one_group_are_joined(joining: DeviceInfo, n: int) -> None:
+    program = Program(compile_source(Source("small", SMALL)), joining)
+    random = np.random.default_rng(n)
+    lengths = []
+    for _ in range(SUBMITS + 4):
+        args = [np.int64(3), random.random(n, np.float32)]
+        _agree(program.run("main", args)[0], _expected(SMALL, args))
+        if isinstance(found := _tapes(program)[0], CommandBuffer):
+            lengths.append(len(found._commands))
+    assert lengths[-1] < lengths[0]
+    assert lengths[0] == lengths[SUBMITS - 2]
+
+
+def test_joined_launches_have_barriers_and_copies(joining: DeviceInfo) -> None:
+    program = Program(compile_source(Source("small", SMALL)), joining)
+    args = [np.int64(3), np.arange(8, dtype=np.float32)]
+    for _ in range(3):
+        program.run("main", args)
+    (found,) = _tapes(program)
+    assert any(isinstance(each, Copied) for each in found._commands)
+    for _ in range(SUBMITS):
+        program.run("main", args)
+    assert all(isinstance(each, Issued) for each in found._commands)
+    sources = program._executable("main")._joined
+    assert max(text.count("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
+               for text in sources) >= 2
+
+
+def test_launches_of_several_groups_are_not_joined(joining: DeviceInfo) -> None:
+    program = Program(compile_source(Source("small", SMALL)), joining)
+    args = [np.int64(3), np.random.default_rng(0).random(5000, np.float32)]
+    expected = _expected(SMALL, args)
+    for _ in range(SUBMITS + 4):
+        _agree(program.run("main", args)[0], expected)
+    (found,) = _tapes(program)
+    assert any(isinstance(each, Issued) and each.launched.groups > 1 for each in found._commands)
+
+
+def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
+    """Kernels for a run that never comes again would take longer than all that is measured."""
+    session, other = _session(joining)
+    for _ in range(SUBMITS + 4):
+        session.timing(0, "main", {}, None)
+    assert isinstance(_tapes(session.program)[0], CommandBuffer)
+    assert not session.program._executable("main")._joined
+    other.close()
+
+
+def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run is put on a tape, and what is timed is played."""
+    monkeypatch.setattr("runelift.runtime.program.AHEAD", 0.0)  # however late the device is
+    monkeypatch.setattr(tape, "FOLLOWING", 60.0)
+    info = select("pthread")
+    assert info is not None
+    session, other = _session(info)
+    played: list[CommandBuffer] = []
+    play = CommandBuffer.play
+    monkeypatch.setattr(CommandBuffer, "play", lambda self, run, args: (
+        played.append(self), play(self, run, args))[1])
+    session.timing(0, "main", {}, None)
+    assert played == _tapes(session.program) * 2  # the first time nobody has set all arguments
+    session.timing(0, "main", {}, None)
+    assert len(played) == 3
+    (found,) = _tapes(session.program)
+    next(iter(found._commands)).kernel.holder = None
+    session.timing(0, "main", {}, None)
+    assert len(played) == 5
+    other.close()
+
+
+def test_runs_that_come_often_are_compared_with_launches_joined(
+        joining: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although nothing was joined while they were timed before."""
+    monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
+    session, other = _session(joining)
+    for _ in range(SUBMITS + 4):
+        session.timing(0, "main", {}, None)
+    (tape,) = _tapes(session.program)
+    (saved,) = session.savings(0, "main", [{}])
+    before = len(tape._commands)
+    assert saved > 0
+    assert len(session.time_all(0, "main", [{}, {}], True)) == 2
+    assert session.program._executable("main")._joined
+    assert len(tape._commands) == before - saved
+    assert session.savings(0, "main", [{}]) == [0]
+    other.close()
+
+
+@pytest.mark.parametrize(("notable", "begun"), [(-1.0, 6), (60.0, 1)])
+def test_who_watches_the_time_is_not_told_of_each_short_run(
+        notable: float, begun: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But that each request has begun to run."""
+    info = select("pthread")
+    assert info is not None
+    session, other = _session(info)
+    monkeypatch.setattr(worker, "NOTABLE", notable)
+    for _ in range(2):
+        session.answer("measure_all", (0, "main", [{}] * 3, None, [True] * 3))
+        told = list[str]()
+        while other.poll():
+            told.append(receive(other)[0])
+        assert told.count("begun") == begun
+        assert told.count("made") == 3
+    other.close()
+
+
+def test_processors_need_no_joined_launches() -> None:
+    program = runelift.compile(SMALL, device="pocl", tuning={})
+    args = [np.int64(3), np.arange(8, dtype=np.float32)]
+    for _ in range(SUBMITS + 4):
+        program.run("main", args)
+    assert not program._executable("main")._joined
+
+
+def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is() -> None:
+    """A run that was interrupted may have set another size, and not have come to take note."""
+    handle = MagicMock()
+    kernel = BoundKernel(handle, (), (np.int32,))
+    for lost, calls in (False, 1), (False, 0), (True, 1):
+        handle.set_arg.reset_mock()
+        if lost:
+            kernel.lost()
+        kernel.give([np.int32(3)], (64,))
+        assert handle.set_arg.call_count == calls

@@ -1,0 +1,154 @@
+"""Parameters of kernels: their values on a device, and that none of them changes a result."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.parameters import Quantity
+from runelift.ir.errors import UserError
+from runelift.runtime.devices.info import DeviceKind, find_devices
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.run import Run
+from runelift.runtime.geometry.parameter_space import ParameterSpace, space_of
+from runelift.runtime.program import Program
+
+SETTINGS = 2
+"""How many settings of each operation are tried, besides the smallest and the largest values."""
+
+RANDOM = np.random.default_rng(1)
+ROWS = RANDOM.integers(-50, 50, (37, 70)).astype(np.int32)
+LONG = RANDOM.integers(-50, 50, 3001).astype(np.int32)
+
+PROGRAMS: dict[str, tuple[str, list[Any]]] = {
+    "map": ("def main [n] (xs: [n]i32) = map (\\x -> x * x + 1) xs", [LONG]),
+    "reduce": ("def main [n] (xs: [n]i32) = reduce (+) 0 (map (\\x -> x * x) xs)", [LONG]),
+    "reduce in order": (
+        "def main [n] (xs: [n]i32) =\n"
+        "  reduce (\\(a, b) (c, d) -> (a * c, b * c + d)) (1, 0) (map (\\x -> (x, 1)) xs)", [LONG]),
+    "scan": ("def main [n] (xs: [n]i32) = scan (+) 0 (map (\\x -> x + 1) xs)", [LONG]),
+    "rows": ("def main [n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss", [ROWS]),
+    "row scans": ("def main [n][m] (xss: [n][m]i32) =\n"
+                  "  map (\\xs -> scan (+) 0 xs |> scan i32.max (-1000)) xss", [ROWS]),
+    "product": ("def main [n][m][k] (xss: [n][m]i32) (yss: [m][k]i32) =\n"
+                "  map (\\xs -> map (\\ys -> reduce (+) 0 (map2 (*) xs ys)) (transpose yss)) xss",
+                [ROWS, ROWS.T.copy()]),
+    "histogram": ("def main [n] (xs: [n]i32) =\n"
+                  "  reduce_by_index (replicate 101 0) (+) 0 (map (\\x -> i64.i32 x + 50) xs) xs",
+                  [LONG]),
+    "histogram of pairs": (
+        "def main [n] (xs: [n]i32) =\n"
+        "  reduce_by_index (replicate 101 (0, 0)) (\\(a, b) (c, d) -> (a + c, i32.max b d))\n"
+        "                  (0, 0) (map (\\x -> i64.i32 x + 50) xs) (zip xs xs)", [LONG]),
+}
+
+
+def sampled(space: ParameterSpace) -> list[tuple[int, ...]]:
+    """Some settings of an operation: the extremes of each parameter, and others at random."""
+    everything = list(space.settings())
+    extremes = [next((s for s in everything if s[k] == value), space.default)
+                for k, each in enumerate(space.ranges) for value in (each.values[0],
+                                                                     each.values[-1])]
+    others = random.Random(7).sample(everything, min(SETTINGS, len(everything)))
+    return list(dict.fromkeys([*extremes, *others]))
+
+
+@pytest.mark.sweep(keep=["map", "rows", "scan]", "histogram]"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_setting_changes_a_result(name: str) -> None:
+    text, args = PROGRAMS[name]
+    program = runelift.compile(text)
+    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+    for space in program.spaces("main"):
+        force = leading_to(program._plan("main").steps, space.operation.name)
+        for setting in sampled(space):
+            found, _ = program.run("main", args, force=force, thresholds=space.named(setting))
+            for want, got in zip(expected, found, strict=True):
+                np.testing.assert_array_equal(got, want, err_msg=str(space.named(setting)))
+
+
+def leading_to(steps: tuple[plan.Step, ...], operation: str) -> dict[str, int]:
+    """The versions that run an operation."""
+    return {step.site: number for step in plan.all_steps(steps) if isinstance(step, plan.Choose)
+            for number, version in enumerate(step.versions)
+            if any(found.name == operation for found in plan.operations(version.steps))}
+
+
+def test_a_setting_reaches_the_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = runelift.compile(PROGRAMS["map"][0])
+    seen, enqueue = list[int](), Run._enqueue
+    monkeypatch.setattr(Run, "_enqueue", lambda self, site, groups, group, lengths, args: (
+        seen.append(group), enqueue(self, site, groups, group, lengths, args)))
+    for group in (16, 128):
+        program.run("main", [LONG], thresholds={group_name(program): group})
+    assert seen == [16, 128]
+
+
+def group_name(program: Program) -> str:
+    """The first parameter that is the size of a group."""
+    return next(each.parameter.name for space in program.spaces("main") for each in space.ranges
+                if each.parameter.quantity is Quantity.GROUP)
+
+
+def test_what_does_not_fit_the_device_is_in_no_space() -> None:
+    """With 4 KiB of local memory groups, tiles and blocks are smaller."""
+    (info, *_) = (d for d in find_devices() if d.kind is DeviceKind.CPU and d.problem is None)
+    large = replace(info, shares=replace(info.shares, staged=True, tile=16))
+    small = replace(large, local_bytes=4096)
+    for name in ("scan", "product"):
+        for space in runelift.compile(PROGRAMS[name][0]).spaces("main"):
+            every, fitting = (set(space_of(space.operation, each).settings())
+                              for each in (large, small))
+            wanted = {each.parameter.quantity for each in space.ranges}
+            if wanted & {Quantity.CHUNK, Quantity.SIDE} and Quantity.LANES not in wanted:
+                assert fitting < every
+
+
+def test_names_and_values_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "p.fut"
+    path.write_text(PROGRAMS["map"][0])
+    name = group_name(runelift.compile(path))
+    assert runelift.compile(path, settings={name: 128}).thresholds == {name: 128}
+    with pytest.raises(UserError, match=r"can be .* not 100"):
+        runelift.compile(path, settings={name: 100})
+    with pytest.raises(UserError, match=f"Did you mean '{name}'"):
+        runelift.compile(path, settings={name + "s": 64})
+    tuning = tmp_path / "p.tuning"
+    tuning.write_text(f"{name}=100\n")
+    with pytest.warns(UserWarning, match="it is ignored"):
+        program = runelift.compile(path, tuning=tuning)
+    np.testing.assert_array_equal(program.main(LONG), LONG * LONG + 1)
+
+
+def test_attributes_are_set_like_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "p.fut"
+    path.write_text("def size: i64 = #[param(size)] 3\nentry main (x: i64) = x * size\n")
+    assert runelift.compile(path, settings={"size": 5}).main(2) == 10
+    assert runelift.compile(path).main(2) == 6
+
+
+def test_loops_are_unrolled_and_only_their_kernel_is_built_again(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "entry main [n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss"
+    program = runelift.compile(text)
+    sources, build = list[str](), Executable._program
+    monkeypatch.setattr(Executable, "_program", lambda self, source, *further: (
+        sources.append(source), build(self, source, *further))[1])
+    (name,) = (each.parameter.name for space in program.spaces("main") for each in space.ranges
+               if each.parameter.quantity is Quantity.UNROLL
+               and space.operation.name.endswith("_2"))
+    for times in (None, 4, 4, None, 8):
+        chosen = {} if times is None else {name: times}
+        found, _ = program.run("main", [ROWS], force={"main.versions_0": 2}, thresholds=chosen)
+        np.testing.assert_array_equal(found[0], ROWS.sum(axis=1, dtype=np.int32))
+    assert [source.count("__kernel") for source in sources] == [1, 1, 1]
+    assert [times for times in (4, 8) if f"#pragma unroll {times}\n" in sources[0]] == []
+    assert "#pragma unroll 4\n" in sources[1]
+    assert "#pragma unroll 8\n" in sources[2]
