@@ -44,7 +44,7 @@ def store_compiled(compiled: Compiled) -> None:
 
 def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
     """Compile a program (:func:`~.pipeline.compile_source`); the result has the warnings given."""
-    # late: start-up; a program that is kept needs no compiler
+    # late: start-up; a program on disk needs no compiler
     from runelift.runtime.compilation.pipeline import compile_source
 
     warned: list[warnings.WarningMessage] = []

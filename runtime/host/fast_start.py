@@ -1,8 +1,8 @@
 """The switch of start-up tricks, which only save time.
 
-``RUNELIFT_FAST_START=0`` turns all of it off, in this process and in those that it starts: garbage
-collection and Python's ``site`` are as usual, PyOpenCL has its caches, and no thread, process or
-driver begins before it is needed.  Results are equal with and without.
+``RUNELIFT_FAST_START=0`` turns all of them off, in this process and its children.  Then garbage
+collection, Python's ``site`` and PyOpenCL's caches are as usual.  No thread, process or driver
+begins before it is needed.  Results are equal with and without tricks.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ VARIABLE = "RUNELIFT_FAST_START"
 
 
 def enabled() -> bool:
-    """Test whether anything may be done only to start sooner."""
+    """Test whether start-up tricks are allowed."""
     return os.environ.get(VARIABLE) != "0"

@@ -1,1 +1,1 @@
-"""Which kernels runs will need, found out and built before they are made."""
+"""Prebuilding: kernels are collected and built before the runs that need them."""

@@ -24,8 +24,8 @@ from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.default_guards import Occupancy
 
 ITERATIONS, UNTRACED_ITERATIONS = 3, 16
-"""The number of iterations that are gone through in a loop whose iterations launch the same
-kernels; the second holds while an iteration is to be traced and none has been."""
+"""The iterations after which a loop is left whose iterations launch the same kernels.  The second
+number holds until one has been traced."""
 COLLECT_TIMEOUT = 0.25
 """Seconds after which a dry run ends: a loop with very many iterations needs no further kernels."""
 

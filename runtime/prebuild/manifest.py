@@ -1,8 +1,8 @@
 """Manifests: the kernels of an earlier tuning, so that the next one need not collect them.
 
 To collect and print the kernels of all runs takes longer than to load them from the cache.  A
-manifest serves the same runs of a program whose text, imports and parameters are unchanged, with
-the same device, driver, options and files of Runelift.
+manifest serves runs with equal arguments of a program with equal text, imports and parameters.
+Device, driver, options and Runelift's files must be unchanged, too.
 """
 
 from __future__ import annotations

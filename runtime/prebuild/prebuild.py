@@ -147,7 +147,7 @@ class Prebuilder:
         texts = list[tuple[str, str]]()
         for entry, manifest in built.items():
             write_manifest(compiled, entry, manifest)
-            texts += self._executable_of(entry).told(manifest.sources)
+            texts += self._executable_of(entry).driver_texts(manifest.sources)
         driver_texts.store((identity(info.name, info.driver), tuple(texts)))
 
     def _built(self, entry: str, before: Manifest) -> Manifest:

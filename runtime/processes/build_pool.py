@@ -37,8 +37,8 @@ BYTES_PER_BUILDER = 2 << 30
 OTHER_CORES = 2
 """Cores for the processes that run the program and tune."""
 CHARACTERS_PER_ITERATION, MAX_ITERATIONS = 100, 600
-"""The characters that take as long to build as one iteration of an unrolled loop, and the largest
-number of iterations that count: in longer loops, most are alike (NVIDIA's compiler)."""
+"""The characters that take as long to build as an iteration of an unrolled loop, and the largest
+number of iterations that count.  Most iterations of longer loops are alike (NVIDIA's compiler)."""
 POLL_SECONDS = 0.02
 """Seconds between looks for Ctrl-C and for programs to build."""
 

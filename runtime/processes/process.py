@@ -117,15 +117,15 @@ def probers_started_ahead(device: str | None, count: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _ended(ahead: list[_Starting]) -> Iterator[None]:
-    """End those that nobody has asked for."""
+def _ended(spare: list[_Starting]) -> Iterator[None]:
+    """End the processes that have not been requested."""
     try:
         yield
     finally:
-        for unused in ahead:
+        for unused in spare:
             unused.connection.close()
             unused.end()
-        ahead.clear()
+        spare.clear()
 
 
 class Process:
