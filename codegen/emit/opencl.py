@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import zip_longest
 
 from runelift.codegen.emit.prelude import TYPES, linked
-from runelift.codegen.passes.llvm_workarounds import goes_round, is_cut
+from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_around
 from runelift.codegen.passes.unrolling import in_pieces
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -28,16 +28,16 @@ LOCAL_CELL = "ulong2"
 FAILURE_ARGS = 32
 """How many i64 arguments a failure can have."""
 
-UNROLLED = 64
+MOST_UNROLLED_ITERATIONS = 64
 """Loops of at most as many iterations are unrolled where the kernel asks for it."""
 
-IN_WHOLE = "#pragma unroll"
+UNROLL_FULLY = "#pragma unroll"
 """What compilers are told then."""
 
-PLAIN = 24
+MOST_PLAIN_STATEMENTS = 24
 """Loops of at most as many steps in a row are partly unrolled on devices that gain by it."""
 
-ROOM = "room"
+TEAM_CELLS = "room"
 """What a kernel with teams is told for each local array: how many cells a team has of it."""
 
 _IDS = {
@@ -56,7 +56,7 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=",
           "or": "|", "xor": "^"}
 _FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint",
               "mod": "fmod"}
-_STRAIGHT = _INFIX.keys() | {"shl", "shr", "lshr"}
+_BRANCH_FREE = _INFIX.keys() | {"shl", "shr", "lshr"}
 """What makes no branches, for certain."""
 _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 """In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
@@ -93,7 +93,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
 def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
     """The parameters of a kernel between the failure buffers and the local memory."""
     rooms = () if kernel.teams is None else kernel.local_memory
-    return (*kernel.params, *(imp.ScalarParam(_room(a.name), Prim.I64) for a in rooms))
+    return (*kernel.params, *(imp.ScalarParam(_team_cells(a.name), Prim.I64) for a in rooms))
 
 
 def group_attributes(group: int, *, subgroups: bool) -> str:
@@ -112,11 +112,11 @@ def subgroups_of(kernel: imp.Kernel) -> set[VName]:
     return {stm.subgroup for stm in statements(kernel.body) if isinstance(stm, imp.Shuffle)}
 
 
-def _room(array: VName) -> VName:
-    return VName(ROOM, array.tag)
+def _team_cells(array: VName) -> VName:
+    return VName(TEAM_CELLS, array.tag)
 
 
-def count_meetings(source: str) -> int:
+def count_barrier_calls(source: str) -> int:
     """How often the work-items of a group meet in the text of kernels."""
     return source.count("barrier(") + source.count("MEET_TEAM(")
 
@@ -156,10 +156,10 @@ def name(vname: VName) -> str:
     return str(vname).replace("'", "_q")
 
 
-def _straight(exp: Exp) -> bool:
+def _is_branch_free(exp: Exp) -> bool:
     """Whether an expression is computed without a branch, for certain."""
     return all(isinstance(part, imp.Var | imp.Lit | imp.WorkItem | imp.Load)
-               or (isinstance(part, imp.Apply) and part.op in _STRAIGHT)
+               or (isinstance(part, imp.Apply) and part.op in _BRANCH_FREE)
                for part in subexpressions(exp))
 
 
@@ -173,15 +173,15 @@ class _Printer:
         self.teams = 1 if kernel.teams is None else constants[kernel.teams]
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
-        self.meets = has_barriers(kernel.body)
+        self.synchronizes = has_barriers(kernel.body)
         self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
-        self.beside = False
+        self.separated = False
         """Whether something stays between the last branch and what is printed next."""
 
     @cached_property
     def cuts(self) -> bool:
         """Whether loops may go round: whether the kernel cuts any number off."""
-        return is_cut(self.kernel.body)
+        return has_truncation(self.kernel.body)
 
     def start(self) -> list[str]:
         """Which team a work-item is in, if there are some, and the local arrays it has."""
@@ -199,7 +199,7 @@ class _Printer:
         type_ = TYPES[array.prim]
         place = name(array.within) if array.within else f"{name(array.name)}_cells"
         if self.teams > 1 and array.within is None:
-            place = f"({place} + team * {name(_room(array.name))})"
+            place = f"({place} + team * {name(_team_cells(array.name))})"
         return f"    __local {type_} *{name(array.name)} = (__local {type_} *){place};"
 
     def known(self, cond: Exp) -> bool | None:
@@ -229,7 +229,7 @@ class _Printer:
 
     def carried(self, body: tuple[Stm, ...]) -> list[VName]:
         """What a loop without barriers changes, in kernels that have some."""
-        if not self.meets or has_barriers(body):
+        if not self.synchronizes or has_barriers(body):
             return []
         inside = statements(body)
         own = {each.name for each in inside if isinstance(each, imp.Declare)}
@@ -244,23 +244,23 @@ class _Printer:
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
         lines, present = list[str](), list(self.present(stms))
         for stm, after in zip_longest(present, present[1:]):
-            if isinstance(stm, imp.Barrier) and not self.beside and not self.stays(after):
+            if isinstance(stm, imp.Barrier) and not self.separated and not self.stays(after):
                 lines.append(f"{'    ' * depth}JOINED;")
-                self.beside = True
+                self.separated = True
             lines += self.stm(stm, depth)
             match stm:
                 case imp.Store(mem) if mem in self.shared:
-                    self.beside = True
+                    self.separated = True
                 case imp.Declare(_, _, init):
-                    self.beside &= init is None or _straight(init)
+                    self.separated &= init is None or _is_branch_free(init)
                 case imp.Assign(_, value):
-                    self.beside &= _straight(value)
+                    self.separated &= _is_branch_free(value)
                 case imp.DeclareArray() | imp.Barrier() | imp.Comment():
                     pass
                 case imp.If(cond) if self.known(cond) is not None:
                     pass
                 case _:
-                    self.beside = False
+                    self.separated = False
         return lines
 
     def repeats(self, bound: Exp) -> bool:
@@ -281,17 +281,17 @@ class _Printer:
 
     def stays(self, stm: Stm | None) -> bool:
         """Whether a statement is where it is also when it was optimised, and not in a branch."""
-        return isinstance(stm, imp.Store) and stm.mem in self.shared and _straight(
-            stm.index) and _straight(stm.value)
+        return isinstance(stm, imp.Store) and stm.mem in self.shared and _is_branch_free(
+            stm.index) and _is_branch_free(stm.value)
 
     def side(self, stms: tuple[Stm, ...], depth: int, number: int) -> list[str]:
         """One side of a branch; PoCL puts barriers into loops."""
-        self.beside = self.meets and any(
+        self.separated = self.synchronizes and any(
             isinstance(each, imp.Barrier | imp.While)
             or (isinstance(each, imp.For)
-                and self.unrolling(each.unroll, each.bound, each.body) != [IN_WHOLE])
+                and self.unrolling(each.unroll, each.bound, each.body) != [UNROLL_FULLY])
             for each in statements(stms))
-        begin = [f"{'    ' * depth}BEGUN({number});"] if self.beside else []
+        begin = [f"{'    ' * depth}BEGUN({number});"] if self.separated else []
         return begin + self.block(stms, depth)
 
     def stm(self, stm: Stm, depth: int) -> list[str]:
@@ -309,24 +309,8 @@ class _Printer:
                 return [f"{pad}{name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value):
                 return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
-            case imp.For(index, start, bound, step, body, unroll):
-                i, how = name(index), self.unrolling(unroll, bound, body)
-                lines = [f"{pad}{each}" for each in how]
-                if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
-                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
-                if self.cuts and goes_round(index, body):
-                    lines.append(f"{pad}GOES_ROUND")
-                lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
-                             f"{i} += {self.exp(step)}) {{")
-                self.beside = self.repeats(bound)
-                if how == [IN_WHOLE] and in_pieces(stm, self.kernel):
-                    lines.append(f"{pad}    NEXT_PIECE;")
-                return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
-            case imp.While(cond, body):
-                self.beside = False
-                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
-                        f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
-                        f"{pad}}}"]
+            case imp.For() | imp.While():
+                return self._loop(stm, depth)
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
                 return self.block(then_ if known else else_, depth)
             case imp.If(cond, then_, else_):
@@ -367,6 +351,29 @@ class _Printer:
             case imp.Comment(text):
                 return [f"{pad}// {text}"]
 
+    def _loop(self, stm: imp.For | imp.While, depth: int) -> list[str]:
+        """A loop, with what compilers are told of it."""
+        pad = "    " * depth
+        match stm:
+            case imp.For(index, start, bound, step, body, unroll):
+                i, how = name(index), self.unrolling(unroll, bound, body)
+                lines = [f"{pad}{each}" for each in how]
+                if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
+                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
+                if self.cuts and wraps_around(index, body):
+                    lines.append(f"{pad}GOES_ROUND")
+                lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
+                             f"{i} += {self.exp(step)}) {{")
+                self.separated = self.repeats(bound)
+                if how == [UNROLL_FULLY] and in_pieces(stm, self.kernel):
+                    lines.append(f"{pad}    NEXT_PIECE;")
+                return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
+            case imp.While(cond, body):
+                self.separated = False
+                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
+                        f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
+                        f"{pad}}}"]
+
     def unrolling(self, unroll: bool | VName, bound: Exp, body: Sequence[Stm]) -> list[str]:
         """What the compiler is told about unrolling a loop."""
         if isinstance(unroll, VName):
@@ -376,12 +383,12 @@ class _Printer:
             if any(isinstance(stm, imp.For) for stm in body):  # over lanes, which are unrolled
                 return ["PARTLY_UNROLLED" if self._bound(bound) is None else "LARGELY_UNROLLED"]
         elif unroll and self.is_short(bound):
-            return [IN_WHOLE]
+            return [UNROLL_FULLY]
         return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
 
     def is_short(self, bound: Exp) -> bool:
         """Whether a loop with a constant bound is worth unrolling."""
-        return (self._bound(bound) or 0) <= UNROLLED
+        return (self._bound(bound) or 0) <= MOST_UNROLLED_ITERATIONS
 
     def _bound(self, exp: Exp) -> int | None:
         """The value of a bound that is made of constants."""
@@ -397,7 +404,7 @@ class _Printer:
         """Whether a loop runs as long as the data say, and its body has a few steps in a row."""
         known = isinstance(bound, imp.Lit) or (isinstance(bound, imp.Var)
                                                and bound.name in self.constants)
-        return not known and len(body) <= PLAIN and all(
+        return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(
             isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
     def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
@@ -480,22 +487,22 @@ class _Printer:
         if op == "neg":
             wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
             return f"({type_})(-{wide}{args[0]})"
-        joined = ", ".join(f"({type_})({a})" for a in args)
+        casted = ", ".join(f"({type_})({a})" for a in args)
         if op == "bits":
-            return f"as_{TYPES[SAME_BITS[prim]]}({joined})"
+            return f"as_{TYPES[SAME_BITS[prim]]}({casted})"
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"
             if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp") or op.startswith("div_sqrt"):
-                return f"{op}_{prim.value}({joined})"
-            return f"{_FUNCTIONS.get(op, op)}({joined})"
+                return f"{op}_{prim.value}({casted})"
+            return f"{_FUNCTIONS.get(op, op)}({casted})"
         if op == "mul_hi":
-            return f"mul_hi({joined})"
+            return f"mul_hi({casted})"
         if op == "popc":
-            return f"({type_})popcount({joined})"
+            return f"({type_})popcount({casted})"
         if op == "clz":
-            return f"({type_})clz({joined})"
-        return f"{op}_{prim.value}({joined})"
+            return f"({type_})clz({casted})"
+        return f"{op}_{prim.value}({casted})"
 
 
 def literal(const: Const) -> str:

@@ -58,25 +58,26 @@ def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
             return arg not in changing
         case distribution.GroupShape():
             return not _mention(changing, step.sizes())
-        case distribution.Teams(groups=groups, bytes=size):
+        case distribution.TeamCount(groups=groups, bytes=size):
             return not _mention(changing, [groups, size])
         case distribution.GroupSize(points=size):
             return not _mention(changing, [size])
-        case distribution.Width(points=points, rows=rows, beside=beside):
+        case distribution.MapWidth(points=points, rows=rows, beside=beside):
             return not _mention(changing, [points, rows, beside])
-        case distribution.Tile(points=tiled):
+        case distribution.ScanTileShape(points=tiled):
             return tiled not in changing
         case plan.AllocScanStatus(_, words):
             return not _mention(changing, [words])
-        case (distribution.Block(height=height, width=width, batch=batch, length=length)
-              | distribution.Coarse(height=height, width=width, batch=batch, length=length)):
+        case (distribution.ProductTileShape(height=height, width=width, batch=batch, length=length)
+              | distribution.SegmentBlockShape(height=height, width=width, batch=batch,
+                                               length=length)):
             return not _mention(changing, [height, width, batch, length])
-        case distribution.Strip(width=width, batch=batch, length=length):
+        case distribution.StripShape(width=width, batch=batch, length=length):
             return not _mention(changing, [width, batch, length])
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
             return changing.isdisjoint(sizes) and not _mention(changing, guards)
-        case plan.Release() | plan.Settle() | plan.Operation() | distribution.SubGroup():
+        case plan.Release() | plan.Commit() | plan.Operation() | distribution.SubGroupSize():
             return True
         case plan.Fill():  # the first iterations have filled what is promised
             return True

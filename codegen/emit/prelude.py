@@ -21,7 +21,7 @@ TYPES = {
     Prim.U8: "uchar", Prim.U16: "ushort", Prim.U32: "uint", Prim.U64: "ulong",
     Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
 }
-FAMILY = "//// "
+FAMILY_MARK = "//// "
 """What a line begins with that says which family the templates after it are for."""
 C_FUNCTIONS = {
     "OF_ONE": ("ceil", "cos", "exp", "fabs", "floor", "log", "log10", "log2", "rint", "sin", "sqrt",
@@ -57,8 +57,8 @@ def pieces() -> Sequence[Piece]:
     """All pieces, each after those that it needs."""
     found, members = list[Piece](), _families()["ALL"]
     for part in (resources.files("runelift.codegen.emit") / "prelude.cl").read_text().split("\n\n"):
-        if part.startswith(FAMILY):
-            members = _families()[part.removeprefix(FAMILY)]
+        if part.startswith(FAMILY_MARK):
+            members = _families()[part.removeprefix(FAMILY_MARK)]
             continue
         code = "\n".join(line for line in part.splitlines() if not line.startswith("//"))
         for member in members if code else ():

@@ -57,7 +57,8 @@ class Arrays(SegOps):
             self.defer(stm, imp.Load(view.mem, view.at(indices), param.type))
         elif self.coherent and self.loops:  # a copy as below, by a kernel that others can be with
             self.defer(stm, imp.Load(view.mem, view.at(indices), param.type))
-            self.scalar_result(param.name, param.type, self.cell_of(param.name, param.type))
+            self.scalar_result(param.name, param.type,
+                               self.scalar_buffer_of(param.name, param.type))
         else:  # a copy, because this body may update the array in place
             held = self.names.fresh(param.name)
             self.emit(plan.Alloc(held, param.type, Size.of(1)),

@@ -62,7 +62,7 @@ class Buffers:
     places: Places = field(default_factory=Places)
     local_bytes: list[Size] = field(default_factory=list)
     deferred: dict[VName, imp.Exp] = field(default_factory=dict)
-    cells: dict[VName, VName] = field(default_factory=dict)
+    scalar_buffers: dict[VName, VName] = field(default_factory=dict)
     singles: set[VName] = field(default_factory=set)
     indices: set[VName] = field(default_factory=set)
     idle: set[VName] = field(default_factory=set)
@@ -280,7 +280,7 @@ class Buffers:
                 and all(self.places.sliced(name) == array for name in self.read_by(exp)
                         if self.touches(self.views[name], mem)))
 
-    def settle(self, names: Iterable[VName]) -> None:
+    def commit_versions(self, names: Iterable[VName]) -> None:
         """Note that arrays of other versions have changed, if ``names`` are in their memory."""
         mems = {self.places.origin(mem) for name in names
                 if name in self.views and (mem := self.views[name].mem) is not None}
@@ -291,7 +291,7 @@ class Buffers:
             if site is not None:
                 sites.append(site)
         if sites:
-            self.emit(plan.Settle(tuple(sites)))
+            self.emit(plan.Commit(tuple(sites)))
 
     def is_in_place(self, exp: Update) -> bool:
         """Whether the value of an update has been made in the memory of its operand."""

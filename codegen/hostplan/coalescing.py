@@ -58,25 +58,25 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, substitute_stm
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, shape_of
 
-PROMISED = "promised"
+LAZY = "promised"
 """The attribute of a copy that is made when a kernel is about to read it, and kept."""
-LONG = "long"
+ONLY_IF_LONG = "long"
 """The attribute of one that is only made if rows are long; else it is the array itself."""
-ALONG = "along "
+CONTIGUOUS_ALONG = "along "
 """What the attribute begins with that says along which dimension a copy is contiguous."""
 
-CARRIED = "carried "
+CARRIED_LAYOUT = "carried "
 """What an attribute of a loop begins with whose iterations hand on an array in the layout that the
 kernels want which make it and read it: the number of the array, and of how many of its dimensions
 each work-item has a part of its own."""
 
-BESIDE = "beside "
+WALKED_TOGETHER = "beside "
 """What an attribute begins with that says how many arrays are walked along by the same work-items:
 if these are many, no cache holds what all of them will want next, and fewer times are enough."""
-BYTES = 4
+BYTES_PER_READ = 4
 """A copy of an array with elements of so many bytes pays from the second time on that they are read
 from it.  It takes longer the more bytes there are, to walk along rows does not."""
-MANY = 8
+LOOP_READS = 8
 """How often elements are read in a loop that does not walk along the array, for all we know."""
 
 Wish: TypeAlias = tuple[VName, int]
@@ -84,7 +84,7 @@ Wish: TypeAlias = tuple[VName, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _Reads:
     """How often elements are read, and of how many arrays at the same time.
 
     ``lasting``: a loop of the host reads them again and again.
@@ -94,17 +94,17 @@ class _Walk:
     beside: int
     lasting: bool = False
 
-    def after(self, other: _Walk) -> _Walk:
+    def after(self, other: _Reads) -> _Reads:
         """By one kernel after another."""
         return replace(self.instead_of(other), times=self.times + other.times)
 
-    def instead_of(self, other: _Walk) -> _Walk:
+    def instead_of(self, other: _Reads) -> _Reads:
         """By one kernel or another."""
-        return _Walk(max(self.times, other.times), max(self.beside, other.beside),
-                     self.lasting or other.lasting)
+        return _Reads(max(self.times, other.times), max(self.beside, other.beside),
+                      self.lasting or other.lasting)
 
 
-LASTING = _Walk(MANY, 1, lasting=True)
+HOST_LOOP_READS = _Reads(LOOP_READS, 1, lasting=True)
 
 
 def coalesce(fun: Fun, names: Names) -> Fun:
@@ -125,7 +125,7 @@ class _Coalescer:
         self.names = names
         self.types: dict[VName, Type] = {p.name: p.type for p in fun.params}
         self.defs: dict[VName, Stm] = {}
-        self.known: dict[int, tuple[SegOp, dict[Wish, _Walk]]] = {}
+        self.known: dict[int, tuple[SegOp, dict[Wish, _Reads]]] = {}
         self._collect(fun.body)
 
     def _collect(self, body: Body) -> None:
@@ -149,15 +149,15 @@ class _Coalescer:
         wanted = self.wanted(body, once=not looped)
         own = {p.name for p in known if _is_matrix(p)}
         stms: list[Stm] = []
-        granted: dict[Wish, VName] = {}
+        copies: dict[Wish, VName] = {}
         for stm in body.stms:
             wishes = {w for w in self.wishes(stm) if w[0] in own and w in wanted}
-            for wish in sorted(wishes - granted.keys(), key=lambda w: (w[0].tag, w[1])):
+            for wish in sorted(wishes - copies.keys(), key=lambda w: (w[0].tag, w[1])):
                 if not self.is_changed(wish, body):
-                    promise = self.promise(wish, wanted[wish])
-                    granted[wish] = promise.pat[0].name
-                    stms.append(promise)
-            stms.append(self.inside(self.granted(stm, granted), looped=looped))
+                    lazy_copy = self.lazy_copy(wish, wanted[wish])
+                    copies[wish] = lazy_copy.pat[0].name
+                    stms.append(lazy_copy)
+            stms.append(self.inside(self.with_copies(stm, copies), looped=looped))
             own |= {p.name for p in stm.pat if _is_matrix(p)}
         return replace(body, stms=tuple(stms))
 
@@ -177,18 +177,18 @@ class _Coalescer:
         for (array, dim), walk in self.wishes_in(body).items():
             if walk.lasting:
                 wanted[array, dim] = ()
-            elif once and walk.times > elem_of(self.types[array]).bytes // BYTES:
-                wanted[array, dim] = (LONG,)
+            elif once and walk.times > elem_of(self.types[array]).bytes // BYTES_PER_READ:
+                wanted[array, dim] = (ONLY_IF_LONG,)
             elif once and walk.beside > 1:
-                wanted[array, dim] = (LONG, f"{BESIDE}{walk.beside}")
+                wanted[array, dim] = (ONLY_IF_LONG, f"{WALKED_TOGETHER}{walk.beside}")
         return wanted
 
-    def promise(self, wish: Wish, conditions: tuple[str, ...]) -> Stm:
+    def lazy_copy(self, wish: Wish, conditions: tuple[str, ...]) -> Stm:
         """The statement that promises a copy."""
         array, dim = wish
         copy = Param(self.names.fresh(array), self.types[array])
         self.types[copy.name] = copy.type
-        return Stm((copy,), Copy(array), (PROMISED, *conditions, f"{ALONG}{dim}"))
+        return Stm((copy,), Copy(array), (LAZY, *conditions, f"{CONTIGUOUS_ALONG}{dim}"))
 
     def inside(self, stm: Stm, *, looped: bool) -> Stm:
         """The statement with promises in the bodies that the host runs."""
@@ -197,7 +197,8 @@ class _Coalescer:
                 return stm
             case Loop(params, _, body):
                 known, looped = [p.param for p in params], True
-                carried = tuple(f"{CARRIED}{place} {outer}" for place, param in enumerate(known)
+                carried = tuple(f"{CARRIED_LAYOUT}{place} {outer}" for place,
+                                param in enumerate(known)
                                 if (outer := self.carried(param, body.result[place], body)))
                 stm = replace(stm, attrs=(*stm.attrs, *carried))
             case _:
@@ -219,15 +220,15 @@ class _Coalescer:
             for stm in body.stms if param.name in free_vars(stm))
         return outer if alone else 0
 
-    def wishes_in(self, body: Body, *, looped: bool = False) -> dict[Wish, _Walk]:
+    def wishes_in(self, body: Body, *, looped: bool = False) -> dict[Wish, _Reads]:
         """The wishes of the kernels that a body launches, all after each other."""
-        found = dict[Wish, _Walk]()
+        found = dict[Wish, _Reads]()
         for stm in body.stms:
             for wish, walk in self.wishes(stm, looped=looped).items():
                 found[wish] = found[wish].after(walk) if wish in found else walk
         return found
 
-    def wishes(self, stm: Stm, *, looped: bool = False) -> dict[Wish, _Walk]:
+    def wishes(self, stm: Stm, *, looped: bool = False) -> dict[Wish, _Reads]:
         """The wishes of the kernels that a statement launches; of versions and branches, one runs.
 
         They last where a loop launches the kernels again and again, as ``looped`` says of what is
@@ -236,25 +237,25 @@ class _Coalescer:
         if isinstance(stm.exp, SEGOPS):
             grid = stm.exp.level is Level.GRID
             return self.wishes_of(stm.exp, looped=looped) if grid else {}
-        found = dict[Wish, _Walk]()
+        found = dict[Wish, _Reads]()
         for body in bodies_of(stm.exp):
             inner = self.wishes_in(body, looped=looped or isinstance(stm.exp, Loop))
             for wish, walk in inner.items():
                 found[wish] = found[wish].instead_of(walk) if wish in found else walk
         return found
 
-    def wishes_of(self, kernel: SegOp, *, looped: bool) -> dict[Wish, _Walk]:
+    def wishes_of(self, kernel: SegOp, *, looped: bool) -> dict[Wish, _Reads]:
         """The arrays around a kernel that its neighbouring work-items better read side by side."""
         if looped:
-            return dict.fromkeys(_wishes_of(kernel), LASTING)
+            return dict.fromkeys(_wishes_of(kernel), HOST_LOOP_READS)
         if id(kernel) not in self.known:
             self.known[id(kernel)] = kernel, self.walks(kernel)
         return self.known[id(kernel)][1]
 
-    def walks(self, kernel: SegOp) -> dict[Wish, _Walk]:
+    def walks(self, kernel: SegOp) -> dict[Wish, _Reads]:
         """The arrays around a kernel whose rows its work-items walk along, each by itself."""
         loops = any(isinstance(stm.exp, (Loop, *SOACS)) for stm in _statements([kernel.body]))
-        if not loops or self.shares(kernel):
+        if not loops or self.uses_local_memory(kernel):
             return {}
         fast, others = kernel.space[-1].index, set[VName]()
         points = {dim.index for dim in kernel.space[:-1]}
@@ -270,12 +271,12 @@ class _Coalescer:
                 again = not points <= each.points or any(
                     loop.isdisjoint(walked) for loop in each.around)
                 times = found.setdefault((each.array, picked[0]), {})
-                times[walked] = MANY if again else max(times.get(walked, 0), 1)
+                times[walked] = LOOP_READS if again else max(times.get(walked, 0), 1)
         arrays = [array for array, _ in found]
-        return {wish: _Walk(sum(times.values()), len(found)) for wish, times in found.items()
+        return {wish: _Reads(sum(times.values()), len(found)) for wish, times in found.items()
                 if wish[0] not in others and arrays.count(wish[0]) == 1}
 
-    def shares(self, kernel: SegOp) -> bool:
+    def uses_local_memory(self, kernel: SegOp) -> bool:
         """Whether a kernel brings to local memory what its work-items have in common."""
         match kernel:
             case SegRed():
@@ -287,7 +288,7 @@ class _Coalescer:
                     and sharing(self.types.__getitem__, segments.exp) is not None)
         return False
 
-    def granted(self, stm: Stm, copies: Mapping[Wish, VName], *, looped: bool = False) -> Stm:
+    def with_copies(self, stm: Stm, copies: Mapping[Wish, VName], *, looped: bool = False) -> Stm:
         """The statement with the copies in kernels that wish for them."""
         if isinstance(stm.exp, SEGOPS):
             if not copies or stm.exp.level is not Level.GRID:
@@ -298,7 +299,7 @@ class _Coalescer:
         looped |= isinstance(stm.exp, Loop)
 
         def inner(body: Body) -> Body:
-            return replace(body, stms=tuple(self.granted(s, copies, looped=looped)
+            return replace(body, stms=tuple(self.with_copies(s, copies, looped=looped)
                                             for s in body.stms))
 
         return replace(stm, exp=map_inside(stm.exp, inner, _as_it_is)) if copies else stm

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from runelift.codegen.emit.persistent import may_persist
 from runelift.codegen.hostplan.arrays import Arrays
-from runelift.codegen.hostplan.coalescing import CARRIED
-from runelift.codegen.hostplan.loop_scalars import with_course
+from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT
+from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.interface import spec_of
 from runelift.codegen.plan.views import interleaved
@@ -38,7 +38,7 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, elem_of, i64
 
-NONE: Mapping[VName, int] = MappingProxyType({})
+ALL_ROW_MAJOR: Mapping[VName, int] = MappingProxyType({})
 """All arrays lie row by row."""
 
 
@@ -60,13 +60,13 @@ class Control(Arrays):
         return tuple(steps)
 
     def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom],
-                      outers: Mapping[VName, int] = NONE) -> None:
+                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
         """Give the results of a body the names of ``pat``, each array a buffer of its own."""
         taken: set[VName] = set()
         held = self.hand_on(pat, results)
         for param, atom in zip(pat, results, strict=True):
             if isinstance(param.type, Prim):
-                if param.name not in self.residence.cells:
+                if param.name not in self.residence.on_device:
                     held.append((param.name, atom))
                 continue
             assert isinstance(atom, VName)
@@ -100,7 +100,7 @@ class Control(Arrays):
         self.emit(*(plan.Bind(target, source) for target, source in moved))
 
     def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset(),
-                     outers: Mapping[VName, int] = NONE) -> None:
+                     outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
         """Names of buffers that this body owns, but for those that may be somebody else's."""
         for param in pat:
             if isinstance(param.type, ArrayType):
@@ -130,12 +130,13 @@ class Control(Arrays):
             results = self.body(exp.body, frozenset())
             self._bind_results(params, results, outers)
             self.loops -= 1
-        self._rounds(exp.form, params, tuple(steps))
+        self._emit_loop(exp.form, params, tuple(steps))
         pairs = list(zip(stm.pat, params, strict=True))
-        self._parallel_bind([(out.name, p.name) for out, p in pairs if p.name not in self.cells])
+        self._parallel_bind([(out.name, p.name) for out,
+                             p in pairs if p.name not in self.scalar_buffers])
         for out, param in pairs:
-            if (cell := self.cells.get(param.name)) is not None:
-                self.scalar_result(out.name, elem_of(out.type), cell)
+            if (buffer := self.scalar_buffers.get(param.name)) is not None:
+                self.scalar_result(out.name, elem_of(out.type), buffer)
         self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed},
                           {out.name: outers[p.name] for out, p in pairs if p.name in outers})
 
@@ -150,7 +151,7 @@ class Control(Arrays):
         for p in exp.params:
             self.types[p.param.name] = p.param.type
             if isinstance(p.param.type, Prim):
-                if p.param.name not in self.cells:
+                if p.param.name not in self.scalar_buffers:
                     start.append((p.param.name, p.init))
                 continue
             assert isinstance(p.init, VName)
@@ -168,29 +169,29 @@ class Control(Arrays):
         """How many dimensions vary fastest of the arrays of a loop that do not lie row by row."""
         found = dict[VName, int]()
         for attr in attrs:
-            if attr.startswith(CARRIED):
-                place, outer = map(int, attr.removeprefix(CARRIED).split())
+            if attr.startswith(CARRIED_LAYOUT):
+                place, outer = map(int, attr.removeprefix(CARRIED_LAYOUT).split())
                 if self.interleaves(params[place].type, outer):
                     found[params[place].name] = outer
         return found
 
-    def _rounds(self, form: ForLoop | WhileLoop, params: Sequence[Param],
-                body: tuple[plan.Step, ...]) -> None:
+    def _emit_loop(self, form: ForLoop | WhileLoop, params: Sequence[Param],
+                   body: tuple[plan.Step, ...]) -> None:
         """A loop; one kernel may run it if all that iterations compute is in buffers.
 
         Of one with a count the host may compute scalars, but not of what kernels do.
         """
-        carried = tuple(self.cells.get(p.name, p.name) for p in params
-                        if isinstance(p.type, ArrayType) or p.name in self.cells)
+        carried = tuple(self.scalar_buffers.get(p.name, p.name) for p in params
+                        if isinstance(p.type, ArrayType) or p.name in self.scalar_buffers)
         scalars = [p.name for p in params
-                   if isinstance(p.type, Prim) and p.name not in self.cells]
+                   if isinstance(p.type, Prim) and p.name not in self.scalar_buffers]
         if isinstance(form, ForLoop):
             loop = plan.CountedLoop(form.index, form.bound, body, carried)
-            self.emit(with_course(loop, scalars, self.types, self.names)
+            self.emit(with_loop_scalars(loop, scalars, self.types, self.names)
                       or replace(loop, carried=None))
-        elif (cell := self.cells.get(form.cond)) is not None:
+        elif (buffer := self.scalar_buffers.get(form.cond)) is not None:
             steady = not scalars and may_persist(body)
-            self.emit(plan.WhileLoop(cell, body, True, carried if steady else None))
+            self.emit(plan.WhileLoop(buffer, body, True, carried if steady else None))
         else:
             self.emit(plan.WhileLoop(form.cond, body))
 
@@ -203,8 +204,8 @@ class Control(Arrays):
                          for version in exp.alternatives)
         if all(version.infeasible for version in versions):
             raise CompilerLimitation(versions[-1].infeasible)
-        results = tuple(plan.ValueSpec(self.cells[p.name], elem_of(p.type), (i64(1),))
-                        if p.name in self.cells else spec_of(p) for p in stm.pat)
+        results = tuple(plan.ValueSpec(self.scalar_buffers[p.name], elem_of(p.type), (i64(1),))
+                        if p.name in self.scalar_buffers else spec_of(p) for p in stm.pat)
         self.emit(plan.Choose(exp.site, versions, _recorded(exp), results))
         self._own_results(stm.pat)
 
@@ -219,14 +220,14 @@ class Control(Arrays):
         try:
             steps = self._side(version.body, pat, updated, site)
             before = types.keys() | set(plan.DEVICE_SIZES)
-            shares, steps = _early(steps, before)
-            self.emit(*shares)
-            known = before.union(*(share.names() for share in shares),
+            group_shapes, steps = _early(steps, before)
+            self.emit(*group_shapes)
+            known = before.union(*(group_shape.names() for group_shape in group_shapes),
                                  (p.variable for p in plan.parameters(steps)))
             need = greatest(Size.of(0), *(
                 size for size in self.local_bytes if set(size.variables()) <= known))
             return plan.PlanVersion(version.guard, version.kind, steps, need,
-                                    groups=tuple(share.group for share in shares))
+                                    groups=tuple(group_shape.group for group_shape in group_shapes))
         except CompilerLimitation as limitation:
             self.views, self.types = views, types
             return plan.PlanVersion(version.guard, version.kind, (), infeasible=str(limitation))

@@ -21,7 +21,7 @@ from runelift.codegen.segops.seghist import seghist
 from runelift.codegen.segops.segmap_wide import lower_wide
 from runelift.codegen.segops.segments import segments_of_map
 from runelift.codegen.segops.segred import segred
-from runelift.codegen.segops.segred_blocked import lower_coarse
+from runelift.codegen.segops.segred_blocked import lower_blocked
 from runelift.codegen.segops.segred_columns import (
     columns_of_map,
     columns_of_reduction,
@@ -37,7 +37,7 @@ from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import Level, Loop, SegHist, SegMap, SegRed, SegScan, SegScatter, Stm
 from runelift.ir.types import elem_of, i64, shape_of
 
-SMALL_BYTES = 256
+REGISTER_ARRAYS_BYTES = 256
 """Kernels are built for the size of a work-item's arrays up to this many bytes in all."""
 
 
@@ -76,8 +76,8 @@ def _segmap(lowering: Lowering, exp: SegMap) -> None:
     elif (found := product_of(exp)) is not None:
         lower_product(lowering, found, branch(lowering, lambda: _segmap_points(lowering, exp)))
     else:
-        lower_coarse(lowering, segments_of_map(exp, lowering.names),
-                     lambda: _segmap_points(lowering, exp))
+        lower_blocked(lowering, segments_of_map(exp, lowering.names),
+                      lambda: _segmap_points(lowering, exp))
 
 
 def _segmap_points(lowering: Lowering, exp: SegMap) -> None:
@@ -127,7 +127,7 @@ def _or_small(lowering: Lowering, steps: tuple[plan.Step, ...],
     need = Size.of(0)
     for count, prim in arrays:
         need = need + count * prim.bytes
-    choose_by_length(lowering, need, small, steps, i64(SMALL_BYTES))
+    choose_by_length(lowering, need, small, steps, i64(REGISTER_ARRAYS_BYTES))
 
 
 def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:

@@ -14,7 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from runelift.codegen.hostplan.coalescing import ALONG, BESIDE, LONG, PROMISED, coalesce, number
+from runelift.codegen.hostplan.coalescing import (
+    CONTIGUOUS_ALONG,
+    LAZY,
+    ONLY_IF_LONG,
+    WALKED_TOGETHER,
+    coalesce,
+    number,
+)
 from runelift.codegen.hostplan.control import Control
 from runelift.codegen.hostplan.scalar_residence import residence
 from runelift.codegen.plan import plan
@@ -152,9 +159,11 @@ class HostBuilder(Control):
                 self.check_reshape(stm, shape, array)
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
-            case Copy(array) if PROMISED in stm.attrs:
-                self.promise(stm.pat[0], array, number(stm, ALONG),
-                             beside=number(stm, BESIDE) if LONG in stm.attrs else None)
+            case Copy(array) if LAZY in stm.attrs:
+                self.copy_lazily(stm.pat[0], array, number(stm, CONTIGUOUS_ALONG),
+                                 beside=number(stm,
+                                               WALKED_TOGETHER) if ONLY_IF_LONG in stm.attrs
+                                 else None)
             case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
                 self.bind_view(stm.pat[0], self.views[array])
             case Copy(array):

@@ -18,7 +18,7 @@ from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.syntax import Level, SegMap
 
-SHORT_ROW = 256
+SHORT_ROW_BYTES = 256
 """Rows of up to so many bytes are filled soon enough for caches to hold them meanwhile."""
 
 
@@ -75,4 +75,4 @@ def _is_short(view: View, rank: int) -> bool:
         if not isinstance(size, imp.Lit):
             return False
         count *= int(size.const.value)
-    return count * view.prim.bytes <= SHORT_ROW
+    return count * view.prim.bytes <= SHORT_ROW_BYTES

@@ -19,7 +19,7 @@ from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import Param
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
 
-LINE = 128
+CACHE_LINE_BYTES = 128
 """How many bytes a cache keeps together: to walk along rows that are shorter costs little."""
 
 FEW_ROWS = 32
@@ -27,7 +27,7 @@ FEW_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Promise:
+class _Copy:
     """A copy of the array ``turned``; where ``short`` holds, memory ``source`` stands for it."""
 
     turned: VName
@@ -39,9 +39,9 @@ class _Promise:
 class LazyCopies(DeviceScalars):
     """The copies that have been promised."""
 
-    promised: dict[VName, _Promise] = field(default_factory=dict)
+    lazy_copies: dict[VName, _Copy] = field(default_factory=dict)
 
-    def promise(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
+    def copy_lazily(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
         """``param`` is ``array`` with dimension ``dim`` nearest in memory.
 
         ``beside``: it may be the array itself, where not enough is gained.  Work-items walk along
@@ -66,12 +66,12 @@ class LazyCopies(DeviceScalars):
         if beside is not None:
             short = self._is_short(rest, shape[dim], view.prim, beside)
             near, far = self._either(short, (rest, i64(1)), (near, far))
-        self.promised[param.name] = _Promise(turned, view.mem or array, short)
+        self.lazy_copies[param.name] = _Copy(turned, view.mem or array, short)
         self.bind_view(param, self._lying(param, dim, near, far))
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
         """Whether ``rows`` rows of ``rest`` elements may as well lie as they do."""
-        short = self.compute("or", self.compute("lt", rest, i64(LINE // prim.bytes)),
+        short = self.compute("or", self.compute("lt", rest, i64(CACHE_LINE_BYTES // prim.bytes)),
                              self.compute("lt", rows, i64(FEW_ROWS)), prim=Prim.BOOL)
         if beside == 1:
             return short
@@ -127,16 +127,16 @@ class LazyCopies(DeviceScalars):
 
     def fill(self, names: Iterable[VName]) -> None:
         """Make those of the promised copies that are not there."""
-        for name in sorted(set(names) & self.promised.keys() - self.filled[-1],
+        for name in sorted(set(names) & self.lazy_copies.keys() - self.filled[-1],
                            key=lambda n: n.tag):
-            promise = self.promised[name]
+            lazy = self.lazy_copies[name]
             with self.block() as steps:
                 with self.block() as copying:
-                    self.emit(plan.Bind(name, self.copy(promise.turned)))
-                if promise.short is None:
+                    self.emit(plan.Bind(name, self.copy(lazy.turned)))
+                if lazy.short is None:
                     self.emit(*copying)
                 else:
-                    self.emit(plan.Branch(promise.short, (plan.Bind(name, promise.source),),
+                    self.emit(plan.Branch(lazy.short, (plan.Bind(name, lazy.source),),
                                           tuple(copying)))
             self.filled[-1].add(name)
             self.emit(plan.Fill(name, tuple(steps)))

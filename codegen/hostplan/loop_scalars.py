@@ -19,8 +19,9 @@ from runelift.ir.sizes import Size
 from runelift.ir.types import Const, Type
 
 
-def with_course(loop: plan.CountedLoop, scalars: Collection[VName], types: Mapping[VName, Type],
-                names: Names) -> plan.CountedLoop | None:
+def with_loop_scalars(loop: plan.CountedLoop, scalars: Collection[VName],
+                      types: Mapping[VName, Type],
+                      names: Names) -> plan.CountedLoop | None:
     """The loop if one kernel may run it, with a course for scalars that its iterations compute.
 
     ``scalars`` are those that iterations hand on: the last steps of the body bind them.
@@ -38,7 +39,7 @@ def with_course(loop: plan.CountedLoop, scalars: Collection[VName], types: Mappi
     columns += [(name, Prim.I64) for name in split.counts]
     if not scalars and not columns:
         return loop
-    return replace(loop, body=tuple(split.rest), course=plan.LoopScalars(
+    return replace(loop, body=tuple(split.rest), scalars=plan.LoopScalars(
         tuple(scalars), tuple(sorted(columns, key=lambda column: column[0].tag)),
         (*early, *split.steps), tuple(split.following)))
 
@@ -132,11 +133,12 @@ def _bound(step: plan.Step) -> Iterator[VName]:
     if name := plan.set_by(step):
         yield name
     match step:
-        case (distribution.SubGroup(name) | distribution.GroupSize(name)
-              | distribution.Width(name)):
+        case (distribution.SubGroupSize(name) | distribution.GroupSize(name)
+              | distribution.MapWidth(name)):
             yield name
-        case distribution.Teams(teams, even):
+        case distribution.TeamCount(teams, even):
             yield from (teams, even)
-        case (distribution.GroupShape() | distribution.Tile() | distribution.Block()
-              | distribution.Coarse() | distribution.Strip()):
+        case (distribution.GroupShape() | distribution.ScanTileShape()
+              | distribution.ProductTileShape()
+              | distribution.SegmentBlockShape() | distribution.StripShape()):
             yield from step.names()

@@ -61,7 +61,7 @@ class Residence:
     """
 
     needed: frozenset[VName]
-    cells: frozenset[VName]
+    on_device: frozenset[VName]
 
 
 def residence(fun: Fun, *, coherent: bool = False) -> Residence:

@@ -20,7 +20,7 @@ from runelift.ir.sizes import product
 from runelift.ir.syntax import Level, Param, SegHist, SegMap, SegOp, SegScatter, Stm
 from runelift.ir.types import Type, shape_of
 
-FEW = 4
+INTERLEAVE_ABOVE = 4
 """Arrays of up to so many elements, or of so many work-items, gain nothing by interleaving."""
 
 
@@ -55,7 +55,7 @@ class SegOps(LazyCopies):
                 for param in pat:
                     self._make_room(param, exp)
         self.segop(stm)
-        self.settle(p.name for p in pat)
+        self.commit_versions(p.name for p in pat)
         for name, param in zip(scalars, pat, strict=True):
             if isinstance(param.type, Prim):
                 self.scalar_result(name, param.type, param.name)
@@ -76,7 +76,7 @@ class SegOps(LazyCopies):
     def interleaves(self, type_: Type, outer: int) -> bool:
         """Whether an array whose ``outer`` dimensions are made side by side should lie so."""
         shape = [self.size(s) for s in shape_of(type_)]
-        return all(n.constant is None or n.constant > FEW
+        return all(n.constant is None or n.constant > INTERLEAVE_ABOVE
                    for n in (product(shape[:outer]), product(shape[outer:])))
 
     def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:

@@ -13,7 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from runelift.codegen.intragroup.access import exchanged_arrays, own_elements
-from runelift.codegen.intragroup.private_chunks import ChunkBuilder, Point, PointSpread, Share
+from runelift.codegen.intragroup.private_chunks import (
+    ChunkBuilder,
+    ChunkedArray,
+    ChunkLayout,
+    Point,
+)
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import widths
 from runelift.codegen.kernel.sequential import KernelBuilder
@@ -51,7 +56,7 @@ class PointsBuilder(ChunkBuilder):
     """Lowers what a work-group does at points, its branches and its loops."""
 
     loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]],
-                 PointSpread] = field(default_factory=dict)
+                 ChunkedArray] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
         """What one work-item does for the group."""
@@ -97,8 +102,8 @@ class PointsBuilder(ChunkBuilder):
         """``if``, for the whole group."""
         if self.cooperative:
             for k, param in enumerate(pat):
-                self._spread_if(param, all(self._made_by_elements(body, body.result[k])
-                                           for body in (exp.then_, exp.else_)))
+                self._chunk_if(param, all(self._made_by_elements(body, body.result[k])
+                                          for body in (exp.then_, exp.else_)))
         ChunkBuilder.branch(self, pat, exp)
 
     def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
@@ -107,23 +112,23 @@ class PointsBuilder(ChunkBuilder):
             self.exchange_all(exchanged_arrays(exp.body) & free_vars(exp.body)
                            - {p.param.name for p in exp.params})
             for param, result in zip(pat, exp.body.result, strict=True):
-                self._spread_if(param, self._made_by_elements(exp.body, result))
+                self._chunk_if(param, self._made_by_elements(exp.body, result))
         ChunkBuilder.iterate(self, pat, exp)
 
     def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
         """Whether a loop may keep its values in the memory of ``init``."""
         if not ChunkBuilder.reusable(self, out, param, init):
             return False
-        wanted = self.spreading.get(out.name) if self.cooperative else None
-        if wanted != (init.share if isinstance(init, PointSpread) else None):
+        wanted = self.chunked_results.get(out.name) if self.cooperative else None
+        if wanted != (init.layout if isinstance(init, ChunkedArray) else None):
             return False
         assert init.mem is not None
         self.exchanged.pop(init.mem, None)
         return True
 
-    def _spread_if(self, param: Param, possible: bool) -> None:
+    def _chunk_if(self, param: Param, possible: bool) -> None:
         if possible and isinstance(param.type, ArrayType):
-            self.spreading[param.name] = self.share(self.points(param.type))
+            self.chunked_results[param.name] = self.layout(self.points(param.type))
 
     def _made_by_elements(self, body: Body, atom: Atom) -> bool:
         """Whether the array ``atom`` is made so that each work-item computes its own elements."""
@@ -153,13 +158,13 @@ class PointsBuilder(ChunkBuilder):
     def exchange_all(self, names: frozenset[VName] | set[VName]) -> None:
         """Bring shared-out arrays to local memory."""
         for name in sorted(names, key=lambda n: n.tag):
-            if isinstance(value := self.env.get(name), PointSpread):
+            if isinstance(value := self.env.get(name), ChunkedArray):
                 self.exchange(value)
 
     # Points
 
     @contextmanager
-    def reading(self, body: Body, space: Space, share_: Share | None) -> Iterator[None]:
+    def reading(self, body: Body, space: Space, layout: ChunkLayout | None) -> Iterator[None]:
         """Make what a body reads reachable from its points.
 
         Elements that belong to the work-item are read from private memory: those of shared-out
@@ -169,16 +174,16 @@ class PointsBuilder(ChunkBuilder):
         kept: dict[VName, Value] = {}
         for name in sorted(free_vars(body), key=lambda n: n.tag):
             value = self.env.get(name)
-            if isinstance(value, PointSpread) and (value.share != share_ or name not in own):
+            if isinstance(value, ChunkedArray) and (value.layout != layout or name not in own):
                 kept[name] = value
                 self.env[name] = self.exchange(value)
-        if share_ is not None and share_.contiguous:
-            self._load_chunks(body, space, share_)
+        if layout is not None and layout.contiguous:
+            self._load_chunks(body, space, layout)
         yield
         self.env.update(kept)
         self.loaded.clear()
 
-    def _load_chunks(self, body: Body, space: Space, share_: Share) -> None:
+    def _load_chunks(self, body: Body, space: Space, layout: ChunkLayout) -> None:
         own, free = tuple(dim.index for dim in space), free_vars(body)
         for stm in body.stms:
             match stm.exp:
@@ -191,19 +196,19 @@ class PointsBuilder(ChunkBuilder):
                     if self._is_global(view) and (array, dims) not in self.loaded:
                         outer = [self.scalar(d) for d in dims[:-len(own)]
                                  if not isinstance(d, SliceDim)]
-                        row = self.spread("own", view.prim, widths(self, space), share_)
+                        row = self.chunked_array("own", view.prim, widths(self, space), layout)
                         self.copy(row, view.row(*outer))
                         self.loaded[array, dims] = row
 
-    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, share_: Share,
+    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, layout: ChunkLayout,
                    work: Callable[[Point], None]) -> None:
         """``work`` at all points of a space, with their indices bound."""
         def point(here: Point) -> None:
             self.bind_indices(exp.space, here.indices)
             work(here)
 
-        with self.reading(exp.body, exp.space, share_):
-            self.each(share_, widths(self, exp.space), point)
+        with self.reading(exp.body, exp.space, layout):
+            self.each(layout, widths(self, exp.space), point)
 
     def bind_indices(self, space: Space, indices: Sequence[Exp]) -> None:
         """Bind the indices of a space to variables that exist."""
@@ -214,9 +219,9 @@ class PointsBuilder(ChunkBuilder):
                     work: Callable[[Sequence[Exp]], None]) -> None:
         """``work`` at all points, in any order and however many, if nothing keeps elements."""
         own = own_elements(exp.body, exp.space)
-        if any(isinstance(self.env.get(name), PointSpread) for name in own):
-            share_ = self.share(self.count(exp.space))
-            self.each_point(exp, share_, lambda here: work(here.indices))
+        if any(isinstance(self.env.get(name), ChunkedArray) for name in own):
+            layout = self.layout(self.count(exp.space))
+            self.each_point(exp, layout, lambda here: work(here.indices))
             return
 
         def point(indices: Sequence[Exp]) -> None:
@@ -225,4 +230,4 @@ class PointsBuilder(ChunkBuilder):
 
         self.loops.append(self.count(exp.space))
         with self.reading(exp.body, exp.space, None):
-            self.shared(widths(self, exp.space), point)
+            self.all_points(widths(self, exp.space), point)

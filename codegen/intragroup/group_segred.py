@@ -12,17 +12,17 @@ from itertools import chain
 
 from runelift.codegen.intragroup.access import own_elements
 from runelift.codegen.intragroup.group_points import PointsBuilder
-from runelift.codegen.intragroup.private_chunks import Point, PointSpread
+from runelift.codegen.intragroup.private_chunks import ChunkedArray, Point
 from runelift.codegen.kernel.collectives import group_total, row_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
     LID,
     LSIZE,
     Part,
+    even_part,
     local_arrays,
     require_scalar,
     scalars,
-    share,
     store_results,
     widths,
 )
@@ -51,7 +51,7 @@ def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
 def _more_results(k: PointsBuilder, pat: Sequence[Param], ret: Sequence[Type], space: Space
                   ) -> list[View]:
     """Memory for what a reduction's map also makes."""
-    return [k.spread(p.name, t, widths(k, space), k.share(k.count(space)))
+    return [k.chunked_array(p.name, t, widths(k, space), k.layout(k.count(space)))
             if len(space) == 1 and isinstance(t, Prim) else k.allocate(p.name, p.type)
             for p, t in zip(pat, ret, strict=True)]
 
@@ -76,10 +76,10 @@ def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
         _take(k, exp, totals, more, indices)
 
     points = k.count(exp.space)
-    if any(isinstance(out, PointSpread) for out in more):
-        k.each_point(exp, k.share(points), lambda here: element(here.indices))
+    if any(isinstance(out, ChunkedArray) for out in more):
+        k.each_point(exp, k.layout(points), lambda here: element(here.indices))
         return
-    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), PointSpread)
+    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), ChunkedArray)
                                            for name in own_elements(exp.body, exp.space)):
         k.everywhere(exp, element)
         return
@@ -89,7 +89,7 @@ def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
             k.bind_indices(exp.space, [position])
             element([position])
 
-        part = share(k, widths(k, exp.space)[0], LID, LSIZE)
+        part = even_part(k, widths(k, exp.space)[0], LID, LSIZE)
         k.loop(part.end, point, start=part.start, base="e")
     k.emit(*code)
 
@@ -128,10 +128,10 @@ class _Segments:
     def reduce(self, pat: Sequence[Param]) -> list[View]:
         """Arrays of the totals, shared out as segments are."""
         k, space = self.k, self.exp.space
-        share_ = k.share(k.count(self.outer))
+        layout = k.layout(k.count(self.outer))
         k.rows.append((k.count(self.outer), k.host_size(space[-1].width)))
         types = [require_scalar(t) for o in self.exp.ops for t in o.lam.ret]
-        outs: list[View] = [k.spread(p.name, t, self.shape, share_)
+        outs: list[View] = [k.chunked_array(p.name, t, self.shape, layout)
                             for p, t in zip(pat, types, strict=True)]
 
         def alone(here: Point) -> None:
@@ -142,7 +142,7 @@ class _Segments:
         with k.reading(self.exp.body, space, None):
             several = self._together(outs)
             with k.block() as code:
-                k.each(share_, self.shape, alone)
+                k.each(layout, self.shape, alone)
             k.emit(imp.If(imp.Apply("not", Prim.BOOL, (several,)), tuple(code)))
         return outs
 
@@ -179,7 +179,7 @@ class _Segments:
             k.emit(imp.Assign(several.name, imp.Apply("lt", Prim.I64, (lit(1), lanes))))
             with k.block() as together:
                 self._by_rows(lanes, arrays)
-                k.each(k.share(k.count(self.outer)), self.shape, lambda here: k.emit(*(
+                k.each(k.layout(k.count(self.outer)), self.shape, lambda here: k.emit(*(
                     out.write(here.indices, imp.Load(mem, here.position, out.prim))
                     for out, mem in zip(outs, chain(*arrays), strict=True))))
             k.emit(imp.If(several, tuple(together)))
@@ -200,7 +200,7 @@ class _Segments:
             with k.block() as inside:
                 indices = [k.declare("i", Prim.I64, i) for i in unflat_index(segment, shape)]
                 part, step = (Part(lane, self.length), lanes) if all(o.comm for o in ops) else (
-                    share(k, self.length, lane, lanes), None)
+                    even_part(k, self.length, lane, lanes), None)
                 found = self._totals(indices, part, step)
                 for total, value in zip(chain(*totals), chain(*found), strict=True):
                     k.emit(imp.Assign(total.name, value))

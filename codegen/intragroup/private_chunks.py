@@ -35,12 +35,12 @@ from runelift.ir.sizes import Size, ceil_div, product
 from runelift.ir.syntax import Param
 from runelift.ir.types import ArrayType, Atom, Type
 
-UNROLLED = 40
+MOST_UNROLLED_STATEMENTS = 40
 """Loops over a chunk are unrolled where their body has at most this many statements."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ChunkLayout:
     """Who has which of ``points`` elements: work-item l has those at ``position(0..chunk)``.
 
     ``contiguous``: a chunk is a piece of the row (scans need that); else the elements that
@@ -60,17 +60,17 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class PointSpread(View):
+class ChunkedArray(View):
     """An array that is shared out; work-items reach only elements of their own chunk."""
 
-    share: Share = field(kw_only=True)
+    layout: ChunkLayout = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """The element that a work-item is at: its indices, flat position and place in the chunk."""
 
-    share: Share
+    layout: ChunkLayout
     indices: tuple[Exp, ...]
     position: Exp
     offset: Exp
@@ -90,8 +90,8 @@ class ChunkBuilder(KernelBuilder):
     contiguous: set[Size] = field(default_factory=set)
     loops: list[Size] = field(default_factory=list)
     rows: list[tuple[Size, Size]] = field(default_factory=list)
-    shares: dict[Size, Share] = field(default_factory=dict)
-    spreading: dict[VName, Share] = field(default_factory=dict)
+    layouts: dict[Size, ChunkLayout] = field(default_factory=dict)
+    chunked_results: dict[VName, ChunkLayout] = field(default_factory=dict)
     exchanged: dict[VName, View] = field(default_factory=dict)
     independent: set[VName] = field(default_factory=set)
     point: Point | None = None
@@ -102,57 +102,59 @@ class ChunkBuilder(KernelBuilder):
         self.staged = self.names.fresh("staged")
         self.subgroup = self.names.fresh("subgroup")
 
-    def share_out(self, groups: Size, wanted: tuple[Atom, Atom], *,
-                  teams: bool) -> distribution.GroupShape:
+    def group_shape(self, groups: Size, wanted: tuple[Atom, Atom], *,
+                    teams: bool) -> distribution.GroupShape:
         """The step that chooses the constants of the kernel, if possible as they are wanted."""
-        chunks = tuple(distribution.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
+        chunks = tuple(distribution.Chunk(each.chunk, each.whole, each.points)
+                       for each in self.layouts.values())
         return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
                                        tuple(self.loops), tuple(self.rows), groups, wanted, teams)
 
     # Shares
 
-    def share(self, points: Size) -> Share:
+    def layout(self, points: Size) -> ChunkLayout:
         """How arrays of ``points`` elements are shared out in this kernel."""
-        if points not in self.shares:
-            self.shares[points] = Share(points, self.names.fresh("chunk"),
-                                        self.names.fresh("whole"), points in self.contiguous)
-        return self.shares[points]
+        if points not in self.layouts:
+            self.layouts[points] = ChunkLayout(points, self.names.fresh("chunk"),
+                                               self.names.fresh("whole"), points in self.contiguous)
+        return self.layouts[points]
 
     def points(self, type_: ArrayType) -> Size:
         """The number of elements of an array."""
         return product([self.host_size(size) for size in type_.shape])
 
-    def spread(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
-               share: Share) -> PointSpread:
+    def chunked_array(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
+                      layout: ChunkLayout) -> ChunkedArray:
         """A new array in private memory."""
         mem = self.names.fresh(base)
-        self.emit(imp.DeclareArray(mem, prim, share.chunk))
+        self.emit(imp.DeclareArray(mem, prim, layout.chunk))
         self.owned[-1].add(mem)
-        return PointSpread(prim, shape, mem, lambda ix: self._own_place(share, ix), share=share)
+        return ChunkedArray(prim, shape, mem, lambda ix: self._own_place(layout, ix), layout=layout)
 
-    def _own_place(self, share: Share, indices: Indices) -> Exp:
+    def _own_place(self, layout: ChunkLayout, indices: Indices) -> Exp:
         here = self.point
-        if here is None or here.share != share or tuple(indices) != here.indices:
+        if here is None or here.layout != layout or tuple(indices) != here.indices:
             raise CompilerBug("a work-item reaches for an element of another's chunk")
         return here.offset
 
-    def each(self, share: Share, shape: tuple[Exp, ...], work: Callable[[Point], None]) -> None:
+    def each(self, layout: ChunkLayout, shape: tuple[Exp, ...],
+             work: Callable[[Point], None]) -> None:
         """``work`` at all elements of an array, each done by the work-item that has it."""
         offset = self.names.fresh("k")
         points = volume(shape)
         with self.alone_in(None) as code:
-            position = self.declare("p", Prim.I64, share.position(imp.Var(offset)))
+            position = self.declare("p", Prim.I64, layout.position(imp.Var(offset)))
             with self.block() as inside:
                 indices = tuple(self.declare("i", Prim.I64, i)
                                 for i in unflat_index(position, shape))
-                self.point = Point(share, indices, position, imp.Var(offset))
+                self.point = Point(layout, indices, position, imp.Var(offset))
                 work(self.point)
             exists = imp.Apply("or", Prim.BOOL, (
-                imp.Apply("eq", Prim.I64, (imp.Var(share.whole), lit(1))),
+                imp.Apply("eq", Prim.I64, (imp.Var(layout.whole), lit(1))),
                 imp.Apply("lt", Prim.I64, (position, points))))
             self.emit(imp.If(exists, tuple(inside)))
         self.independent.add(offset)
-        self.emit(imp.For(offset, lit(0), imp.Var(share.chunk), lit(1), tuple(code),
+        self.emit(imp.For(offset, lit(0), imp.Var(layout.chunk), lit(1), tuple(code),
                           unroll=_short(inside)))
 
     @contextmanager
@@ -166,7 +168,7 @@ class ChunkBuilder(KernelBuilder):
         self.owned.pop()
         self.cooperative, self.point = was, here
 
-    def shared(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
+    def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
         """All points of ``shape``, however many, shared out over the work-items."""
         points = volume(shape)
         position = self.names.fresh("v")
@@ -180,8 +182,8 @@ class ChunkBuilder(KernelBuilder):
     def _memory(self, name: VName, type_: ArrayType, count: Size) -> View:
         if not self.cooperative:
             return KernelBuilder._memory(self, name, type_, count)
-        if (share := self.spreading.get(name)) is not None:
-            return self.spread(name, type_.elem, self.shape(type_), share)
+        if (layout := self.chunked_results.get(name)) is not None:
+            return self.chunked_array(name, type_.elem, self.shape(type_), layout)
         return row_major(self.local(name, type_.elem, count), type_.elem, self.shape(type_))
 
     def local(self, base: str | VName, prim: Prim, count: Size) -> VName:
@@ -198,14 +200,14 @@ class ChunkBuilder(KernelBuilder):
         """An array all of whose elements can be reached."""
         value = KernelBuilder.array(self, name)
         return self.exchange(value) if self.cooperative and isinstance(value,
-                                                                       PointSpread) else value
+                                                                       ChunkedArray) else value
 
-    def exchange(self, source: PointSpread) -> View:
+    def exchange(self, source: ChunkedArray) -> View:
         """A copy in local memory, where all work-items see all elements."""
         assert source.mem is not None
         if source.mem not in self.exchanged:
-            points, shape = source.share.points, source.shape
-            if source.share.contiguous:
+            points, shape = source.layout.points, source.shape
+            if source.layout.contiguous:
                 mem = self.local(source.mem, source.prim, points + ceil_div(
                     points, Size.of(PADDING)))
                 view = View(source.prim, shape, mem, lambda ix: padded(flat_index(ix, shape)))
@@ -230,7 +232,7 @@ class ChunkBuilder(KernelBuilder):
         copy that work-items exchange elements through, unless other names show that.
         """
         value = self.value(name)
-        if not self.cooperative or not isinstance(value, PointSpread):
+        if not self.cooperative or not isinstance(value, ChunkedArray):
             return KernelBuilder.writable(self, param, name, read)
         assert value.mem is not None
         if self.dead(name) and param.name not in self.dest:
@@ -246,8 +248,8 @@ class ChunkBuilder(KernelBuilder):
 
     def bind_copy(self, param: Param, source: View) -> None:
         """Bind a name to fresh memory; a shared-out array stays shared out."""
-        if self.cooperative and isinstance(source, PointSpread):
-            out: View = self.spread(param.name, source.prim, source.shape, source.share)
+        if self.cooperative and isinstance(source, ChunkedArray):
+            out: View = self.chunked_array(param.name, source.prim, source.shape, source.layout)
             self.copy(out, source)
             self.bind(param, out)
         else:
@@ -259,46 +261,46 @@ class ChunkBuilder(KernelBuilder):
         """Copy all elements, together."""
         if not self.cooperative:
             KernelBuilder.copy(self, target, source)
-        elif isinstance(target, PointSpread):
-            if isinstance(source, PointSpread) and source.share != target.share:
+        elif isinstance(target, ChunkedArray):
+            if isinstance(source, ChunkedArray) and source.layout != target.layout:
                 source = self.exchange(source)
-            self._copy_chunks(target.share, target, source)
-        elif isinstance(source, PointSpread):
-            self._copy_chunks(source.share, target, source)
+            self._copy_chunks(target.layout, target, source)
+        elif isinstance(source, ChunkedArray):
+            self._copy_chunks(source.layout, target, source)
         else:
-            self.shared(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
+            self.all_points(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
 
-    def _copy_chunks(self, share: Share, target: View, source: View) -> None:
+    def _copy_chunks(self, layout: ChunkLayout, target: View, source: View) -> None:
         def element(here: Point) -> None:
             self.emit(target.write(here.indices, source.read(here.indices)))
 
         outside = next((v for v in (target, source) if self._is_global(v)), None)
-        if outside is None or not share.contiguous:
-            self.each(share, target.shape, element)
+        if outside is None or not layout.contiguous:
+            self.each(layout, target.shape, element)
             return
         with self.block() as by_stage:
-            self._copy_staged(share, target, source)
+            self._copy_staged(layout, target, source)
         with self.block() as directly:
-            self.each(share, target.shape, element)
+            self.each(layout, target.shape, element)
         self.emit(imp.If(imp.Apply("and", Prim.BOOL, (
             imp.Apply("eq", Prim.I64, (imp.Var(self.staged), lit(1))),
-            imp.Apply("lt", Prim.I64, (lit(1), imp.Var(share.chunk))))),
+            imp.Apply("lt", Prim.I64, (lit(1), imp.Var(layout.chunk))))),
             tuple(by_stage), tuple(directly)))
 
     def _is_global(self, view: View) -> bool:
-        return (view.mem is not None and not isinstance(view, PointSpread)
+        return (view.mem is not None and not isinstance(view, ChunkedArray)
                 and not self.is_local(view))
 
     def is_local(self, view: View) -> bool:
         """Whether an array is in local memory."""
         return any(view.mem == array.name for array in self.locals)
 
-    def _copy_staged(self, share: Share, target: View, source: View) -> None:
+    def _copy_staged(self, layout: ChunkLayout, target: View, source: View) -> None:
         """Between chunks and global memory, by way of local memory: both sides in order."""
-        count = Size.var(self.group) * Size.var(share.chunk)
+        count = Size.var(self.group) * Size.var(layout.chunk)
         count = (count + ceil_div(count, Size.of(PADDING))) * Size.var(self.staged)
         stage = self.local("stage", target.prim, count)
-        neighbours = Share(share.points, share.chunk, share.whole, contiguous=False)
+        neighbours = ChunkLayout(layout.points, layout.chunk, layout.whole, contiguous=False)
 
         def read(here: Point) -> Exp:
             return imp.Load(stage, padded(here.position), target.prim)
@@ -306,8 +308,8 @@ class ChunkBuilder(KernelBuilder):
         def write(here: Point, value: Exp) -> ImpStm:
             return imp.Store(stage, padded(here.position), value, target.prim)
 
-        into, out_of = (share, neighbours) if isinstance(source, PointSpread) else (neighbours,
-                                                                                    share)
+        into, out_of = (layout, neighbours) if isinstance(source, ChunkedArray) else (neighbours,
+                                                                                      layout)
         self.each(into, target.shape, lambda here: self.emit(
             write(here, source.read(here.indices))))
         self.each(out_of, target.shape, lambda here: self.emit(
@@ -316,7 +318,7 @@ class ChunkBuilder(KernelBuilder):
 
 def _short(code: Sequence[ImpStm]) -> bool:
     """Whether a loop body is worth unrolling."""
-    return _count(code) <= UNROLLED
+    return _count(code) <= MOST_UNROLLED_STATEMENTS
 
 
 def _count(code: Sequence[ImpStm]) -> int:
@@ -325,7 +327,7 @@ def _count(code: Sequence[ImpStm]) -> int:
     for stm in code:
         match stm:
             case imp.For() | imp.While() | imp.AtomicUpdate():
-                return UNROLLED + 1
+                return MOST_UNROLLED_STATEMENTS + 1
             case imp.If(_, then_, else_):
                 total += 1 + _count(then_) + _count(else_)
             case _:

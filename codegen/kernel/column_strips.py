@@ -23,7 +23,7 @@ from runelift.ir.products import Reducing, dependences, is_cheap, reducing
 from runelift.ir.syntax import Body, Map, Operator
 from runelift.ir.types import Atom
 
-BREADTH = 16
+STRIP_COLUMNS = 16
 """How many columns a strip has where a work-item goes through all of them."""
 
 
@@ -74,7 +74,7 @@ def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
     def finish(k: SecondOrder, outs: Sequence[View], point: Sequence[Exp],
                totals: Sequence[Exp]) -> None:
         k.bind_all(exp.lam.params, k.elements(exp.lam, exp.arrays, point[-1]))
-        for out, value in zip(outs, k.conclude(parts, totals), strict=True):
+        for out, value in zip(outs, k.finish_reduction(parts, totals), strict=True):
             k.store(out, point, value)
 
     return Columns(redomap.width, redomap.ops, element, finish)
@@ -82,8 +82,8 @@ def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
 
 def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Exp) -> None:
     """A work-item goes through all ``width`` columns, which are enough for a strip."""
-    k.loop(width, lambda own: ColumnStrip(k, columns, BREADTH, (), own, width).whole(outs),
-           step=lit(BREADTH), base="own")
+    k.loop(width, lambda own: ColumnStrip(k, columns, STRIP_COLUMNS, (), own, width).whole(outs),
+           step=lit(STRIP_COLUMNS), base="own")
 
 
 class ColumnStrip:

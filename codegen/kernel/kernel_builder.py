@@ -31,7 +31,7 @@ from runelift.ir.types import ArrayType, Atom, Const, Type, shape_of
 Value: TypeAlias = Exp | View
 PRIVATE_BYTES = 128
 """Arrays of constant size up to this many bytes are kept in private memory."""
-LINE = 64
+CACHE_LINE_BYTES = 64
 """How many bytes of scratch memory lie between work-items that run on different cores: a line of
 their caches.  What one reads ahead of its array would else take the line that another one writes
 (``LocVolCalib`` 4x2x64x64 takes 3.9 ms on two cores then, and 1.2 with the gap)."""
@@ -269,7 +269,7 @@ class CodeBuilder:
             return View(type_.elem, shape, mem,
                         lambda ix: op("add", op("mul", flat_index(ix, shape), items), item))
         stride = self.names.fresh("stride")
-        apart = count + LINE // type_.elem.bytes
+        apart = count + CACHE_LINE_BYTES // type_.elem.bytes
         self.scratch.append(Scratch(mem, type_.elem, apart, stride))
         start = op("mul", item, imp.Var(stride))
         return View(type_.elem, shape, mem, lambda ix: op("add", start, flat_index(ix, shape)),

@@ -23,8 +23,8 @@ from runelift.ir.types import Atom, Type, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
-GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
-LEAST_SHARE = 8
+GROUP_ID, GROUP_COUNT = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
+LEAST_ELEMENTS = 8
 """Elements per work-item below which a segment gets no further group, if they cost little."""
 
 
@@ -51,7 +51,7 @@ class Lowering:
     parameters: Parameters | None = None
     steps: list[plan.Step] = field(default_factory=list)
     temporaries: list[VName] = field(default_factory=list)
-    local_bytes: Size = plan.NOTHING
+    local_bytes: Size = plan.NO_BYTES
     fixed: tuple[VName, ...] | None = None
     scratch: tuple[Scratch, ...] = ()
 
@@ -67,7 +67,7 @@ class Lowering:
     def setting(self, quantity: Quantity) -> Atom:
         """A parameter of the operation, or what stands for it where it has none."""
         if self.parameters is None:
-            return plan.DEFAULTS.get(quantity, i64(0))
+            return plan.PARAMETER_DEFAULTS.get(quantity, i64(0))
         return self.parameters.variable(quantity)
 
     @property
@@ -168,7 +168,7 @@ class Lowering:
         """Finish and launch what :meth:`builder_of_groups` began."""
         size, subgroup = k.constants
         self._define(size, group or self.group)
-        self.steps.append(distribution.SubGroup(subgroup, size))
+        self.steps.append(distribution.SubGroupSize(subgroup, size))
         self.fix(k)
         self.launch(k, kind, groups, group)
 
@@ -421,7 +421,7 @@ class Part:
     end: Exp
 
 
-def share(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
+def even_part(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
     """The part of work-item ``item`` where ``items`` of them share ``points`` elements evenly."""
     chunk = k.declare("chunk", Prim.I64, ceil_quot(points, items))
     start = k.declare("start", Prim.I64, op("mul", item, chunk))

@@ -128,7 +128,7 @@ class SecondOrder(CodeBuilder):
                 totals.append(self.declare("total", type_, value))
         return totals
 
-    def conclude(self, parts: Reducing, totals: Sequence[Exp]) -> list[Value]:
+    def finish_reduction(self, parts: Reducing, totals: Sequence[Exp]) -> list[Value]:
         """The results of a body whose reduction has these totals."""
         self.body(Body(parts.before, ()))
         for param, value in zip(parts.reduction.pat, totals, strict=True):

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
-from runelift.codegen.passes.masks import apart
+from runelift.codegen.passes.masks import barriers_outside
 from runelift.codegen.plan.views import lit
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
@@ -195,9 +195,9 @@ class _Facts:
             for block in blocks(stm):
                 self._names(block)
 
-    def _differences(self, stms: tuple[Stm, ...], apart: bool) -> None:
+    def _differences(self, stms: tuple[Stm, ...], divergent: bool) -> None:
         for stm in stms:
-            here = apart or not self.same(stm)
+            here = divergent or not self.same(stm)
             match stm:
                 case imp.Declare(name) | imp.Assign(name) if here:
                     self.differing.add(name)
@@ -226,7 +226,7 @@ class _Facts:
                     return False
         return all(map(self.uniform, parts(exp)))
 
-    def settled(self, exp: Exp) -> bool:
+    def is_known(self, exp: Exp) -> bool:
         """Whether an expression is known when the kernel is built."""
         match exp:
             case imp.Lit():
@@ -236,7 +236,7 @@ class _Facts:
             case imp.WorkItem(imp.Id.LOCAL_SIZE):
                 return bool(self.constants)
             case imp.Apply(_, _, args):
-                return all(map(self.settled, args))
+                return all(map(self.is_known, args))
         return False
 
     def owner(self, index: Exp, alone: bool) -> Owner:
@@ -359,16 +359,16 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
         pending |= own
         if not together:
             placed.append(stm)
-        elif isinstance(stm, imp.If) and facts.settled(stm.cond):
-            settled, pending = _place_settled(stm, pending, facts)
-            placed.append(settled)
+        elif isinstance(stm, imp.If) and facts.is_known(stm.cond):
+            branch, pending = _place_known_branch(stm, pending, facts)
+            placed.append(branch)
         elif isinstance(stm, imp.If):
             branches, pending = _place_branch(stm, pending, facts)
             placed += branches
         else:
             assert isinstance(stm, imp.For | imp.While)
-            alone, after_alone = _settle(stm.body, frozenset(), facts)
-            body, after = _settle(stm.body, pending, facts)
+            alone, after_alone = _place_loop_body(stm.body, frozenset(), facts)
+            body, after = _place_loop_body(stm.body, pending, facts)
             if count_barriers(body) > count_barriers(alone):
                 placed.append(BARRIER)
                 pending, body = after_alone | own, alone
@@ -404,7 +404,7 @@ def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
 def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
     """Code under a condition and a barrier, with the barriers inside outside of it if possible."""
     if has_barriers(code) and _keeps(code, cond):
-        outside = apart(cond, code, facts.settled)
+        outside = barriers_outside(cond, code, facts.is_known)
         if outside is not None:
             return outside if outside[-1] == BARRIER else (*outside, BARRIER)
     return imp.If(cond, code), BARRIER
@@ -432,7 +432,7 @@ def _separate(own: Iterable[Access], pending: _Pending,
     return (barrier,), frozenset(a.only((cond, not value)) for a in pending if a.case != case)
 
 
-def _place_settled(stm: imp.If, pending: _Pending, facts: _Facts) -> tuple[imp.If, _Pending]:
+def _place_known_branch(stm: imp.If, pending: _Pending, facts: _Facts) -> tuple[imp.If, _Pending]:
     """A branch of which one side alone is in the kernel."""
     sides: list[tuple[tuple[Stm, ...], _Pending]] = []
     for value, side in ((True, stm.then_), (False, stm.else_)):
@@ -446,8 +446,8 @@ def _place_settled(stm: imp.If, pending: _Pending, facts: _Facts) -> tuple[imp.I
         (a.only((stm.cond, False)) for a in after_else - both))
 
 
-def _settle(body: tuple[Stm, ...], before: _Pending,
-            facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
+def _place_loop_body(body: tuple[Stm, ...], before: _Pending,
+                     facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
     """The body of a loop, where each iteration follows ``before`` or another iteration."""
     pending = before
     while True:

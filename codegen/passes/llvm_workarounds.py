@@ -22,12 +22,12 @@ from runelift.ir.imp.traverse import (
 from runelift.ir.names import VName
 
 
-def is_cut(code: Sequence[Stm]) -> bool:
+def has_truncation(code: Sequence[Stm]) -> bool:
     """Whether any number is cut off in code: where none is, no loop need be looked at."""
     return any(map(_is_cut, evaluated(statements(code))))
 
 
-def goes_round(index: VName, body: Sequence[Stm]) -> bool:
+def wraps_around(index: VName, body: Sequence[Stm]) -> bool:
     """Whether a number that is computed from the ``index`` of a loop is cut off in its body."""
     follow = {index}
     for stm in statements(body):

@@ -17,11 +17,11 @@ from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
-LARGEST = 64
+MOST_BODY_STATEMENTS = 64
 """Bodies of more statements are long enough as they are."""
-MOST_REGISTERS = 64
+MOST_ARRAY_LENGTH = 64
 """Longer arrays are no use to keep in registers."""
-MOST_STATEMENTS = 1 << 12
+MOST_UNROLLED_STATEMENTS = 1 << 12
 """So many statements at most are made of the loops of a kernel that are unrolled in whole."""
 
 
@@ -53,7 +53,7 @@ def _qualifies(stm: Stm, constants: Collection[VName]) -> bool:
             isinstance(stm.bound, imp.Var) and stm.bound.name in constants):
         return False
     inside = list(statements(stm.body))
-    return len(inside) <= LARGEST and not any(
+    return len(inside) <= MOST_BODY_STATEMENTS and not any(
         isinstance(s, imp.For | imp.While | imp.Barrier | imp.AtomicUpdate) for s in inside)
 
 
@@ -66,7 +66,7 @@ def in_registers(code: Sequence[Stm]) -> list[Stm]:
     inside = statements(code)
     loops = {stm.index: stm for stm in inside if isinstance(stm, imp.For)}
     wanted = {stm.name: set[VName]() for stm in inside if isinstance(stm, imp.DeclareArray)
-              and isinstance(stm.length, int) and 1 < stm.length <= MOST_REGISTERS}
+              and isinstance(stm.length, int) and 1 < stm.length <= MOST_ARRAY_LENGTH}
     if not wanted:
         return list(code)
     for mem, index in _accesses(inside):
@@ -77,7 +77,7 @@ def in_registers(code: Sequence[Stm]) -> list[Stm]:
             else:
                 wanted[mem] |= indices
     unrolled = set[VName]().union(*wanted.values())
-    if not unrolled or _size(code, unrolled, {}, MOST_STATEMENTS) is None:
+    if not unrolled or _size(code, unrolled, {}, MOST_UNROLLED_STATEMENTS) is None:
         return list(code)
     return [_whole(unrolled, stm) for stm in code]
 

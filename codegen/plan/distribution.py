@@ -38,9 +38,9 @@ class GroupShape:
     ``loops`` are numbers of points that the work-items share in loops of any length, ``rows`` the
     numbers and lengths of rows that they reduce, several to a row if there are few; ``groups`` is
     how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
-    0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`Teams`.
-    ``apart``: how many indices count the rows of work-items that hand nothing to each other; 0 for
-    others.
+    0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`TeamCount`.
+    ``independent``: how many indices count the rows of work-items that hand nothing to each other;
+    0 for others.
     """
 
     group: VName
@@ -52,7 +52,7 @@ class GroupShape:
     groups: Size
     wanted: tuple[Atom, Atom] = (i64(0), i64(0))
     teams: bool = False
-    apart: int = 0
+    independent: int = 0
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -65,12 +65,12 @@ class GroupShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Teams:
+class TeamCount:
     """``teams`` := how many of the ``groups`` run side by side, as one group of the device.
 
     They have ``group`` work-items and ``bytes`` of local memory each.  ``even`` is 1 where there is
-    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.  ``apart``
-    as in :class:`GroupShape`.
+    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.
+    ``independent`` as in :class:`GroupShape`.
     """
 
     teams: VName
@@ -79,11 +79,11 @@ class Teams:
     groups: Size
     bytes: Size
     wanted: Atom
-    apart: int = 0
+    independent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class SubGroup:
+class SubGroupSize:
     """``subgroup`` := how many work-items in a row of a group can hand each other values.
 
     It is 1 where they cannot, or where groups of that size gain nothing by it.
@@ -106,13 +106,13 @@ class GroupSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Width:
+class MapWidth:
     """``width`` := how many points of a map a work-item has, ``most`` at most.
 
     There are ``points`` in all; in several dimensions those of a work-item are neighbours among
     ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes; if it
-    ``shares``, its neighbours may load the same ones.  ``wanted`` says how many there should be,
-    0 for any.
+    ``overlapping``, its neighbours may load the same ones.  ``wanted`` says how many there should
+    be, 0 for any.
     """
 
     width: VName
@@ -120,13 +120,13 @@ class Width:
     rows: Size
     beside: Size
     bytes: int
-    shares: bool
+    overlapping: bool
     most: int
     wanted: Atom
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class ScanTileShape:
     """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
 
     A tile has ``chunk`` elements for each of ``group`` work-items; ``staged`` as in GroupShape.
@@ -150,7 +150,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ProductTileShape:
     """Choose how groups share the last two dimensions of a product, in blocks.
 
     A group has ``side`` x ``side`` work-items (``group`` in all), each of them ``rows`` x
@@ -199,7 +199,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Coarse:
+class SegmentBlockShape:
     """Choose how groups share segments that are reduced together.
 
     A work-item has ``points`` segments and combines ``steps`` elements of each at a time
@@ -240,7 +240,7 @@ class Coarse:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class StripShape:
     """Choose how reductions down the columns of matrices are shared.
 
     A work-item (``group`` is 1) has ``columns`` neighbouring columns, of ``width`` in each of
@@ -265,5 +265,6 @@ class Strip:
 
 
 Distribution: TypeAlias = (
-    GroupShape | Teams | SubGroup | GroupSize | Width | Tile | Block | Strip | Coarse)
+    GroupShape | TeamCount | SubGroupSize | GroupSize | MapWidth | ScanTileShape
+    | ProductTileShape | StripShape | SegmentBlockShape)
 """What decides about the work of a launch."""

@@ -15,7 +15,7 @@ from runelift.ir.names import VName
 from runelift.ir.types import Atom
 
 
-def split(host: plan.Plan) -> tuple[tuple[plan.Step, ...], tuple[plan.Step, ...]]:
+def split_epilogue(host: plan.Plan) -> tuple[tuple[plan.Step, ...], tuple[plan.Step, ...]]:
     """The steps that issue something, and those after the last of them, from a Read on if any."""
     begin = len(host.steps)
     while begin and _is_late(host.steps[begin - 1]):
@@ -26,7 +26,8 @@ def split(host: plan.Plan) -> tuple[tuple[plan.Step, ...], tuple[plan.Step, ...]
     return host.steps[:begin], late
 
 
-def taken(steps: tuple[plan.Step, ...], results: tuple[plan.ValueSpec, ...]) -> tuple[VName, ...]:
+def epilogue_inputs(steps: tuple[plan.Step, ...],
+                    results: tuple[plan.ValueSpec, ...]) -> tuple[VName, ...]:
     """The names that an ending and the results take from what was before, in order."""
     known: set[VName] = set()
     found: dict[VName, None] = {}

@@ -135,10 +135,11 @@ def _used(step: plan.Step) -> NameSet:
             return {source} if isinstance(source, VName) else frozenset()
         case (plan.ComputeSize() | plan.Alloc() | plan.Release() | plan.Compute()
               | plan.ConvertScalar() | plan.Check() | plan.LazyCopy() | plan.AllocScanStatus()
-              | plan.Settle() | distribution.GroupShape() | distribution.Teams()
-              | distribution.SubGroup() | distribution.GroupSize() | distribution.Width()
-              | distribution.Tile() | distribution.Block() | distribution.Strip()
-              | distribution.Coarse()):
+              | plan.Commit() | distribution.GroupShape() | distribution.TeamCount()
+              | distribution.SubGroupSize() | distribution.GroupSize() | distribution.MapWidth()
+              | distribution.ScanTileShape() | distribution.ProductTileShape()
+              | distribution.StripShape()
+              | distribution.SegmentBlockShape()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation()):

@@ -40,13 +40,13 @@ COUNTERS = VName("counters", 0)
 COHERENT = VName("coherent", 0)
 """1 where groups see, after a fence, what others wrote in the same launch, else 0."""
 DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES, COHERENT)
-DEFAULTS: dict[Quantity, Atom] = {
+PARAMETER_DEFAULTS: dict[Quantity, Atom] = {
     Quantity.GROUP: GROUP_SIZE, Quantity.GROUPS: NUM_GROUPS, Quantity.SHORT: SEQUENTIAL_SEGMENT}
 """What a parameter is where nobody has chosen; others are 0, which leaves it to the host."""
 
 
-NOTHING = Size(())
-START: imp.Exp = imp.Lit(i64(0))
+NO_BYTES = Size(())
+FROM_START: imp.Exp = imp.Lit(i64(0))
 
 # Buffers
 
@@ -75,7 +75,7 @@ class CopyBuffer:
     source: VName
     prim: Prim
     count: Size
-    start: imp.Exp = START
+    start: imp.Exp = FROM_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,28 +228,28 @@ class CountedLoop:
     """``for index below bound``.
 
     ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
-    (:func:`runelift.codegen.emit.persistent.may_persist`), else None.  ``course``: the scalars that
-    only kernels of such a loop need, so that its body does not compute them.
+    (:func:`runelift.codegen.emit.persistent.may_persist`), else None.  ``scalars``: the scalars
+    that only kernels of such a loop need, so that its body does not compute them.
     """
 
     index: VName
     bound: Atom
     body: tuple[Step, ...]
     carried: tuple[VName, ...] | None = None
-    course: LoopScalars | None = None
+    scalars: LoopScalars | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
     """``while cond``: the body sets ``cond`` again.
 
-    ``in_cell``: whether ``cond`` is a buffer whose only element says so.  ``carried`` is as of
+    ``in_buffer``: whether ``cond`` is a buffer whose only element says so.  ``carried`` is as of
     counted loops; they need the condition in a buffer.
     """
 
     cond: VName
     body: tuple[Step, ...]
-    in_cell: bool = False
+    in_buffer: bool = False
     carried: tuple[VName, ...] | None = None
 
 
@@ -265,7 +265,7 @@ class PlanVersion:
     guard: Guard | None
     kind: Kind
     steps: tuple[Step, ...]
-    local_bytes: Size = NOTHING
+    local_bytes: Size = NO_BYTES
     infeasible: str | None = None
     groups: tuple[VName, ...] = ()
 
@@ -285,7 +285,7 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
-class Settle:
+class Commit:
     """From here on the versions that were chosen at ``sites`` cannot be given up.
 
     They have changed memory that the other versions would read.
@@ -298,7 +298,7 @@ Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
     | LazyCopy | Fill | Check | Launch | Distribution | AllocScanStatus | Operation | Branch
     | CountedLoop
-    | WhileLoop | Choose | Settle
+    | WhileLoop | Choose | Commit
 )
 
 

@@ -9,7 +9,7 @@ from runelift.ir import imp
 from runelift.ir.names import VName
 
 
-def overwritten(choice: plan.Choose) -> list[VName]:
+def overwritten_buffers(choice: plan.Choose) -> list[VName]:
     """The names from before a choice whose buffers its versions may write into.
 
     The order of steps is not looked at, so there may be more than needed, and never fewer.

@@ -43,7 +43,7 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Const, i64, zero
 
-SIMPLE = frozenset({"add", "sub", "mul", "min", "max"})
+CHEAP_INDEX_OPERATIONS = frozenset({"add", "sub", "mul", "min", "max"})
 """Operations on indices that take no longer than to fetch their result."""
 
 
@@ -368,5 +368,5 @@ def _touched(stms: Sequence[Stm]) -> set[VName]:
 def _is_simple(exp: Exp) -> bool:
     """Whether a value is an i64 that few integer operations compute."""
     return all(isinstance(part, imp.Var | imp.Lit) or (
-        isinstance(part, imp.Apply) and part.op in SIMPLE and part.prim is Prim.I64)
+        isinstance(part, imp.Apply) and part.op in CHEAP_INDEX_OPERATIONS and part.prim is Prim.I64)
         for part in subexpressions(exp))

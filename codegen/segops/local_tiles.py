@@ -38,13 +38,13 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div
 
-RUN = 4
+VECTOR_ELEMENTS = 4
 """Elements in a row that one load of the widest kind brings; padded rows are odd multiples of it
 long, so that the loads of neighbouring work-items go to different banks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupIndices:
     """What walks arrays in a group: names of indices, and the constants of how many there are.
 
     Segment ``segment`` of ``points``; element ``row + step`` of ``split`` times ``steps``, where
@@ -70,7 +70,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxed:
+class BoxedCode:
     """Code that finds in local memory what it needs, and what brings it there.
 
     ``before`` has the code that must run before the loop with an index.
@@ -81,7 +81,8 @@ class Boxed:
     boxes: tuple[distribution.Box, ...]
 
 
-def boxed(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName], group: Group) -> Boxed:
+def with_boxes(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
+               group: GroupIndices) -> BoxedCode:
     """The code for an element with boxes; their memory becomes part of the kernel ``k``.
 
     ``changed`` are the memories that the kernel writes elsewhere.
@@ -92,7 +93,7 @@ def boxed(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName], group: Group
     new = boxer.stms(code)
     if not boxer.boxes:
         raise CompilerLimitation("elements whose loops share nothing")
-    return Boxed(new, boxer.before, tuple(boxer.boxes))
+    return BoxedCode(new, boxer.before, tuple(boxer.boxes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class _Side:
 
 class _Boxer:
     def __init__(self, k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
-                 group: Group) -> None:
+                 group: GroupIndices) -> None:
         self.k, self.group = k, group
         self.written = written_by(code) | changed
         seeds = (group.segment, group.step, group.row, group.x, group.y)
@@ -276,12 +277,12 @@ class _Array:
     local: VName
     inner: VName
 
-    def at(self, group: Group) -> Exp:
+    def at(self, group: GroupIndices) -> Exp:
         """Where in the box the element is that a work-item needs."""
         return self.place(group, [_total([imp.Var(n) for n in sorted(
             side.names, key=lambda n: n.tag)]) for side in self.sides])
 
-    def place(self, group: Group, indices: Sequence[Exp]) -> Exp:
+    def place(self, group: GroupIndices, indices: Sequence[Exp]) -> Exp:
         """Where in the box an element lies."""
         place: Exp = lit(0)
         for side, index in zip(self.sides, indices, strict=True):
@@ -291,12 +292,12 @@ class _Array:
             place = op("add", op("mul", place, length), index)
         return place
 
-    def is_padded(self, group: Group) -> bool:
+    def is_padded(self, group: GroupIndices) -> bool:
         """Whether neighbouring work-items load from neighbouring rows."""
         return group.step in self.sides[-1].names and any(
             group.x in side.names for side in self.sides[:-1])
 
-    def size(self, group: Group) -> Size:
+    def size(self, group: GroupIndices) -> Size:
         """How many elements there are."""
         total = Size.of(1)
         for side in self.sides:
@@ -312,7 +313,7 @@ class _Array:
             total = total * length
         return total
 
-    def fetch(self, k: CodeBuilder, group: Group, inner: VName, count: Exp) -> None:
+    def fetch(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp) -> None:
         """Copy what the ``count`` iterations of a tile need.
 
         Work-items that are neighbours copy neighbours, and each of them a column, so that several
@@ -342,7 +343,7 @@ class _Array:
 
         k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
 
-    def _copy(self, k: CodeBuilder, group: Group, inner: VName, count: Exp,
+    def _copy(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp,
               places: Sequence[Exp]) -> None:
         """Copy an element, or the last one that there is."""
         beyond = {group.x: op("sub", op("sub", imp.Var(group.across), lit(1)), group.last_x),
@@ -358,7 +359,7 @@ class _Array:
                          imp.Load(self.mem, source, self.prim), self.prim))
 
 
-def _walks(group: Group, side: _Side) -> tuple[int, int, int, int]:
+def _walks(group: GroupIndices, side: _Side) -> tuple[int, int, int, int]:
     """Whether segments, elements, work-items and iterations walk a dimension, one for each."""
     known: Mapping[VName, int] = {group.segment: 0, group.step: 1, group.row: 1, group.x: 2}
     found = [0, 0, 0, 0]
@@ -367,7 +368,7 @@ def _walks(group: Group, side: _Side) -> tuple[int, int, int, int]:
     return found[0], found[1], found[2], found[3]
 
 
-def _length(group: Group, side: _Side) -> Exp:
+def _length(group: GroupIndices, side: _Side) -> Exp:
     """How long a side is, from constants of the kernel."""
     counts = (imp.Var(group.points), op("mul", imp.Var(group.steps), imp.Var(group.split)),
               imp.Var(group.across), imp.Var(group.tile))
@@ -376,16 +377,17 @@ def _length(group: Group, side: _Side) -> Exp:
 
 
 def _padded(length: Exp) -> Exp:
-    """The least odd multiple of :data:`RUN` that is no less."""
-    runs = ceil_quot(length, lit(RUN))
-    return op("mul", lit(RUN), op("sub", op("mul", lit(2), ceil_quot(
+    """The least odd multiple of :data:`VECTOR_ELEMENTS` that is no less."""
+    runs = ceil_quot(length, lit(VECTOR_ELEMENTS))
+    return op("mul", lit(VECTOR_ELEMENTS), op("sub", op("mul", lit(2), ceil_quot(
         op("add", runs, lit(1)), lit(2))), lit(1)))
 
 
 def _padded_size(length: Size) -> Size:
     """The same of a number that the host computes."""
-    runs = ceil_div(length, Size.of(RUN))
-    return Size.of(RUN) * (Size.of(2) * ceil_div(runs + Size.of(1), Size.of(2)) - Size.of(1))
+    runs = ceil_div(length, Size.of(VECTOR_ELEMENTS))
+    return Size.of(VECTOR_ELEMENTS) * (Size.of(2) * ceil_div(runs + Size.of(1),
+                                                             Size.of(2)) - Size.of(1))
 
 
 def _total(terms: Sequence[Exp]) -> Exp:

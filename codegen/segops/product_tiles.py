@@ -46,7 +46,7 @@ from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Body, Index, SliceDim
 from runelift.ir.types import Atom, elem_of, i64
 
-RUN = 4
+RUN_LENGTH = 4
 """How many rows or columns of a work-item are neighbours, if it has as many."""
 
 
@@ -60,17 +60,17 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
     prims = dict(zip(product.redomap.arrays, (p.type for p in product.redomap.lam.params),
                      strict=True))
     sizes = [sum(elem_of(prims[a]).bytes for a in some) for some in (product.left, product.right)]
-    block = distribution.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
-                       fresh("depth"), fresh("cells"), fresh("slabs"), fresh("pieces"), height,
-                       width, total(lowering, space[:-2]),
-                       Size.of(0) if length in computed else lowering.size(length),
-                       (sizes[0], sizes[1]),
-                       (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
-                        lowering.setting(Quantity.COLUMNS)))
+    block = distribution.ProductTileShape(
+        fresh("group"), fresh("side"), fresh("rows"), fresh("columns"), fresh("depth"),
+        fresh("cells"), fresh("slabs"), fresh("pieces"), height, width,
+        total(lowering, space[:-2]),
+        Size.of(0) if length in computed else lowering.size(length), (sizes[0], sizes[1]),
+        (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
+         lowering.setting(Quantity.COLUMNS)))
     lowering.steps.append(block)
     lowering.env = WithScalar(lowering.env, block.pieces)
-    whole = branch(lowering, lambda: _Block(lowering, product, block).launch())
-    split = branch(lowering, lambda: _Pieces(lowering, product, block).launch())
+    whole = branch(lowering, lambda: _ProductTile(lowering, product, block).launch())
+    split = branch(lowering, lambda: _SplitProductTile(lowering, product, block).launch())
     apart, one = fresh("apart"), fresh("one")
     lowering.steps += [
         plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))),
@@ -78,10 +78,11 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
         plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
 
 
-class _Block:
+class _ProductTile:
     """The kernel of a product."""
 
-    def __init__(self, lowering: Lowering, product: Product, block: distribution.Block) -> None:
+    def __init__(self, lowering: Lowering, product: Product,
+                 block: distribution.ProductTileShape) -> None:
         self.lowering = lowering
         self.product = product
         self.k = lowering.builder()
@@ -127,7 +128,7 @@ class _Block:
             slab = k.names.fresh("slab")
             k.locals.append(imp.LocalArray(slab, self.prim(array),
                                            Size.var(names.slabs) * depth * (
-                                               side * across + Size.of(RUN))))
+                                               side * across + Size.of(RUN_LENGTH))))
             self.slabs[array] = slab
             self.ahead[array] = k.names.fresh("ahead")
         totals = self.start()
@@ -213,7 +214,7 @@ class _Block:
         turn = k.declare("turn", Prim.I64, op("rem", op("quot", first, self.depth), slabs))
         for array in self.slabs:
             self.starts[array] = k.declare("start", Prim.I64, op("mul", turn, op(
-                "mul", self.depth, op("add", self.across(array), lit(RUN)))))
+                "mul", self.depth, op("add", self.across(array), lit(RUN_LENGTH)))))
             self.put(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", end, first))
@@ -290,11 +291,11 @@ class _Block:
     def cell(self, array: VName, depth: Exp, offset: Exp) -> Exp:
         """Where an element lies; rows of a slab have spare cells, so that columns do not clash."""
         return op("add", self.starts[array], op("add", op("mul", depth, op(
-            "add", self.across(array), lit(RUN))), offset))
+            "add", self.across(array), lit(RUN_LENGTH))), offset))
 
     def position(self, number: Exp, count: VName, own: Exp) -> Exp:
         """Where in the block a row or column of the work-item lies: runs, dealt out in turn."""
-        run = imp.Apply("min", Prim.I64, (imp.Var(count), lit(RUN)))
+        run = imp.Apply("min", Prim.I64, (imp.Var(count), lit(RUN_LENGTH)))
         start = op("mul", op("add", op("mul", op("quot", number, run), self.side), own), run)
         return op("add", start, op("rem", number, run))
 
@@ -367,20 +368,20 @@ class _Block:
         k = self.k
         indices, exists = self.indices(r, c)
         with k.block() as inside:
-            self.conclude(k, outs, indices, [
+            self.write_results(k, outs, indices, [
                 imp.Load(name, self.held(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
 
-    def conclude(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
-                 totals: Sequence[Exp]) -> None:
+    def write_results(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
+                      totals: Sequence[Exp]) -> None:
         """Write the results of a point from the totals of its reduction."""
         bind_point(k, self.product.exp.space, indices)
-        store_results(k, outs, indices, k.conclude(self.product, totals))
+        store_results(k, outs, indices, k.finish_reduction(self.product, totals))
 
 
-class _Pieces(_Block):
+class _SplitProductTile(_ProductTile):
     """The kernels of a product of few points: a group reduces a piece of a block's elements, and
     then a group combines the pieces of a point.
     """
@@ -394,10 +395,10 @@ class _Pieces(_Block):
         count = k.scalar(self.block.pieces)
         piece = k.declare("piece", Prim.I64, op("rem", GROUP_ID, count))
         self.place(op("quot", GROUP_ID, count))
-        share = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
-        start = k.declare("start", Prim.I64, op("mul", piece, share))
+        part_length = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
+        start = k.declare("start", Prim.I64, op("mul", piece, part_length))
         end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
-            op("add", start, share), self.length)))
+            op("add", start, part_length), self.length)))
         totals = self.reduce(start, end)
 
         def point(r: Exp, c: Exp) -> None:
@@ -427,6 +428,6 @@ class _Pieces(_Block):
         count = k.scalar(self.block.pieces)
         found = combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
         with k.block() as first:
-            self.conclude(k, outs, indices, found)
+            self.write_results(k, outs, indices, found)
         k.emit(imp.If(IS_FIRST, tuple(first)))
         lowering.launch_groups(k, "segmap_combined", total(lowering, product.exp.space))

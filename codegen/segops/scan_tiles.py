@@ -34,7 +34,7 @@ from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Operator, SegScan
 
-SHORT = 16
+MOST_REPEATED_STATEMENTS = 16
 """Code for elements of at most as many statements is repeated."""
 
 
@@ -47,7 +47,7 @@ class Scan:
 
     exp: SegScan
     prims: list[list[Prim]]
-    shares: distribution.Tile
+    tile_shape: distribution.ScanTileShape
     subgroup: VName
     tiles: VName
 
@@ -77,17 +77,17 @@ class ScanTile:
         self.lowering = lowering
         self.scan = scan
         self.k = lowering.builder()
-        self.k.constants = [scan.shares.group, scan.shares.staged, scan.shares.chunk,
+        self.k.constants = [scan.tile_shape.group, scan.tile_shape.staged, scan.tile_shape.chunk,
                             scan.subgroup]
         self.outs = lowering.results
         self.number = imp.Var(lowering.names.fresh("tile"))
-        self.chunk = imp.Var(scan.shares.chunk)
-        self.points = imp.Var(scan.shares.points)
-        self.staged = imp.Apply("eq", Prim.I64, (imp.Var(scan.shares.staged), lit(1)))
+        self.chunk = imp.Var(scan.tile_shape.chunk)
+        self.points = imp.Var(scan.tile_shape.points)
+        self.staged = imp.Apply("eq", Prim.I64, (imp.Var(scan.tile_shape.staged), lit(1)))
         self.shape = widths(self.k, scan.exp.space)
         self.width = self.shape[-1]
-        cells = Size.var(scan.shares.group) * Size.var(scan.shares.chunk)
-        cells = (cells + ceil_div(cells, Size.of(PADDING))) * Size.var(scan.shares.staged)
+        cells = Size.var(scan.tile_shape.group) * Size.var(scan.tile_shape.chunk)
+        cells = (cells + ceil_div(cells, Size.of(PADDING))) * Size.var(scan.tile_shape.staged)
         self.stages = [lowering.names.fresh("stage") for _ in scan.values()]
         self.k.locals += [imp.LocalArray(name, prim, cells)
                           for name, prim in zip(self.stages, scan.values(), strict=True)]
@@ -95,7 +95,7 @@ class ScanTile:
 
     def launch(self, kind: str, groups: Size) -> None:
         """Finish the kernel."""
-        self.lowering.launch(self.k, kind, groups, Size.var(self.scan.shares.group), fits=True)
+        self.lowering.launch(self.k, kind, groups, Size.var(self.scan.tile_shape.group), fits=True)
 
     # Places
 
@@ -151,7 +151,7 @@ class ScanTile:
     def take(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]]) -> None:
         """Fill the chunks; the code for elements is there twice where it is short."""
         k, prims = self.k, self.scan.values()
-        k.emit(*(imp.DeclareArray(m, p, self.scan.shares.chunk)
+        k.emit(*(imp.DeclareArray(m, p, self.scan.tile_shape.chunk)
                  for m, p in zip(self.held, prims, strict=True)))
         if self._is_short():
             with k.block() as inside:
@@ -182,7 +182,7 @@ class ScanTile:
     def _is_short(self) -> bool:
         """Whether the code for an element may be repeated, to have many loads under way."""
         body = self.scan.exp.body
-        return is_cheap(body) and len(body.stms) <= SHORT
+        return is_cheap(body) and len(body.stms) <= MOST_REPEATED_STATEMENTS
 
     def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
               alone: bool = False, *, guarded: bool) -> None:
@@ -264,7 +264,7 @@ class ScanTile:
     def exchange(self, totals: Sequence[Sequence[imp.Var]],
                  fresh: imp.Var | None) -> list[list[imp.Var]]:
         """The totals before each work-item's chunk, within the tile; not set for the first."""
-        group = Size.var(self.scan.shares.group)
+        group = Size.var(self.scan.tile_shape.group)
         with self.k.block() as code:
             carries = [group_scan(self.k, o, t, group, fresh, self.scan.subgroup)
                        for o, t in zip(self.scan.exp.ops, totals, strict=True)]
@@ -289,7 +289,7 @@ class ScanTile:
         them, and write the results.
         """
         k = self.k
-        joined = k.declare("linked", Prim.BOOL, linked)
+        found_linked = k.declare("linked", Prim.BOOL, linked)
         with k.block() as join:
             for op_, ps, before, carry in zip(self.scan.exp.ops, self.scan.prims, earlier, carries,
                                               strict=True):
@@ -298,9 +298,9 @@ class ScanTile:
                     combine(k, op_, found, carry)
                 k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(both), tuple(
                     imp.Assign(c.name, e) for c, e in zip(carry, found, strict=True))))
-        k.emit(imp.If(joined, tuple(join)))
+        k.emit(imp.If(found_linked, tuple(join)))
         self._add(carries, imp.Apply("or", Prim.BOOL, (
-            joined, imp.Apply("lt", Prim.I64, (lit(0), LID)))))
+            found_linked, imp.Apply("lt", Prim.I64, (lit(0), LID)))))
         self._store()
 
     def _add(self, carries: Sequence[Sequence[imp.Var]], cond: Exp) -> None:

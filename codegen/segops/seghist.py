@@ -23,7 +23,7 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
     GID,
     GROUP_ID,
-    LEAST_SHARE,
+    LEAST_ELEMENTS,
     LID,
     LSIZE,
     Lowering,
@@ -49,12 +49,12 @@ from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import HistOp, Operator, Param, PrimOp, SegHist
 from runelift.ir.types import Atom, i64
 
-NATIVE = frozenset({"add", "min", "max", "and", "or", "xor"})
-GLOBAL_SHARE = 64
+ATOMIC_OPERATIONS = frozenset({"add", "min", "max", "and", "or", "xor"})
+ELEMENTS_PER_GLOBAL_COPY = 64
 """Elements per work-item that has a sub-histogram in global memory."""
-GLOBAL_BYTES = 1 << 26
+GLOBAL_COPIES_BYTES = 1 << 26
 """How much global memory all sub-histograms of one operation may take."""
-LOCAL = Size.var(plan.LOCAL_BYTES)
+LOCAL_MEMORY = Size.var(plan.LOCAL_BYTES)
 
 
 def native_operation(op_: Operator) -> str | None:
@@ -64,7 +64,7 @@ def native_operation(op_: Operator) -> str | None:
     (stm,) = op_.lam.body.stms
     match stm.exp:
         case PrimOp(name, prim, args):
-            if (name in NATIVE and prim.is_int and prim.bits >= 32
+            if (name in ATOMIC_OPERATIONS and prim.is_int and prim.bits >= 32
                     and set(args) == {p.name for p in op_.lam.params}
                     and op_.lam.body.result == (stm.pat[0].name,)):
                 return name
@@ -88,7 +88,7 @@ def seghist(lowering: Lowering, exp: SegHist) -> None:
         for type_ in op_.op.lam.ret:
             bytes_ = bytes_ + lowering.size(op_.bins) * require_scalar(type_).bytes
     room = greatest(Size.of(1), bytes_)
-    fitting = ceil_div(LOCAL - room + 1, room)  # rounds down
+    fitting = ceil_div(LOCAL_MEMORY - room + 1, room)  # rounds down
     copies = lowering.scalar("copies", least(lowering.group, fitting))
     private = branch(lowering, lambda: _in_local_memory(lowering, exp, copies, atomic=False))
     if atomic:
@@ -150,7 +150,7 @@ def _parts(lowering: Lowering, exp: SegHist, per_segment: VName) -> _Parts:
 def _in_local_memory(lowering: Lowering, exp: SegHist, copies: VName, *, atomic: bool) -> None:
     """Groups with ``copies`` sub-histograms each; without ``atomic`` one per work-item."""
     segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
-    most_bins = greatest(lowering.group * LEAST_SHARE,
+    most_bins = greatest(lowering.group * LEAST_ELEMENTS,
                          *(lowering.size(o.bins) * 2 for o in exp.ops))
     per = lowering.scalar("per_segment", greatest(Size.of(1), least(
         ceil_div(length, most_bins), ceil_div(lowering.groups, greatest(Size.of(1), segments)))))
@@ -241,7 +241,8 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
     segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
     room = greatest(Size.of(1), bytes_ * segments)
     per = lowering.scalar("per_segment", greatest(Size.of(1), least(
-        ceil_div(length, Size.of(GLOBAL_SHARE)), ceil_div(Size.of(GLOBAL_BYTES), room),
+        ceil_div(length, Size.of(ELEMENTS_PER_GLOBAL_COPY)),
+        ceil_div(Size.of(GLOBAL_COPIES_BYTES), room),
         ceil_div(lowering.groups * lowering.group, greatest(Size.of(1), segments)))))
     parts = _parts(lowering, exp, per)
     k = lowering.builder()

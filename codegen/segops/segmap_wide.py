@@ -38,20 +38,20 @@ from runelift.ir.syntax import SOACS, Body, Loop, SegMap
 from runelift.ir.traverse import bodies_of
 from runelift.ir.types import elem_of, i64, shape_of
 
-BESIDE = 256
+BLOCK_ITEMS = 256
 """So many work-items share a block of points in one dimension, whatever the size of groups is."""
-MOST = 16
+MOST_POINTS = 16
 """A work-item has so many points at most,"""
 MOST_STATEMENTS = 512
 """and so many statements for all of them together,"""
-MOST_BYTES = 256
+MOST_RESULT_BYTES = 256
 """and keeps so many bytes of results."""
 
 
 def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]) -> None:
     """The kernel for several points where that is possible and wanted, else other steps."""
     try:
-        wide = _Wide(lowering, exp)
+        wide = _WideMap(lowering, exp)
     except CompilerLimitation:
         lowering.steps += otherwise
         return
@@ -59,17 +59,19 @@ def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
     one = lowering.names.fresh("one")
     lowering.steps += [
-        distribution.Width(wide.width, total(lowering, exp.space), rows, beside, wide.bytes,
-                   not wide.is_flat and wide.shares, wide.most, lowering.setting(Quantity.WIDTH)),
+        distribution.MapWidth(wide.width, total(lowering, exp.space), rows, beside, wide.bytes,
+                              not wide.is_flat and wide.overlapping, wide.most,
+                              lowering.setting(Quantity.WIDTH)),
         plan.Compute(one, "eq", Prim.I64, (wide.width, i64(1))),
         plan.Branch(one, otherwise, several)]
 
 
-class _Wide:
+class _WideMap:
     """The kernel; CompilerLimitation if the points of the map have loops, or results are arrays.
 
-    A point loads and stores ``bytes`` bytes; ``shares`` says whether it loads several elements of
-    an array, so that its neighbours may need the same.  A work-item has ``most`` points at most.
+    A point loads and stores ``bytes`` bytes; ``overlapping`` says whether it loads several
+    elements of an array, so that its neighbours may need the same.  A work-item has ``most``
+    points at most.
     """
 
     def __init__(self, lowering: Lowering, exp: SegMap) -> None:
@@ -99,10 +101,10 @@ class _Wide:
         results = sum(prim.bytes for prim in self.prims)
         loads = {part for part in evaluated(point) if isinstance(part, imp.Load)}
         self.bytes = results + sum(load.prim.bytes for load in loads)
-        self.shares = len(loads) > len({load.mem for load in loads})
-        self.most = MOST
+        self.overlapping = len(loads) > len({load.mem for load in loads})
+        self.most = MOST_POINTS
         while self.most > 1 and (len(point) * self.most > MOST_STATEMENTS
-                                 or results * self.most > MOST_BYTES):
+                                 or results * self.most > MOST_RESULT_BYTES):
             self.most //= 2
         if self.most == 1:
             raise CompilerLimitation("a map whose points have much to do")
@@ -118,7 +120,7 @@ class _Wide:
         *outer, last = (self.lowering.size(dim.width) for dim in self.exp.space)
         width, group = Size.var(self.width), self.lowering.group
         if self.is_flat:
-            items = ceil_div(last, width * BESIDE) * BESIDE
+            items = ceil_div(last, width * BLOCK_ITEMS) * BLOCK_ITEMS
         else:
             *outer, rows = outer
             items = product(outer) * ceil_div(rows, width) * last
@@ -129,7 +131,7 @@ class _Wide:
         k, width = self.k, imp.Var(self.width)
         *outer, last = self.shape
         if self.is_flat:
-            beside = lit(BESIDE)
+            beside = lit(BLOCK_ITEMS)
             block = op("mul", op("quot", GID, beside), op("mul", width, beside))
             first = k.declare("first", Prim.I64, op("add", block, op("rem", GID, beside)))
             end = op("add", first, op("mul", op("sub", width, lit(1)), beside))

@@ -48,7 +48,7 @@ def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
 
     def finish(k: KernelBuilder, indices: Sequence[Exp], totals: Sequence[Exp]) -> Sequence[Value]:
         bind_point(k, exp.space, indices)
-        return k.conclude(parts, totals)
+        return k.finish_reduction(parts, totals)
 
     space = (*exp.space, SegDim(index, redomap.width))
     return Segments(SegRed(exp.level, space, redomap.ops, body, redomap.lam.ret), "segmap_coarse",

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.kernel.collectives import group_total
-from runelift.codegen.kernel.column_strips import BREADTH, Columns, ColumnStrip
+from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, Columns, ColumnStrip
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
     GROUP_ID,
-    LEAST_SHARE,
+    LEAST_ELEMENTS,
     LID,
     LSIZE,
     Lowering,
@@ -19,10 +19,10 @@ from runelift.codegen.kernel.launch_builder import (
     branch,
     choose_by_length,
     each_point,
+    even_part,
     local_arrays,
     require_scalar,
     scalars,
-    share,
     store_results,
     total,
     widths,
@@ -34,7 +34,7 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.segments import segments_of_reduction
-from runelift.codegen.segops.segred_blocked import lower_coarse
+from runelift.codegen.segops.segred_blocked import lower_blocked
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -77,7 +77,7 @@ class _Segment:
         self.k.loop(bound, lambda index: self.k.accumulate_all(
             self.exp.ops, self.totals, self.element(index)), start=start, step=step, base="e")
 
-    def fold_share(self, item: Exp, items: Exp) -> None:
+    def fold_part(self, item: Exp, items: Exp) -> None:
         """Fold the share of work-item ``item``, where there are ``items`` of them.
 
         If the operators commute, those of neighbours are interleaved where these run together, and
@@ -88,7 +88,7 @@ class _Segment:
         if commute and k.host.interleave:
             self.fold(item, self.width, items)
             return
-        part = share(k, self.width, item, items)
+        part = even_part(k, self.width, item, items)
         start = part.start
         if commute and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS:
             start = self._fold_lanes(part)
@@ -99,7 +99,7 @@ class _Segment:
 
         The result is where those begin that are left.
         """
-        k, ops, lanes = self.k, self.exp.ops, lit(BREADTH)
+        k, ops, lanes = self.k, self.exp.ops, lit(STRIP_COLUMNS)
         rows = k.declare("rows", Prim.I64, op("quot", op("sub", part.end, part.start), lanes))
 
         def element(_: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
@@ -107,7 +107,7 @@ class _Segment:
             return self.element(k.declare("e", Prim.I64, place))
 
         strip = ColumnStrip(k, Columns(self.exp.space[-1].width, ops, element, store_results),
-                            BREADTH,
+                            STRIP_COLUMNS,
                             (), lit(0), lanes)
         held = strip.reduce(lit(0), rows)
         k.loop(lanes, lambda c: k.accumulate_all(ops, self.totals, strip.held(held, c)),
@@ -122,12 +122,12 @@ def segred(lowering: Lowering, exp: SegRed) -> None:
     section 3, has the same three cases.
     """
     if len(exp.space) == 1:
-        _segred_shared(lowering, exp, groups_per_segment(lowering, exp))
+        _segred_several_groups(lowering, exp, groups_per_segment(lowering, exp))
         return
-    lower_coarse(lowering, segments_of_reduction(exp), lambda: _segred_apart(lowering, exp))
+    lower_blocked(lowering, segments_of_reduction(exp), lambda: _segred_each(lowering, exp))
 
 
-def _segred_apart(lowering: Lowering, exp: SegRed) -> None:
+def _segred_each(lowering: Lowering, exp: SegRed) -> None:
     """Each segment by itself."""
     short = branch(lowering, lambda: _segred_items(lowering, exp))
     long = branch(lowering, lambda: _segred_long(lowering, exp))
@@ -150,7 +150,7 @@ def _most_alone(lowering: Lowering, exp: SegRed) -> Atom | None:
 def _segred_long(lowering: Lowering, exp: SegRed) -> None:
     per = groups_per_segment(lowering, exp)
     medium = branch(lowering, lambda: _segred_groups(lowering, exp))
-    large = branch(lowering, lambda: _segred_shared(lowering, exp, per))
+    large = branch(lowering, lambda: _segred_several_groups(lowering, exp, per))
     one = lowering.names.fresh("one")
     lowering.steps += [plan.Compute(one, "le", Prim.I64, (per, i64(1))),
                        plan.Branch(one, medium, large)]
@@ -160,9 +160,9 @@ def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
     """As many groups as the device wants for all segments, but enough work for each work-item."""
     length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
-    least_share = Size.of(1) if busy and not lowering.interleave else lowering.group * (
-        1 if busy else LEAST_SHARE)
-    useful = greatest(Size.of(1), ceil_div(length, least_share))
+    least_elements = Size.of(1) if busy and not lowering.interleave else lowering.group * (
+        1 if busy else LEAST_ELEMENTS)
+    useful = greatest(Size.of(1), ceil_div(length, least_elements))
     wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments))
     return lowering.scalar("per_segment", least(useful, wanted))
 
@@ -193,7 +193,7 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
     totals = [scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
-    _Segment(k, exp, totals, outs[count:], outer).fold_share(LID, LSIZE)
+    _Segment(k, exp, totals, outs[count:], outer).fold_part(LID, LSIZE)
     place = iter(outs)
     for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
         found = total_of_group(k, op_, mems, total_)
@@ -207,7 +207,7 @@ def _group(lowering: Lowering, k: KernelBuilder) -> Size:
     return Size.of(1) if k.scratch and not lowering.interleave else lowering.group
 
 
-def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
+def _segred_several_groups(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
     """Several groups per segment make partial results, which one group combines.
 
     That is the last to finish, on devices where it sees what the others wrote; else it needs a
@@ -238,7 +238,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     totals = [scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
     item = k.declare("item", Prim.I64, op("add", op("mul", part, LSIZE), LID))
-    _Segment(k, exp, totals, results[count:], outer).fold_share(item, op("mul", per, LSIZE))
+    _Segment(k, exp, totals, results[count:], outer).fold_part(item, op("mul", per, LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         found = total_of_group(k, op_, mems, total_)
         stores = tuple(imp.Store(o, place, value, require_scalar(t))
@@ -313,7 +313,7 @@ def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence
     ``k`` is a builder of groups; the local ``arrays`` have an element for each work-item.
     """
     found: list[imp.Var] = []
-    part = share(k, count, LID, LSIZE)
+    part = even_part(k, count, LID, LSIZE)
     for op_, mems, sources in zip(ops, arrays, partials, strict=True):
         totals = scalars(k.neutral(op_))
         _fold_partials(k, op_, totals, sources, first, part)

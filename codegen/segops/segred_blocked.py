@@ -28,9 +28,9 @@ from runelift.codegen.kernel.launch_builder import (
     as_name,
     bind_point,
     branch,
+    even_part,
     local_arrays,
     require_scalar,
-    share,
     store_results,
     widths,
 )
@@ -39,7 +39,7 @@ from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.codegen.segops.coarsen import Lanes, coarsen
-from runelift.codegen.segops.local_tiles import Boxed, Group, boxed
+from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes
 from runelift.codegen.segops.segments import Segments, Sharing, sharing
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -52,8 +52,8 @@ from runelift.ir.syntax import SegRed
 from runelift.ir.types import i64
 
 
-def lower_coarse(lowering: Lowering, segments: Segments | None,
-                 otherwise: Callable[[], None]) -> None:
+def lower_blocked(lowering: Lowering, segments: Segments | None,
+                  otherwise: Callable[[], None]) -> None:
     """The coarse kernel where segments have something in common, and it is wanted, else others."""
     shared = None
     if segments is not None and lowering.parameters is not None:
@@ -64,7 +64,7 @@ def lower_coarse(lowering: Lowering, segments: Segments | None,
     others = branch(lowering, otherwise)
     known = dict(lowering.parameters.found)
     sizes = _sizes(lowering, segments.exp, shared)
-    kernel = partial(_Coarse, lowering, segments, sizes, shared.axis)
+    kernel = partial(_BlockedKernel, lowering, segments, sizes, shared.axis)
     try:
         alone = kernel()
         steps = branch(lowering, alone.launch)
@@ -89,12 +89,12 @@ def lower_coarse(lowering: Lowering, segments: Segments | None,
                        plan.Branch(apart, others, steps)]
 
 
-def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.Coarse:
+def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.SegmentBlockShape:
     """How many segments and elements there are, and what is to be chosen."""
     fresh = lowering.names.fresh
     *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
     height = Size.of(0) if shared.axis == len(outer) else outer.pop(shared.axis)
-    return distribution.Coarse(
+    return distribution.SegmentBlockShape(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
         fresh("cells"), fresh("tile"), height, width, product(outer), length, shared.slides,
         sum(require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
@@ -102,14 +102,15 @@ def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.Coa
          lowering.setting(Quantity.SPLIT), i64(0)))
 
 
-class _Coarse:
+class _BlockedKernel:
     """The kernel of a coarse reduction.
 
     What lies beyond the last segments is computed, but not written: the last blocks of segments
     begin early enough to be whole, and leave to others what is theirs.
     """
 
-    def __init__(self, lowering: Lowering, segments: Segments, sizes: distribution.Coarse,
+    def __init__(self, lowering: Lowering, segments: Segments,
+                 sizes: distribution.SegmentBlockShape,
                  axis: int, *, boxes: bool = False) -> None:
         self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
         self.exp = exp = segments.exp
@@ -235,7 +236,7 @@ class _Coarse:
 
             k.loop(_least(self.across, length), some, start=self.y, step=self.split, base="first")
             return
-        part = share(k, length, self.y, self.split)
+        part = even_part(k, length, self.y, self.split)
         count = k.declare("count", Prim.I64, _most(op("sub", part.end, part.start), lit(0)))
         self._elements(totals, part.start, lit(1), count)
 
@@ -251,15 +252,16 @@ class _Coarse:
         row = k.declare("row", Prim.I64, op("mul", self.y, self.steps))
         last = k.declare("last", Prim.I64, _least(op("sub", self.across, lit(1)), op(
             "sub", op("sub", self.width, lit(1)), self.first)))
-        group = Group(self.r, sizes.points, self.u, sizes.steps, row.name, self.x.name,
-                      sizes.across, last, self.first, self._segment(self.x, imp.Var(self.r))[0][-1],
-                      self.y.name, sizes.split, sizes.tile)
+        group = GroupIndices(self.r, sizes.points, self.u, sizes.steps, row.name, self.x.name,
+                             sizes.across, last, self.first,
+                             self._segment(self.x, imp.Var(self.r))[0][-1],
+                             self.y.name, sizes.split, sizes.tile)
         together = k.declare("together", Prim.I64, op("mul", self.split, self.steps))
         whole = k.declare("whole", Prim.I64, op("sub", length, op("rem", length, together)))
 
         def some(number: Exp) -> None:
             code = self._code(totals, op("add", number, op("add", row, imp.Var(self.u))))
-            found = boxed(k, code, self.changed, group)
+            found = with_boxes(k, code, self.changed, group)
             self.boxes = found.boxes
             self._emit(found, self._several())
 
@@ -287,9 +289,9 @@ class _Coarse:
         self.loops = max(_depth(code), int(self.roots))
         return found
 
-    def _emit(self, code: Sequence[imp.Stm] | Boxed, lanes: Lanes) -> None:
+    def _emit(self, code: Sequence[imp.Stm] | BoxedCode, lanes: Lanes) -> None:
         """The code for lanes."""
-        stms, before = (code.code, code.before) if isinstance(code, Boxed) else (code, {})
+        stms, before = (code.code, code.before) if isinstance(code, BoxedCode) else (code, {})
         self.k.emit(*coarsen(self.k.names, stms, lanes, self.unroll, before))
 
     def _elements(self, totals: Sequence[Sequence[VName]], start: Exp, stride: Exp,

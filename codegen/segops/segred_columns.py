@@ -60,7 +60,7 @@ def columns_of_map(exp: SegMap) -> Columns | None:
     def finish(k: SecondOrder, outs: Sequence[View], point: Sequence[Exp],
                totals: Sequence[Exp]) -> None:
         bind_point(k, exp.space, point)
-        store_results(k, outs, point, k.conclude(parts, totals))
+        store_results(k, outs, point, k.finish_reduction(parts, totals))
 
     return Columns(redomap.width, redomap.ops, element, finish)
 
@@ -128,9 +128,9 @@ def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
                    otherwise: tuple[plan.Step, ...]) -> None:
     """Kernels for strips where the device and the sizes are worth it, else other steps."""
     fresh = lowering.names.fresh
-    strip = distribution.Strip(fresh("group"), fresh("columns"), fresh("pieces"),
-                       lowering.size(space[-1].width), total(lowering, space[:-1]),
-                       lowering.size(columns.length))
+    strip = distribution.StripShape(
+        fresh("group"), fresh("columns"), fresh("pieces"), lowering.size(space[-1].width),
+        total(lowering, space[:-1]), lowering.size(columns.length))
     lowering.steps.append(strip)
     lowering.env = WithScalar(lowering.env, strip.pieces)
     whole = branch(lowering, lambda: _whole(lowering, space, columns, strip))
@@ -142,7 +142,8 @@ def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
         plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
 
 
-def _whole(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip) -> None:
+def _whole(lowering: Lowering, space: Space, columns: Columns,
+           strip: distribution.StripShape) -> None:
     """Whole columns, one strip for each work-item."""
     k = lowering.builder()
     outs = lowering.results
@@ -150,7 +151,7 @@ def _whole(lowering: Lowering, space: Space, columns: Columns, strip: distributi
     lowering.launch(k, "columns", _count(strip), Size.var(strip.group))
 
 
-def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.Strip,
+def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.StripShape,
            number: Exp) -> ColumnStrip:
     """The code for strip ``number``."""
     k.constants = list(strip.constants())
@@ -163,12 +164,13 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution
     return ColumnStrip(k, columns, strip.columns, outer, own, width)
 
 
-def _count(strip: distribution.Strip) -> Size:
+def _count(strip: distribution.StripShape) -> Size:
     """How many strips there are."""
     return strip.batch * ceil_div(strip.width, Size.var(strip.columns))
 
 
-def _pieces(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip) -> None:
+def _pieces(lowering: Lowering, space: Space, columns: Columns,
+            strip: distribution.StripShape) -> None:
     """Pieces of columns, and then the pieces of each column together."""
     pieces, points = Size.var(strip.pieces), total(lowering, space)
     partials = [lowering.temporary("partial", prim, points * pieces) for prim in columns.prims]
@@ -178,9 +180,9 @@ def _pieces(lowering: Lowering, space: Space, columns: Columns, strip: distribut
     piece = k.declare("piece", Prim.I64, op("quot", GROUP_ID, count))
     work = _strip(k, space, columns, strip, op("rem", GROUP_ID, count))
     length = k.scalar(columns.length)
-    share = k.declare("share", Prim.I64, ceil_quot(length, k.scalar(strip.pieces)))
-    start = k.declare("start", Prim.I64, op("mul", piece, share))
-    end = imp.Apply("min", Prim.I64, (op("add", start, share), length))
+    part_length = k.declare("share", Prim.I64, ceil_quot(length, k.scalar(strip.pieces)))
+    start = k.declare("start", Prim.I64, op("mul", piece, part_length))
+    end = imp.Apply("min", Prim.I64, (op("add", start, part_length), length))
     totals = work.reduce(start, k.declare("end", Prim.I64, end))
     shape = widths(k, space)
 
@@ -194,7 +196,7 @@ def _pieces(lowering: Lowering, space: Space, columns: Columns, strip: distribut
     _combine(lowering, space, columns, strip, partials)
 
 
-def _combine(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip,
+def _combine(lowering: Lowering, space: Space, columns: Columns, strip: distribution.StripShape,
              partials: Sequence[VName]) -> None:
     """A work-item for each point."""
     k = lowering.builder()

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from runelift.codegen.kernel.launch_builder import GROUP_ID, LID, LSIZE, NUM, Lowering
+from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, LSIZE, Lowering
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import IS_FIRST
 from runelift.codegen.plan import plan
@@ -33,16 +33,16 @@ from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.sizes import Size, least
 from runelift.ir.types import Const
 
-LATE = ("The device did not finish an earlier part of a scan in time; "
-        "the part that waited for it is number {}.")
+LATE_MESSAGE = ("The device did not finish an earlier part of a scan in time; "
+                "the part that waited for it is number {}.")
 
 FIRST_STATUS = 16
 """Statuses are so far from the count of tiles that they are not in one line of the cache."""
 
-LOADED = 16
+MOST_LOADED_WORDS = 16
 """How many words of totals a work-item holds while it puts them together."""
 
-OWN, WHOLE = 1, 2
+AGGREGATE, PREFIX = 1, 2
 """Kinds of totals: of the tile's elements, and of all elements up to its end.
 
 Where a segment starts inside of a tile, its total after that is at once of the second kind.
@@ -50,7 +50,7 @@ Where a segment starts inside of a tile, its total after that is at once of the 
 IS_LAST = imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1))))
 
 
-def scan_looking_back(lowering: Lowering, scan: Scan) -> None:
+def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
     """The kernel and its launch."""
     words = Size.of(sum(_words(p) for p in scan.values()))
     statuses = lowering.names.fresh("statuses")
@@ -58,13 +58,13 @@ def scan_looking_back(lowering: Lowering, scan: Scan) -> None:
         statuses, Size.var(scan.tiles) * words + Size.of(FIRST_STATUS)))
     tile = ScanTile(lowering, scan)
     k = tile.k
-    k.constants.append(scan.shares.window)
+    k.constants.append(scan.tile_shape.window)
     with k.block() as code:
         _LookBack(tile, statuses).run()
     groups = Size.var(scan.tiles)
     if k.scratch:
         groups = least(groups, lowering.groups)
-        code = [imp.For(k.names.fresh("turn"), GROUP_ID, imp.Var(scan.tiles), NUM,
+        code = [imp.For(k.names.fresh("turn"), GROUP_ID, imp.Var(scan.tiles), GROUP_COUNT,
                         (*code, imp.Barrier(imp.Space.LOCAL)))]
     k.emit(*code)
     tile.launch("segscan_once", groups)
@@ -127,8 +127,8 @@ class _LookBack:
         self.k: KernelBuilder = tile.k
         self.scan = tile.scan
         self.statuses = statuses
-        self.window = imp.Var(self.scan.shares.window)
-        prims, window = self.scan.values(), Size.var(self.scan.shares.window)
+        self.window = imp.Var(self.scan.tile_shape.window)
+        prims, window = self.scan.values(), Size.var(self.scan.tile_shape.window)
         self.told = self._local("told", Prim.U64, Size.of(1))
         self.latest = self._local("latest", Prim.I32, Size.of(2))
         self.kinds = self._local("kinds", Prim.I32, window)
@@ -159,7 +159,7 @@ class _LookBack:
                 later, imp.Apply("not", Prim.BOOL, (tile.starts_within(tile.length()),)))))
         with k.block() as publish:
             tile.complete(totals, carries, fresh)
-            self._publish(imp.Select(own, _u32(OWN), _u32(WHOLE), Prim.U32), totals)
+            self._publish(imp.Select(own, _u32(AGGREGATE), _u32(PREFIX), Prim.U32), totals)
         k.emit(imp.If(IS_LAST, tuple(publish)))
         latest = self._wait()
         with k.block() as fold:
@@ -216,10 +216,10 @@ class _LookBack:
         """Look at the window of earlier tiles until it says what comes before this one.
 
         A work-item watches a tile of the window.  The result is odd and not negative if all went
-        well; then half of it is where in the window the last total of kind WHOLE is, and all after
-        it are of kind OWN.
+        well; then half of it is where in the window the last total of kind PREFIX is, and all after
+        it are of kind AGGREGATE.
         """
-        k, patience = self.k, imp.Var(self.scan.shares.patience)
+        k, patience = self.k, imp.Var(self.scan.tile_shape.patience)
         latest = k.declare("latest", Prim.I32, _i32(1))
         going = k.declare("going", Prim.BOOL, self.open)
         polls = k.declare("polls", Prim.I64, lit(0))
@@ -230,7 +230,7 @@ class _LookBack:
             with k.block() as look:
                 self._look(kind)
             k.emit(imp.If(imp.Apply("and", Prim.BOOL, (
-                watches, imp.Apply("lt", Prim.I32, (kind, _i32(WHOLE))))), tuple(look)))
+                watches, imp.Apply("lt", Prim.I32, (kind, _i32(PREFIX))))), tuple(look)))
             k.emit(imp.Barrier(imp.Space.LOCAL))
             k.emit(imp.If(IS_FIRST, (imp.Store(
                 self.latest, op("and", op("add", polls, lit(1)), lit(1)), _i32(-1), Prim.I32),)))
@@ -258,7 +258,7 @@ class _LookBack:
                      for n, w in enumerate(words)))
             status = k.declare("status", Prim.U32, _high(words[0]))
             found = k.declare("found", Prim.U32, imp.Apply("sub", Prim.U32, (status, self.epoch)))
-            known: Exp = imp.Apply("le", Prim.U32, (found, _u32(WHOLE)))
+            known: Exp = imp.Apply("le", Prim.U32, (found, _u32(PREFIX)))
             for word in words[1:]:
                 known = imp.Apply("and", Prim.BOOL, (
                     known, imp.Apply("eq", Prim.U32, (_high(word), status))))
@@ -271,23 +271,23 @@ class _LookBack:
         k.emit(imp.Store(self.kinds, LID, kind, Prim.I32))
 
     def _is_followed(self, kind: imp.Var) -> Exp:
-        """Whether the work-item's total is of another kind than OWN, unlike the next one.
+        """Whether the work-item's total is of another kind than AGGREGATE, unlike the next one.
 
         Only one such work-item, mostly, has to tell the others.
         """
         after = op("add", LID, lit(1))
         return imp.Apply("and", Prim.BOOL, (
-            imp.Apply("not", Prim.BOOL, (imp.Apply("eq", Prim.I32, (kind, _i32(OWN))),)),
+            imp.Apply("not", Prim.BOOL, (imp.Apply("eq", Prim.I32, (kind, _i32(AGGREGATE))),)),
             imp.Apply("or", Prim.BOOL, (
                 imp.Apply("eq", Prim.I64, (after, self.window)),
                 imp.Apply("eq", Prim.I32, (
-                    imp.Load(self.kinds, after, Prim.I32), _i32(OWN)))))))
+                    imp.Load(self.kinds, after, Prim.I32), _i32(AGGREGATE)))))))
 
     def _mark(self, kind: imp.Var) -> Exp:
-        """A number that grows along the window, and is odd for totals of kind WHOLE."""
+        """A number that grows along the window, and is odd for totals of kind PREFIX."""
         return imp.Apply("add", Prim.I32, (
             imp.Apply("mul", Prim.I32, (imp.Convert(Prim.I64, Prim.I32, LID), _i32(2))),
-            imp.Select(imp.Apply("eq", Prim.I32, (kind, _i32(WHOLE))), _i32(1), _i32(0),
+            imp.Select(imp.Apply("eq", Prim.I32, (kind, _i32(PREFIX))), _i32(1), _i32(0),
                        Prim.I32)))
 
     # Putting together
@@ -295,7 +295,7 @@ class _LookBack:
     def _fold(self, latest: imp.Var, totals: Sequence[Sequence[imp.Var]], own: Exp) -> None:
         """Put the totals of the window together, make the tile's known, and tell the group."""
         k = self.k
-        k.fail_unless(_is_found(latest), LATE, [self.tile.number])
+        k.fail_unless(_is_found(latest), LATE_MESSAGE, [self.tile.number])
         first = k.declare("first", Prim.I64, imp.Apply("div", Prim.I64, (
             imp.Convert(Prim.I32, Prim.I64, imp.Apply("max", Prim.I32, (latest, _i32(0)))),
             lit(2))))
@@ -319,14 +319,14 @@ class _LookBack:
         with k.block() as publish:
             for op_, sum_, total in zip(self.scan.exp.ops, sums, totals, strict=True):
                 combine(k, op_, sum_, total)
-            self._publish(_u32(WHOLE), totals)
+            self._publish(_u32(PREFIX), totals)
         k.emit(imp.If(own, tuple(publish)))
         k.emit(*(imp.Store(m, lit(0), s, p) for m, s, p in zip(
             self.before, (s for ss in sums for s in ss), self.scan.values(), strict=True)))
 
     def _together(self) -> int:
         """How many totals are loaded before they are put together, since local memory is slow."""
-        return max(1, LOADED // sum(map(_words, self.scan.values())))
+        return max(1, MOST_LOADED_WORDS // sum(map(_words, self.scan.values())))
 
 
 def _is_found(latest: imp.Var) -> Exp:

@@ -16,20 +16,20 @@ from dataclasses import dataclass
 
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.launch_builder import (
+    GROUP_COUNT,
     GROUP_ID,
     LID,
     LSIZE,
-    NUM,
     Lowering,
     WithScalar,
     bind_point,
     branch,
     choose_by_length,
     each_point,
+    even_part,
     require_scalar,
     reset,
     scalars,
-    share,
     store_results,
     total,
 )
@@ -38,7 +38,7 @@ from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
-from runelift.codegen.segops.segscan_single_pass import scan_looking_back
+from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -88,27 +88,28 @@ def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
 
 def _segscan_tiles(lowering: Lowering, exp: SegScan) -> None:
     """In one pass where the host says how long groups may wait for each other, else in two."""
-    scan = _share(lowering, exp)
-    once = branch(lowering, lambda: scan_looking_back(lowering, scan))
+    scan = _choose_tiles(lowering, exp)
+    once = branch(lowering, lambda: scan_single_pass(lowering, scan))
     twice = branch(lowering, lambda: _scan_twice(lowering, scan))
     patient = lowering.names.fresh("patient")
-    lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.shares.patience)),
+    lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)),
                        plan.Branch(patient, once, twice)]
 
 
-def _share(lowering: Lowering, exp: SegScan) -> Scan:
+def _choose_tiles(lowering: Lowering, exp: SegScan) -> Scan:
     """Choose the tiles."""
     prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
-    shares = distribution.Tile(fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"),
-                       fresh("patience"), lowering.scalar("points", total(lowering, exp.space)),
-                       sum(p.bytes for ps in prims for p in ps),
-                       (lowering.group_size, lowering.setting(Quantity.CHUNK)))
-    points, tile = Size.var(shares.points), Size.var(shares.group) * Size.var(shares.chunk)
+    shape = distribution.ScanTileShape(
+        fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
+        lowering.scalar("points", total(lowering, exp.space)),
+        sum(p.bytes for ps in prims for p in ps),
+        (lowering.group_size, lowering.setting(Quantity.CHUNK)))
+    points, tile = Size.var(shape.points), Size.var(shape.group) * Size.var(shape.chunk)
     subgroup = fresh("subgroup")
-    lowering.steps += [shares, distribution.SubGroup(subgroup, shares.group)]
-    lowering.env = WithScalar(lowering.env, shares.patience)
-    return Scan(exp, prims, shares, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
+    lowering.steps += [shape, distribution.SubGroupSize(subgroup, shape.group)]
+    lowering.env = WithScalar(lowering.env, shape.patience)
+    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
 
 
 # Two passes
@@ -131,7 +132,7 @@ class _Passes:
 
 def _scan_twice(lowering: Lowering, scan: Scan) -> None:
     """The three kernels; a single tile needs only the last, if it computes its elements."""
-    exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.shares.points)
+    exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.tile_shape.points)
     passes = _Passes(
         scan, [[lowering.temporary("sum", p, tiles) for p in ps] for ps in scan.prims],
         lowering.temporary("flag", Prim.BOOL, tiles) if len(exp.space) > 1 else None,
@@ -175,7 +176,7 @@ def _tile_sums(lowering: Lowering, passes: _Passes) -> None:
                                  Prim.BOOL))
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1)))), tuple(last)))
     if k.scratch:
-        k.emit(imp.For(tile.number.name, GROUP_ID, imp.Var(scan.tiles), NUM,
+        k.emit(imp.For(tile.number.name, GROUP_ID, imp.Var(scan.tiles), GROUP_COUNT,
                        (*code, imp.Barrier(imp.Space.LOCAL))))
         tile.launch("segscan_sums", least(Size.var(scan.tiles), lowering.groups))
     else:
@@ -214,7 +215,7 @@ def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
     """One group scans the totals in place: runs of work-items, then a scan of the runs."""
     scan, k = passes.scan, lowering.builder_of_groups()
     exp = scan.exp
-    part = share(k, imp.Var(scan.tiles), LID, LSIZE)
+    part = even_part(k, imp.Var(scan.tiles), LID, LSIZE)
     totals = [scalars(k.neutral(o)) for o in exp.ops]
     several = passes.flags is not None
     fresh = k.declare("fresh", Prim.BOOL, truth(False)) if several else None

@@ -34,13 +34,13 @@ from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import Index, SegMap
 from runelift.ir.types import elem_of, i64
 
-TILE = 32
+TILE_SIDE = 32
 """The side of a square tile, in elements."""
-SHORT = 16
+NARROW_TILE_SIDE = 16
 """That of a tile for arrays with a side that is no longer."""
-CELLS = 2 * TILE * (SHORT + 1)
+LARGEST_TILE_ELEMENTS = 2 * TILE_SIDE * (NARROW_TILE_SIDE + 1)
 """The elements of the largest tile in local memory: its columns are the short side."""
-NARROW = 8
+NOT_TILED_UP_TO = 8
 """Rows or columns of up to so many elements share memory transactions anyway."""
 
 
@@ -77,18 +77,18 @@ def lower_transposition(lowering: Lowering, found: Transposition,
     """The copy by tiles where both sides are long enough, else other steps."""
     sides = [lowering.size(found.exp.space[k].width) for k in (found.fast, -1)]
     tiled = branch(lowering, lambda: _launch(lowering, found, sides))
-    choose_by_length(lowering, least(*sides), otherwise, tiled, i64(NARROW))
+    choose_by_length(lowering, least(*sides), otherwise, tiled, i64(NOT_TILED_UP_TO))
 
 
 def _launch(lowering: Lowering, found: Transposition, sides: list[Size]) -> None:
     k = lowering.builder()
     k.constants = [lowering.names.fresh(base) for base in ("group", "height", "width")]
-    high, wide = (least(Size.of(2), ceil_div(side, Size.of(SHORT))) for side in sides)
-    shape = [(Size.of(3) + one * Size.of(-1)) * other * SHORT
+    high, wide = (least(Size.of(2), ceil_div(side, Size.of(NARROW_TILE_SIDE))) for side in sides)
+    shape = [(Size.of(3) + one * Size.of(-1)) * other * NARROW_TILE_SIDE
              for one, other in ((wide, high), (high, wide))]
     lowering.steps += [plan.ComputeSize(name, size) for name, size in zip(
         k.constants, [lowering.group, *shape], strict=True)]
-    tile = _Tile(lowering, k, found)
+    tile = _TransposeTile(lowering, k, found)
     tile.load()
     k.emit(imp.Barrier(imp.Space.LOCAL))
     tile.store()
@@ -98,7 +98,7 @@ def _launch(lowering: Lowering, found: Transposition, sides: list[Size]) -> None
     lowering.launch(k, "transpose", groups)
 
 
-class _Tile:
+class _TransposeTile:
     """The tile of a group: its columns go along dimension ``fast``, its rows along the last one."""
 
     def __init__(self, lowering: Lowering, k: KernelBuilder, found: Transposition) -> None:
@@ -106,7 +106,7 @@ class _Tile:
         (param,) = lowering.stm.pat
         self.prim, self.result = elem_of(param.type), lowering.view(param.name)
         self.memory = k.names.fresh("tile")
-        k.locals.append(imp.LocalArray(self.memory, self.prim, Size.of(CELLS)))
+        k.locals.append(imp.LocalArray(self.memory, self.prim, Size.of(LARGEST_TILE_ELEMENTS)))
         self.lengths = [imp.Var(name) for name in k.constants[1:]]
         shape = widths(k, self.space)
         self.batch = [d for d in range(len(self.space) - 1) if d != found.fast]
@@ -118,7 +118,7 @@ class _Tile:
         self.outer = dict(zip(self.batch, outer, strict=True))
         self.top = k.declare("top", Prim.I64, op("mul", down, self.lengths[0]))
         self.left = k.declare("left", Prim.I64, op("mul", along, self.lengths[1]))
-        even = imp.Apply("eq", Prim.I64, (op("rem", lit(TILE * TILE), LSIZE), lit(0)))
+        even = imp.Apply("eq", Prim.I64, (op("rem", lit(TILE_SIDE * TILE_SIDE), LSIZE), lit(0)))
         self.whole = k.declare("whole", Prim.BOOL, _both(even, self._are_inside(
             *(op("add", corner, op("sub", length, lit(1)))
               for corner, length in zip((self.top, self.left), self.lengths, strict=True)))))
@@ -153,11 +153,11 @@ class _Tile:
                 k.emit(move([point[d] for d in range(len(self.space))],
                             op("add", op("mul", column, op("add", self.lengths[0], lit(1))),
                                row)))
-            there = _both(imp.Apply("lt", Prim.I64, (item, lit(TILE * TILE))),
+            there = _both(imp.Apply("lt", Prim.I64, (item, lit(TILE_SIDE * TILE_SIDE))),
                           self._are_inside(*places))
             k.emit(*((imp.If(there, tuple(code)),) if guarded else code))
 
-        turns = ceil_quot(lit(TILE * TILE), LSIZE)
+        turns = ceil_quot(lit(TILE_SIDE * TILE_SIDE), LSIZE)
         blocks: list[tuple[imp.Stm, ...]] = []
         for guarded in (False, True):
             with k.block() as code:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from runelift.codegen.emit.opencl import count_meetings
+from runelift.codegen.emit.opencl import count_barrier_calls
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver import preload
@@ -72,7 +72,7 @@ def build_program(device: Device, source: str, *options: str) -> Any:
 
 def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[str]:
     """The options of a build, without optimisation where that would take minutes."""
-    large = source.count("\n") * count_meetings(source) > info.optimised_size
+    large = source.count("\n") * count_barrier_calls(source) > info.optimised_size
     return [*options, *(["-cl-opt-disable"] if large else [])]
 
 

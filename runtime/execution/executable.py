@@ -19,7 +19,7 @@ from runelift.codegen.emit import fused as joined
 from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_of, uses_subgroups
 from runelift.codegen.emit.persistent import NAME, Merged, is_free, persistent_source
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
-from runelift.codegen.plan.distribution import GroupShape, SubGroup
+from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
@@ -150,7 +150,7 @@ class Executable:
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
             device.prove()
-        if any(isinstance(step, GroupShape | SubGroup) for step in steps):
+        if any(isinstance(step, GroupShape | SubGroupSize) for step in steps):
             device.prove_subgroups()
         contraction = ["-DCONTRACT"] if contract else []
         self.options = [*device.build_options, *contraction]

@@ -155,15 +155,15 @@ class ParameterSpace:
                   for each, value in zip(self.ranges, setting, strict=True)}
         for step in steps:
             match step:
-                case distribution.Tile():
+                case distribution.ScanTileShape():
                     known |= self._tile(step, known)
-                case distribution.Block():
+                case distribution.ProductTileShape():
                     known |= self._block(step, known)
-                case distribution.Coarse():
+                case distribution.SegmentBlockShape():
                     known |= self._coarse(step, known)
         return known
 
-    def _tile(self, step: distribution.Tile, known: Mapping[VName, int]
+    def _tile(self, step: distribution.ScanTileShape, known: Mapping[VName, int]
               ) -> Iterator[tuple[VName, int]]:
         """How groups share a scan."""
         info = self.info
@@ -175,14 +175,15 @@ class ParameterSpace:
                               "memory")
         return zip(step.names(), (*found, 0), strict=True)
 
-    def _block(self, step: distribution.Block, known: Mapping[VName, int]
+    def _block(self, step: distribution.ProductTileShape, known: Mapping[VName, int]
                ) -> Iterator[tuple[VName, int]]:
         """How groups share a product."""
         shares = block(self.info.shares, PLENTY, PLENTY, 1, 1, 1, step.bytes,
                        self.info.local_bytes, _wanted(step.wanted, known))
         return zip(step.names(), shares, strict=True)
 
-    def _coarse(self, step: distribution.Coarse, known: Mapping[VName, int]) -> Mapping[VName, int]:
+    def _coarse(self, step: distribution.SegmentBlockShape,
+                known: Mapping[VName, int]) -> Mapping[VName, int]:
         """How groups share segments that are reduced together."""
         wanted = _wanted(step.wanted, known)
         combining = Combining(step.slides, step.roots, step.loops, step.bytes,
@@ -284,7 +285,7 @@ def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
 
 def default_of(quantity: Quantity, info: DeviceInfo) -> int:
     """What a parameter is where nobody has chosen; 0 is for what the sizes suggest."""
-    name = plan.DEFAULTS.get(quantity)
+    name = plan.PARAMETER_DEFAULTS.get(quantity)
     return getattr(info, name.base) if isinstance(name, VName) else 0
 
 
@@ -307,8 +308,8 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return _powers(1, shares.group)
         case Quantity.WIDTH:
             return _powers(1, max(s.most for s in plan.all_steps(operation.steps)
-                                  if isinstance(s, distribution.Width)))
-        case Quantity.CHUNK if any(isinstance(s, distribution.Tile)
+                                  if isinstance(s, distribution.MapWidth)))
+        case Quantity.CHUNK if any(isinstance(s, distribution.ScanTileShape)
                                    for s in plan.all_steps(operation.steps)):
             most = LONGEST_PRIVATE if shares.staged else 4 * shares.tile
             return _powers(max(1, most // 64), most)

@@ -86,8 +86,8 @@ SPARE = 4
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
           units: int, sizes: tuple[int, int], local_bytes: int,
           wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
-    """The values of :class:`runelift.codegen.plan.distribution.Block` for elements of ``sizes``
-    bytes.
+    """The values of :class:`runelift.codegen.plan.distribution.ProductTileShape` for elements of
+    ``sizes`` bytes.
 
     Work-items have as many points as make the product quickest: many are combined in less time,
     but large blocks do not come out even with the compute units.  There are few shapes, since a
@@ -204,7 +204,7 @@ class Combining(NamedTuple):
 @lru_cache(REMEMBERED)
 def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, units: int,
            local_bytes: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """The values of :class:`runelift.codegen.plan.distribution.Coarse`.
+    """The values of :class:`runelift.codegen.plan.distribution.SegmentBlockShape`.
 
     A work-item has no more segments than there are in the dimension that it takes them from.  Of
     what is not ``wanted``, it takes as many steps as it can keep, and as many work-items share a
@@ -319,7 +319,7 @@ SHARES = 8
 @lru_cache(REMEMBERED)
 def strip(limits: ShareLimits, width: int, batch: int, length: int,
           units: int) -> tuple[int, int, int]:
-    """The values of :class:`runelift.codegen.plan.distribution.Strip`.
+    """The values of :class:`runelift.codegen.plan.distribution.StripShape`.
 
     Strips are as broad as the device likes unless the last would do much again that the one
     before it does, and pieces so short that what the next strip reads is still near.

@@ -101,7 +101,7 @@ def subgroup_of(limits: ShareLimits, group: int) -> int:
 
 def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: int,
           wanted: int = 0, apart: int = 0) -> int:
-    """The value of :class:`runelift.codegen.plan.distribution.Teams`, if possible as it is
+    """The value of :class:`runelift.codegen.plan.distribution.TeamCount`, if possible as it is
     ``wanted``.
 
     Groups that are large enough are alone where they know their row only if it is the only one.
@@ -150,7 +150,7 @@ def spread(group: int, points: int, groups: int) -> int:
 @lru_cache(REMEMBERED)
 def tile(limits: ShareLimits, points: int, size: int, groups: int,
          local_bytes: int, wanted: tuple[int, ...] = (0, 0)) -> tuple[int, int, int, int]:
-    """The values of :class:`runelift.codegen.plan.distribution.Tile` but for the last.
+    """The values of :class:`runelift.codegen.plan.distribution.ScanTileShape` but for the last.
 
     Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
     Where there is no local memory to go through, one work-item has a tile.  Small tiles take less

@@ -21,7 +21,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.epilogue import split
+from runelift.codegen.plan.epilogue import split_epilogue
 
 if TYPE_CHECKING:
     from runelift.runtime.records.recorder import Command, OpenEncounter
@@ -40,7 +40,7 @@ def how_many(iterations: int) -> int:
 
 def is_predictable(host: plan.Plan) -> bool:
     """Whether what a plan issues depends on nothing that the device computes."""
-    issuing, _ = split(host)
+    issuing, _ = split_epilogue(host)
     return not any(isinstance(step, plan.Read | plan.WhileLoop)
                    for step in plan.all_steps(issuing))
 

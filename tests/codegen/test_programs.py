@@ -81,7 +81,7 @@ class ProgramMachine(ModelMachine):
                 for i in range(self.atom(bound)):
                     self.scalars[index] = i
                     self.run(body)
-            case plan.CopyBuffer(target, source, _, count, plan.START):
+            case plan.CopyBuffer(target, source, _, count, plan.FROM_START):
                 number = self.size(count)
                 self.buffers[target][:number] = self.buffers[source][:number]
             case _:

@@ -1,4 +1,4 @@
-"""A program with a choice, for tests of tuning files and reports; what is compiled."""
+"""A program with a choice, for tests of tuning files and reports; programs that were compiled."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss
 
 @pytest.fixture(autouse=True)
 def _none_is_left() -> Iterator[None]:
-    """Commands leave processes that are to end after this one, of which many are to come."""
+    """End processes that commands leave to end after this one: many tests are to come."""
     yield
     for left in list(process._outliving):
         left.end()
