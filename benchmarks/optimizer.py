@@ -2,15 +2,22 @@
 
 ``python benchmarks/optimizer.py [--device NAME] [--only PART] [--budget SECONDS] [--json FILE]``
 
-The programs and sizes are those of Fernández-Fabeiro and others, "An automatic optimizer for
-heterogeneous devices": convolutions, direct Coulomb summation, matrix products, n-body.  ``naive``
-is one work-item per point without any of the stages there (:meth:`~.device.DeviceInfo.plain`),
-``default`` what runs without tuning, ``tuned`` the best version with parameters that ``--budget``
-seconds of search found, for each dataset by itself.  Times are medians of host time for a call with
-inputs and outputs on the device; the results of all three are compared.  With ``--fp-contract`` all
-is measured again with multiplications and additions contracted, as OpenCL does unless it is told
-not to (``fma``).  Rows that FILE has already, of this device and with no shorter search, are not
-measured again, so that a run may go on where one ended.
+The programs are convolutions, direct Coulomb summation, matrix products and n-body.  The columns
+for each dataset are
+
+- ``naive``: one work-item per point, without any of the optimizer's stages
+  (:meth:`~.device.DeviceInfo.plain`);
+- ``default``: the program without tuning;
+- ``tuned``: the best version, with parameters found by ``--budget`` seconds of search;
+- ``fma``, with ``--fp-contract``: multiplications and additions are contracted, as OpenCL does
+  unless it is told not to.
+
+Times are medians of host time for a call with inputs and outputs on the device; the results of all
+are compared.  Rows that FILE has already, of this device and with no shorter search, are not
+measured again.  So a run may go on where one ended.
+
+Source of programs and sizes: Fernández-Fabeiro and others, An automatic optimizer for heterogeneous
+devices.
 """
 
 from __future__ import annotations
@@ -64,7 +71,7 @@ class Row:
 
     @property
     def naive(self) -> int:
-        """Which of the program's runs has one work-item per point."""
+        """The number of the program's run that has one work-item per point."""
         return 2 * (self.rank - 1)
 
 
@@ -145,7 +152,7 @@ class Results:
             row["device"], row["program"], row["dataset"], row["fp_contract"])]
 
     def has(self, program: str, dataset: str, contract: bool, budget: float) -> bool:
-        """Whether a row was measured, with a search of so many seconds at least."""
+        """True if a row was measured, with a search of so many seconds at least."""
         return any("error" not in row and row["budget"] >= budget
                    for row in self._of(program, dataset, contract))
 
@@ -210,7 +217,7 @@ def measure(row: Row, number: int, naive: Program, program: Program,
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Which version runs at each site, where that is not left to the guards, and the settings."""
+    """The settings of a run, and the version of each site that is not left to the guards."""
 
     force: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,8 @@ from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.execution.sequential_runner import OneByOne
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
-from runelift.runtime.prebuild.prebuild import Prebuilder
 from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.versions.forest import forest_of
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 from runelift.runtime.versions.tuning_file import (
     Identity,
@@ -34,7 +35,9 @@ from runelift.runtime.versions.tuning_file import (
 )
 
 if TYPE_CHECKING:
+    from runelift.runtime import running
     from runelift.runtime.prebuild.first_run import FirstRun
+    from runelift.runtime.prebuild.prebuild import Prebuilder
     from runelift.runtime.replay.racing import Race
     from runelift.runtime.replay.replay_records import ReplayRecord
     from runelift.runtime.trials.protocol import OperationTime, Searches
@@ -50,6 +53,13 @@ NOTABLE = 0.01
 """Whoever watches the time need not be told of runs that take fewer seconds."""
 WARM_SECONDS = 0.02
 """Calls that take longer in all gain nothing by what is done for short ones."""
+
+
+def _import_running() -> None:
+    """Import what runs programs on devices, in place of the name ``running``."""
+    global running
+    # late: start-up; programs that are compiled, checked or interpreted do without
+    from runelift.runtime import running
 
 
 class Program(OneByOne):
@@ -74,7 +84,7 @@ class Program(OneByOne):
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
-        self._prebuilder = self._new_prebuilder()
+        self._known_prebuilder: Prebuilder | None = None
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -109,19 +119,19 @@ class Program(OneByOne):
         ``force`` names the alternative to run at a site; ``thresholds`` override the tuning.
         """
         if self.device_info is None:
+            # late: start-up; programs run on devices as a rule
             from runelift.ir.interpret import interpret
 
             fun_args = check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        from runelift.runtime.execution.command_buffer import perform, prepare
-
         chosen = self._chosen(thresholds)
         plan, executable = self._ready(entry, args, force or {}, chosen)
         bound = self._bind(plan, list(args))
         recording = self.recording if record is None else record
         if not recording:
-            prepare(executable, bound, chosen, force or {})
-        raw, made, _ = perform(executable, bound, chosen, force or {}, record=recording)
+            running.command_buffer.prepare(executable, bound, chosen, force or {})
+        raw, made, _ = running.command_buffer.perform(
+            executable, bound, chosen, force or {}, record=recording)
         if made is not None and self.recording:
             self.records.append(made)
         results = [self._result(value, spec, device_arrays)
@@ -134,15 +144,14 @@ class Program(OneByOne):
 
         With ``samples``, it leaves long loops early, where a few iterations tell what all take.
         """
-        from runelift.runtime.execution import command_buffer as tape
-
         chosen = self._chosen(thresholds)
         plan, executable = self._ready(entry, args, force or {}, chosen)
-        return tape.record(executable, self._bind(plan, list(args)), chosen, force or {},
-                           samples=samples)
+        return running.command_buffer.record(executable, self._bind(plan, list(args)), chosen,
+                                             force or {}, samples=samples)
 
     def replay(self, entry: str, args: Any, race: Race) -> ReplayRecord:
         """Run every version at every encounter, one after the other on the same inputs."""
+        # late: start-up; only the tuner replays
         from runelift.runtime.replay.replay_run import replay
 
         bound = self._bind(self._plan(entry), list(args))
@@ -173,12 +182,17 @@ class Program(OneByOne):
     def begin_anew(self) -> None:
         """Forget what was prepared: the device turned out to be another one than was presumed."""
         self._executables.clear()
-        self._prebuilder = self._new_prebuilder()
+        self._known_prebuilder = None
 
-    def _new_prebuilder(self) -> Prebuilder:
-        return Prebuilder(
-            self.compiled, self.device_info, self._executable,
-            lambda entry, args, upload: self._bind(self._plan(entry), args, upload), self._chosen)
+    @property
+    def _prebuilder(self) -> Prebuilder:
+        if self._known_prebuilder is None:
+            _import_running()
+            self._known_prebuilder = running.Prebuilder(
+                self.compiled, self.device_info, self._executable,
+                lambda entry, args, upload: self._bind(self._plan(entry), args, upload),
+                self._chosen)
+        return self._known_prebuilder
 
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
@@ -233,19 +247,16 @@ class Program(OneByOne):
         than those after it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless
         the device is late.
         """
-        import time
-
-        from runelift.runtime.execution.command_buffer import perform, prepare
-
         plan = self._plan(entry)
         executable = self._executable(entry)
         chosen = self._chosen(thresholds)
         for _ in range(UNDISTURBED):
             bound = self._bind(plan, list(args))
-            least = prepare(executable, bound, chosen, force or {})
+            least = running.command_buffer.prepare(executable, bound, chosen, force or {})
             self.device.plain.finish()
             built, started = executable.build_seconds, time.perf_counter()
-            outcome = perform(executable, bound, chosen, force or {}, record=False)
+            outcome = running.command_buffer.perform(executable, bound, chosen, force or {},
+                                                     record=False)
             timing = Timing(time.perf_counter() - started, outcome.issue)
             del outcome  # the next run may have its buffers
             steady = timing.seconds >= least or timing.issue < AHEAD * timing.seconds
@@ -258,11 +269,9 @@ class Program(OneByOne):
     def warm_up(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                 thresholds: Mapping[str, int] | None = None) -> None:
         """Run until such calls are as fast as they become, but for calls that take long."""
-        from runelift.runtime.execution.command_buffer import WARM
-
         self.time(entry, args, force=force, thresholds=thresholds)  # it may build kernels
         spent, count = 0.0, 1
-        while count < WARM and spent < WARM_SECONDS:
+        while count < running.command_buffer.WARM and spent < WARM_SECONDS:
             spent += self.time(entry, args, force=force, thresholds=thresholds)
             count += 1
 
@@ -273,10 +282,9 @@ class Program(OneByOne):
         If they come ``often``, they have done so before.
         """
         if often:
-            from runelift.runtime.execution.command_buffer import shortened
-
             executable, plan = self._executable(entry), self._plan(entry)
             each_once = {id(each): each for each in choices}.values()
+            shortened = running.command_buffer.shortened
             executable.make_ready(source for each in each_once for source in shortened(
                 executable, self._bind(plan, list(args)), self._chosen(each), {}))
             for thresholds in each_once:
@@ -286,9 +294,8 @@ class Program(OneByOne):
     def savings(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
                 ) -> Sequence[int]:
         """How many launches and copies fewer these runs will have when they have come often."""
-        from runelift.runtime.execution.command_buffer import savings
-
         executable, plan = self._executable(entry), self._plan(entry)
+        savings = running.command_buffer.savings
         return [savings(executable, self._bind(plan, list(args)), self._chosen(each), {})
                 for each in choices]
 
@@ -299,6 +306,7 @@ class Program(OneByOne):
 
         The result says which operations were met, and how long they took as they are.
         """
+        # late: start-up; only the tuner tries settings
         from runelift.runtime.trials.trial_run import TrialRun
 
         executable = self._executable(entry)
@@ -329,10 +337,9 @@ class Program(OneByOne):
                                   checked=self.checks)
 
     def _executable(self, entry: str) -> Any:
-        from runelift.runtime.execution.executable import Executable
-
         if entry not in self._executables:
-            self._executables[entry] = Executable(self._plan(entry), self.device,
+            _import_running()
+            self._executables[entry] = running.Executable(self._plan(entry), self.device,
                                                   contract=self.fp_contract)
             self._keep_if_wanted()
         return self._executables[entry]
@@ -351,10 +358,9 @@ class Program(OneByOne):
     def device(self) -> Any:
         """The device with its context and queues, opened when first used."""
         if self._device is None:
-            from runelift.runtime.execution.probes.on_demand import open_device
-
+            _import_running()
             assert self.device_info is not None
-            self._device = open_device(self.device_info)
+            self._device = running.open_device(self.device_info)
             if self._first is not None:
                 self._device.trials = self._first.leave_trial
         return self._device
@@ -376,17 +382,13 @@ class Program(OneByOne):
             if value.device is self.device:
                 return value.buffer
             value = value.get()
-        import pyopencl as cl
-
-        from runelift.runtime.devices.memory import OutOfMemory
-
+        _import_running()
         try:
             buffer = self.device.pool.allocate(value.nbytes)
-        except OutOfMemory as error:
+        except running.OutOfMemory as error:
             raise UserError(f"Out of device memory: {error}.") from None
         if value.size:
-            cl.enqueue_copy(self.device.plain, buffer.handle, np.ascontiguousarray(value),
-                            is_blocking=True)
+            self.device.write(buffer, np.ascontiguousarray(value))
         return buffer
 
     def place(self, args: Sequence[Any]) -> list[Any]:
@@ -415,6 +417,7 @@ class Program(OneByOne):
         point has kernels in the imperative IR, ``imp``, and in OpenCL C, ``kernels``, and a
         ``host`` plan in Python.
         """
+        # late: start-up; only those who ask for a text need its printers
         from runelift.runtime.compilation.stages import stage_text
 
         return stage_text(self.compiled, stage, lambda: self._plan(entry or self.entries[0]))
@@ -422,8 +425,6 @@ class Program(OneByOne):
     @property
     def tree(self) -> Any:
         """The threshold forest of the program."""
-        from runelift.runtime.versions.forest import forest_of
-
         return forest_of(self.compiled.versioned)
 
     @property
@@ -501,6 +502,7 @@ class Program(OneByOne):
         The program runs in a process of its own, where a version that crashes or takes far too
         long is ended (``time_limit`` as for ``runelift autotune``; ``none``: in this process).
         """
+        # late: the tuner runs programs, so it imports this module
         from runelift.runtime.tuner.autotune import tune
 
         name = entry or self.entries[0]

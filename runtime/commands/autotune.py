@@ -30,7 +30,8 @@ from itertools import starmap
 from pathlib import Path
 
 from runelift.ir.errors import UserError
-from runelift.runtime.commands.options import open_program, print_json, warn
+from runelift.runtime.commands.open_program import open_program
+from runelift.runtime.commands.options import print_json, warn
 from runelift.runtime.commands.progress import Display, display
 from runelift.runtime.commands.tuning_data import kept_out, tuning_datasets
 from runelift.runtime.commands.tuning_files import (
@@ -108,6 +109,7 @@ def execute(args: argparse.Namespace) -> int:
         if args.scheduler is None:
             crew = runners.crew() if several else None
             return _tune(args, strategy, program, runner, crew, started)
+        # late: optional, as its package is
         from runelift.runtime.tuner.workers.dask_cluster import Cluster
 
         with closing(Cluster(args.scheduler, program, limit)) as cluster:

@@ -15,8 +15,8 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
@@ -132,32 +132,17 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     """
     if not HELP.isdisjoint(arguments):
         return nullcontext()
-    if command in RUNNING:
-        from runelift.runtime.devices.driver import icd
+    if command != "autotune" and command not in RUNNING:
+        return nullcontext()
+    # late: start-up; other commands begin nothing ahead
+    from runelift.runtime.commands import ahead
 
-        icd.begin(_option("--device", arguments))
-    return _tuning_ahead(arguments) if command == "autotune" else nullcontext()
-
-
-@contextmanager
-def _tuning_ahead(arguments: Sequence[str]) -> Iterator[None]:
-    """What tuning needs first: a process that runs programs, the program, to know of devices."""
-    from runelift.runtime.processes.process import started_ahead
-
-    device, policy = _option("--device", arguments), _option("--policy", arguments)
-    program = next((each for each in arguments if each.endswith(".fut")), None)
-    with started_ahead(device) as go:
-        from runelift.runtime.devices.driver.preload import message_for
-        from runelift.runtime.processes.compile_ahead import compiled_ahead
-
-        with compiled_ahead(program, policy or "all") as is_new:
-            go("" if is_new else message_for(program, policy or "all"))
-            from runelift.runtime.devices.driver import icd
-            from runelift.runtime.processes.build_pool import probing_started_ahead
-
-            with probing_started_ahead(device) if is_new else nullcontext():
-                icd.begin(device, runs=False)
-                yield
+    device = _option("--device", arguments)
+    if command == "autotune":
+        program = next((each for each in arguments if each.endswith(".fut")), None)
+        return ahead.tuning_ahead(device, program, _option("--policy", arguments) or "all")
+    ahead.begin_device(device)
+    return nullcontext()
 
 
 def _option(name: str, arguments: Sequence[str]) -> str | None:

@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.autotune import INTERRUPTED
+from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -30,7 +31,6 @@ from runelift.runtime.commands.options import (
     add_policy,
     add_time_limit,
     existing,
-    open_program,
     print_json,
     warn,
 )

@@ -102,6 +102,7 @@ class Compiled:
         """
         key = entry, interleave, coherent
         if key not in self.plans:
+            # late: start-up; plans that are kept need no compiler
             from runelift.codegen.hostplan.host import plan_fun
 
             (fun,) = (fun for fun in self.versioned.funs if fun.name == entry)
@@ -109,6 +110,7 @@ class Compiled:
                                        coherent=coherent)
             self.unchecked.add(key)
         if checked and key in self.unchecked:
+            # late: start-up; plans that are kept have been checked
             from runelift.ir.imp.check import check
 
             for kernel in kernels(self.plans[key].steps):
@@ -119,6 +121,7 @@ class Compiled:
     @property
     def derivations(self) -> tuple[Derivation, ...]:
         """The derivation of the versions of each entry point, repeated."""
+        # late: start-up; a program on disk needs no compiler
         from runelift.rewrite.flattening import derive
 
         return derive(self.optimised, copy(self.names), policy=self.policy)[1]

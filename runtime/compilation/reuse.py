@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import UserError
+from runelift.ir.files import read_source
 from runelift.ir.source import Source
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled

@@ -83,6 +83,14 @@ class Device:
         self._arrivals = 0
         self.statuses.forget()
 
+    def read(self, buffer: Any, into: np.ndarray[Any, Any]) -> None:
+        """Copy a buffer to the host, when all that was issued before is done."""
+        cl.enqueue_copy(self.plain, into, buffer.handle, is_blocking=True)
+
+    def write(self, buffer: Any, values: np.ndarray[Any, Any]) -> None:
+        """Copy contiguous values from the host to a buffer."""
+        cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=True)
+
     @cached_property
     def mail(self) -> PinnedCells:
         """Where values arrive that the host reads."""

@@ -164,6 +164,7 @@ def find_devices() -> list[DeviceInfo]:
     """All OpenCL devices, the preferred first; empty where there is no OpenCL at all."""
     register_runtimes()
     try:
+        # late: start-up, and it may be missing or broken
         import pyopencl as cl
 
         platforms = cl.get_platforms()
@@ -179,7 +180,7 @@ def find_devices() -> list[DeviceInfo]:
             handles = platform.get_devices()
         except cl.Error:
             continue
-        devices += [_describe(platform, handle) for handle in handles]
+        devices += [_describe(cl, platform, handle) for handle in handles]
     return sorted(devices, key=_preference)
 
 
@@ -188,9 +189,8 @@ def _preference(device: DeviceInfo) -> int:
     return kinds.index(device.kind) + (len(kinds) if device.problem else 0)
 
 
-def _describe(platform: Any, handle: Any) -> DeviceInfo:
-    import pyopencl as cl
-
+def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
+    """A device by the bindings ``cl``, which are imported only where they are needed."""
     simulator = "Oclgrind" in platform.name
     pocl = "Portable Computing Language" in platform.name
     if simulator:

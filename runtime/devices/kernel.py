@@ -9,11 +9,14 @@ to the next, so they are set when they do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyopencl as cl
+
+from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
 LEAST_LOCAL = 16
 """Local memory may not be empty."""
@@ -113,3 +116,15 @@ def _setter(first: int, types: tuple[type[np.generic] | None, ...]) -> Callable[
     namespace: dict[str, Callable[..., None]] = {}
     exec("\n".join(lines), namespace)
     return namespace["set_arguments"]
+
+
+def hold_in(kernel: Any, shuffles: ShuffleMethod, handle: Any) -> bool:
+    """Whether a kernel that was built, for groups of one size, has the sub-groups of a method."""
+    if shuffles.fixed:
+        return True
+    with suppress(cl.Error):
+        group = kernel.get_work_group_info(
+            cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE, handle)[0]
+        asked = cl.kernel_sub_group_info.MAX_SUB_GROUP_SIZE_FOR_NDRANGE
+        return bool(kernel.get_sub_group_info(handle, asked, [group]) == shuffles.size)
+    return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import pyopencl as cl
+
 from runelift.ir import failures
 from runelift.ir.errors import ProgramFailure
 from runelift.runtime.devices.info import DeviceInfo
@@ -94,8 +96,6 @@ class Pool:
         return rounded
 
     def _create(self, size: int) -> Any:
-        import pyopencl as cl
-
         if size > self._device.max_alloc:
             raise self._too_large(size)
         if self.held + size > self._device.global_bytes:

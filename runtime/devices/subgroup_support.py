@@ -8,7 +8,6 @@ some to the compiler, for each kernel anew.  All that is said here is tried befo
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,19 +30,6 @@ class ShuffleMethod:
         """The options of programs that have all the ``others`` without sub-groups."""
         kept = (each for each in others if not each.startswith("-cl-std="))
         return (self.standard, *kept, *self.options, f"-DSUBGROUP={self.size}")
-
-    def hold_in(self, kernel: Any, handle: Any) -> bool:
-        """Whether a kernel that was built, for groups of one size, has such sub-groups."""
-        if self.fixed:
-            return True
-        import pyopencl as cl
-
-        with suppress(cl.Error):
-            group = kernel.get_work_group_info(
-                cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE, handle)[0]
-            asked = cl.kernel_sub_group_info.MAX_SUB_GROUP_SIZE_FOR_NDRANGE
-            return bool(kernel.get_sub_group_info(handle, asked, [group]) == self.size)
-        return False
 
 
 def by_assembly(size: int) -> ShuffleMethod:

@@ -37,7 +37,7 @@ from runelift.runtime.devices.build import (
 )
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import KERNELS
-from runelift.runtime.devices.kernel import BoundKernel
+from runelift.runtime.devices.kernel import BoundKernel, hold_in
 from runelift.runtime.execution import persistent_loops as persistent
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
@@ -448,7 +448,7 @@ class Executable:
     def _in_subgroups(self, kernel: Any) -> bool:
         """Whether a kernel has the sub-groups that it was generated for, if there are any."""
         shuffles = self.device.shuffles
-        return shuffles is None or shuffles.hold_in(kernel, self.device.info.handle)
+        return shuffles is None or hold_in(kernel, shuffles, self.device.info.handle)
 
     def _apart(self, site: KernelSite, constants: Mapping[VName, int]) -> Any:
         """The program of a kernel that does without sub-groups."""

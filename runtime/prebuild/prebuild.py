@@ -6,13 +6,16 @@ A manifest on disk (:mod:`~runelift.runtime.prebuild.manifest`) spares the next 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from runelift.codegen.emit.persistent import Merged
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.driver.icd import identity
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.prebuild.kernel_collector import KernelCollector, no_memory
 from runelift.runtime.prebuild.manifest import (
     ForcedVersions,
     KnownRun,
@@ -22,9 +25,6 @@ from runelift.runtime.prebuild.manifest import (
     run_key,
     write_manifest,
 )
-
-if TYPE_CHECKING:
-    from runelift.runtime.execution.executable import Executable
 
 
 class Bind(Protocol):
@@ -206,8 +206,6 @@ class Prebuilder:
                 needed: dict[Any, None], thresholds: Mapping[str, int] | None = None
                 ) -> int | None:
         """Add the kernels of a run to ``needed``; the number of its work-items, if known."""
-        from runelift.runtime.prebuild.kernel_collector import KernelCollector, no_memory
-
         key = self.run(entry, args, force, thresholds)
         if key not in self.collected:
             found = dict[Any, None]()
@@ -231,6 +229,4 @@ class Prebuilder:
 
 def unmerged(needed: Mapping[Any, None]) -> dict[Any, None]:
     """The kernels of runs with a record, in which no kernel merges a loop."""
-    from runelift.codegen.emit.persistent import Merged
-
     return {each: None for each in needed if not isinstance(each, Merged)}

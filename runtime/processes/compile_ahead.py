@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import UserError
+from runelift.ir.files import read_source
 from runelift.ir.source import Source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.fast_pickle import dumps

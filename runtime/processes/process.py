@@ -28,7 +28,7 @@ Contexts of several processes are made and released faster with it.
 WORKER = "runelift.runtime.tuner.workers.worker:serve"
 """The function that answers requests there: a name, since only such a process imports it."""
 RUN = """
-connection, lifeline, gate, opened, builds, probes, device, worker = given
+connection, lifeline, gate, opened, builds, probes, device, answers = given
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.devices.driver import icd
 from runelift.runtime.host import gc_policy
@@ -36,7 +36,7 @@ icd.begin(device, gate=gate)
 pyopencl_quirks.disable_caches()
 gc_policy.collect_rarely()
 from runelift.runtime.processes.child_main import main
-main(connection, lifeline, opened, builds, probes, worker)
+main(connection, lifeline, opened, builds, probes, answers)
 """
 """The code of such a process."""
 

@@ -106,7 +106,8 @@ class Forest:
         versions also ``loops`` if they stand in loops; edges have a ``branch``: true, false or
         None.
         """
-        import networkx as nx  # takes longer to import than most programs to run
+        # late: start-up; it takes longer than most programs run
+        import networkx as nx
 
         graph, drawn = nx.DiGraph(), self._drawn()
         for node, data in drawn.nodes.items():

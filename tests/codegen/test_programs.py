@@ -16,7 +16,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import plan
-from runelift.frontend.syntax.files import read_source
+from runelift.ir.files import read_source
 from runelift.ir.names import VName
 from runelift.ir.types import Const
 from runelift.runtime.compilation.pipeline import compile_source

@@ -67,7 +67,8 @@ class Runners(AbstractContextManager["Runners"]):
                 names = [spec_of(info) for info in self.devices]
                 self._workers += [Process(name, program=program) for name in names[1:]]
                 if self.devices[0].locked_compiler:
-                    from runelift.runtime.devices.build import build_target  # others do without it
+                    # late: start-up; tunings for other devices do without
+                    from runelift.runtime.devices.build import build_target
 
                     info = self.devices[0]
                     self._builders = Builders(

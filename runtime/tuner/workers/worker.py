@@ -19,16 +19,25 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyopencl as cl
 
 from runelift.codegen.plan.plan import Plan
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import load_compiled
+from runelift.runtime.devices.build import Infeasible, build_program
+from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.execution.probes.on_demand import (
+    open_device,
+    plan_probes,
+    plans_of_probes,
+)
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.execution.sequential_runner import Both
 from runelift.runtime.host.background import frequent_switches
@@ -39,9 +48,6 @@ from runelift.runtime.replay.racing import Race
 from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
 from runelift.runtime.trials.protocol import OperationId, OperationTime, Search
 from runelift.runtime.versions.size_guards import GuardedThresholds
-
-if TYPE_CHECKING:
-    from runelift.runtime.devices.context import Device
 
 Choice = Mapping[str, int] | None
 CHOICES = 16
@@ -88,8 +94,6 @@ class Session:
 
     def build(self, source: Sequence[str]) -> None:
         """Build a program for the binary cache."""
-        from runelift.runtime.devices.build import Infeasible, build_program
-
         if self.device is not None:
             with contextlib.suppress(Infeasible), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -109,8 +113,6 @@ class Session:
         Plans are made meanwhile, by a thread that does not wait long for this one, nor this one
         for it.  Nothing else may use the device before :meth:`_settle`.
         """
-        from runelift.runtime.execution.probes.on_demand import open_device, plan_probes
-
         def tried() -> None:
             plan_probes(info)
             device = open_device(info)
@@ -134,8 +136,6 @@ class Session:
             self.program.begin_anew()
 
     def _opened(self) -> Device:
-        from runelift.runtime.execution.probes.on_demand import open_device
-
         assert self.device is not None
         return open_device(self.device)
 
@@ -374,10 +374,6 @@ def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
     session = Session(info, connection)
     session.coming = opening.program
     if info is not None:
-        import pyopencl as cl
-
-        from runelift.runtime.execution.probes.on_demand import open_device
-
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
         session.others_try = info.locked_compiler and not builds
         if not (builds or info.is_host or session.others_try):
@@ -405,9 +401,6 @@ def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
 def _expect_trials(connection: Connection) -> None:
     """Make what trials of the device run, as long as it may not be opened."""
     if not connection.poll():
-        # late: start-up; other workers do without
-        from runelift.runtime.execution.probes.on_demand import plans_of_probes
-
         for plan in plans_of_probes():
             if not connection.poll():
                 plan()
@@ -415,11 +408,13 @@ def _expect_trials(connection: Connection) -> None:
 
 def _import_runs() -> None:
     """Load what running programs will need."""
+    # late: it is imported here so that nothing waits for it afterwards
     from runelift.runtime.trials import trial_run as trials  # noqa: F401
 
 
 def _import_plans() -> None:
     """Load what making plans needs, where they have not been kept."""
+    # late: it is imported here so that nothing waits for it afterwards
     from runelift.codegen.segops import segscan_single_pass as look_back  # noqa: F401
 
 

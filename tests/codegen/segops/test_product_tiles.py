@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runelift
-from runelift.frontend.syntax.files import read_source
+from runelift.ir.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits, ceil_div
 from runelift.runtime.execution import run as executor

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.runtime.test_replay import NESTED
 
 import runelift
 from runelift.runtime.devices.build import cache_name
@@ -22,7 +23,6 @@ from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.runners import Runners
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
-from tests.runtime.replay.test_replay_run import NESTED
 
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
 ARGS = CUBE, np.int64(2)
@@ -233,9 +233,9 @@ def test_builders_start_when_there_is_something_to_build(
                         lambda device, count, first, on_demand, **_: (
                             asked.append(on_demand), first(), Builders(device, 0))[-1])
     info = runelift.compile(path, device="pocl").device_info
-    monkeypatch.setattr("runelift.runtime.tuner.workers.runners.select_comparable", lambda *_,
-                        **__: (
-        object.__setattr__(info, "locked_compiler", True), [info])[1])
+    monkeypatch.setattr(
+        "runelift.runtime.tuner.workers.runners.select_comparable",
+        lambda *_, **__: (object.__setattr__(info, "locked_compiler", True), [info])[1])
     for program in (str(path), "all"), (str(path), "classic"), ("missing.fut", "all"), None:
         with Runners(["pocl"], program=program):
             pass
