@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.runtime.test_replay import NESTED
 
 import runelift
 from runelift.runtime.devices.build import cache_name
@@ -23,6 +22,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.runners import Runners
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
+from tests.runtime.replay.test_replay_run import NESTED
 
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
 ARGS = CUBE, np.int64(2)
