@@ -48,7 +48,7 @@ ALLOWED = {
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite codegen.plan "
         "codegen.emit codegen.hostplan cache",
     "devices.driver": "cache host",
-    "devices": "codegen.emit versions cache devices.driver",
+    "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
     "processes": "cache host compilation devices.driver devices",
     "execution":

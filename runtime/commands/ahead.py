@@ -21,13 +21,13 @@ def tuning_ahead(device: str | None, program: str | None, policy: str) -> Iterat
 
     with started_ahead(device) as go:
         # late: the process starts meanwhile
-        from runelift.runtime.devices.driver.preload import word_for
+        from runelift.runtime.devices.driver.preload import message_for
 
         # late: as above
         from runelift.runtime.processes import build_pool, compile_ahead
 
         with compile_ahead.compiled_ahead(program, policy) as is_new:
-            go("" if is_new else word_for(program, policy))
-            with build_pool.tried_ahead(device) if is_new else nullcontext():
+            go("" if is_new else message_for(program, policy))
+            with build_pool.probing_started_ahead(device) if is_new else nullcontext():
                 icd.begin(device, runs=False)
                 yield

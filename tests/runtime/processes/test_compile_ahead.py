@@ -10,7 +10,7 @@ import pytest
 
 from runelift.ir.errors import ProgramError, ProgramWarning
 from runelift.runtime.commands import cli
-from runelift.runtime.compilation import reuse
+from runelift.runtime.compilation.reuse import store_compiled
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.devices.driver import icd, preload
 from runelift.runtime.processes import build_pool, compile_ahead, process
@@ -24,7 +24,7 @@ entry main [n] (xs: [n]i32) : []i32 = replicate size 1 ++ map scale xs
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compilations: list[str]) -> Path:
     """A program that imports another file, on a machine with enough cores and an empty cache."""
-    monkeypatch.setattr(os, "cpu_count", lambda: compile_ahead.CORES)
+    monkeypatch.setattr(os, "cpu_count", lambda: compile_ahead.MIN_CORES)
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "scale.fut").write_text("def scale (x: i32) = 10 * x")
     path = tmp_path / "program.fut"
@@ -80,8 +80,8 @@ def test_errors_are_those_of_the_command(program: Path, compilations: list[str])
 def test_warnings_are_repeated(program: Path) -> None:
     program.write_text(f"#[no_such_thing] {TEXT.splitlines()[2]}".replace("scale", "(* 2)")
                        .replace("size", "3"))
-    with (compile_ahead.compiled_ahead(str(program), "all"),
-          pytest.warns(ProgramWarning, match="no_such")):
+    with compile_ahead.compiled_ahead(str(program), "all"), pytest.warns(ProgramWarning,
+                                                                         match="no_such"):
         compile_program(program, device="interpreter")
 
 
@@ -91,13 +91,13 @@ def test_what_is_kept_is_not_compiled_again(program: Path, monkeypatch: pytest.M
             return len(compile_ahead._under_way)
 
     assert processes(str(program)) == 1
-    reuse.keep(compile_program(program, device="interpreter").compiled)
+    store_compiled(compile_program(program, device="interpreter").compiled)
     assert not processes(str(program))
     program.write_text(f"{TEXT}\n-- another one")
     assert processes(str(program)) == 1
     assert not processes(str(program.with_name("missing.fut")))
     assert not processes(None)
-    monkeypatch.setattr(os, "cpu_count", lambda: compile_ahead.CORES - 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: compile_ahead.MIN_CORES - 1)
     assert not processes(str(program))
 
 
@@ -123,9 +123,9 @@ def test_what_to_compile_is_known_before_arguments_are_parsed(
     monkeypatch.setattr(compile_ahead, "compiled_ahead", lambda path, policy: (
         found.append((path, policy)), nullcontext(is_new))[1])
     monkeypatch.setattr(process, "started_ahead", lambda device: nullcontext(words.append))
-    monkeypatch.setattr(preload, "word_for", lambda path, policy: f"{path} {policy}")
+    monkeypatch.setattr(preload, "message_for", lambda path, policy: f"{path} {policy}")
     monkeypatch.setattr(icd, "begin", lambda device, **_: None)
-    monkeypatch.setattr(build_pool, "tried_ahead", lambda device: nullcontext())
+    monkeypatch.setattr(build_pool, "probing_started_ahead", lambda device: nullcontext())
     with cli._ahead("autotune", ["autotune", *arguments]):
         assert found == ([] if asked is None else [asked])
         assert words == ([] if asked is None else [""] if is_new else [" ".join(map(str, asked))])
