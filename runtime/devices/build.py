@@ -15,11 +15,11 @@ from runelift.codegen.emit.opencl import count_barrier_calls
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver import preload
-from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, driver_keeps, name_of
+from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, binary_key, driver_has_cache
 from runelift.runtime.devices.info import DeviceInfo
 
 BUILT_ONCE = b""
-"""The cache entry in place of a binary that is kept once the program is built a second time."""
+"""What lies there in place of a binary that is kept when the program is built a second time."""
 
 
 class Infeasible(Exception):
@@ -42,12 +42,12 @@ def build_program(device: Device, source: str, *options: str) -> Any:
     """A program from the cache, or built and put there; another process may have done so just now.
 
     NVIDIA's binaries are assembler's text, which the driver translates when it is loaded for the
-    first time.  Programs built from source are in a cache of the driver.
+    first time.  What was built from its source it has whole, in a cache of its own.
     """
     info, context = device.info, device.context
     name = cache_name(info, source, *options)
     kept = disk.load(KERNELS, name) if not info.is_simulator else None
-    if kept and info.locked_compiler and driver_keeps():
+    if kept and info.locked_compiler and driver_has_cache():
         told = build_request(info, source, *options)
         if told and (loaded := preload.take(context.int_ptr, *told)) is not None:
             return cl.Program.from_int_ptr(loaded, retain=False)
@@ -77,19 +77,19 @@ def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[
 
 
 def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
-    """The name of the binary of a program in the cache."""
-    return name_of(info.label, source, " ".join(_all_options(info, source, options)))
+    """Under which name the binary of a program lies in the cache."""
+    return binary_key(info.label, source, " ".join(_all_options(info, source, options)))
 
 
 def build_request(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
-    """The text and the options with which a driver builds a program; None if they are unknown."""
-    bare = build_target(info)
-    return None if bare is None else (source, bare.told(" ".join(
+    """The text and the options that a driver is told to build; None if nobody knows."""
+    target = build_target(info)
+    return None if target is None else (source, target.all_options(" ".join(
         _all_options(info, source, options))))
 
 
 def build_target(info: DeviceInfo) -> BuildTarget | None:
-    """The data for building as PyOpenCL does, in other processes; None if they cannot."""
+    """What others need to build for a device as the bindings do; None if they cannot."""
     if not info.locked_compiler or info.slow_binaries or info.optimised_size < math.inf:
         return None
     context: Any = SimpleNamespace(devices=[info.handle])

@@ -1,14 +1,16 @@
-"""Host plans run: arguments, launches, persistent loops, command buffers, dry runs.
+"""Execution of host plans: runs, command buffers, fused launches and persistent loops.
 
 A host plan is a Python function of ``rt``.  There are seven ``rt``\ s:
 
-* :class:`~runelift.runtime.execution.run.Run` runs the plan.
-* :class:`~runelift.runtime.execution.command_buffer.CapturingRun` runs it and fills a command
-  buffer.
-* :class:`~runelift.runtime.execution.dry_run.DryRun` follows it without using the device.
-* :class:`~runelift.runtime.execution.command_buffer.DryCapture` fills a command buffer without
-  using the device.
-* :class:`~runelift.runtime.prebuild.rehearsal.KernelCollector` collects the kernels that it needs.
-* :class:`~runelift.runtime.replay.replay_run.ReplayRun` runs all versions at every choice.
-* :class:`~runelift.runtime.trials.trial_run.TrialRun` runs operations with other settings.
+- ``Run`` runs the plan,
+- ``CapturingRun`` fills a command buffer meanwhile,
+- ``DryRun`` runs it so that nothing reaches the device,
+- ``DryCapture`` fills a command buffer without a run,
+- ``KernelCollector`` collects the kernels that would be built (in ``prebuild``),
+- ``ReplayRun`` runs all versions at every encounter (in ``replay``),
+- ``TrialRun`` runs operations with other parameters (in ``trials``).
+
+It imports ``devices``, ``geometry``, ``records`` and ``versions``.  Entry points:
+:func:`~runelift.runtime.execution.command_buffer.perform`,
+:class:`~runelift.runtime.execution.run.Run`.
 """

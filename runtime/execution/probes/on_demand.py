@@ -48,7 +48,7 @@ class _OnDemand:
         return subgroup_size(device, offer)
 
     def subgroups(self, device: Device) -> bool:
-        """True if the sub-groups that the device uses at present work as it says."""
+        """True if the sub-groups that the device uses at present are what it says."""
         _, groups = _probes()
         return groups.works(device)
 
@@ -69,6 +69,6 @@ def plan_probes(info: DeviceInfo) -> None:
 
 
 def plans_of_probes() -> Iterator[Callable[[], Plan]]:
-    """Functions that make the plan of each probe; plans are made once."""
+    """Functions that make the plan of each probe, once in a process."""
     for probe in reversed(_probes()):
         yield probe.probe_plan

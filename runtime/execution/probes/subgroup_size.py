@@ -13,7 +13,7 @@ from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
 SIZES = (8, 16, 32, 64)
-"""The sizes of sub-groups that kernels can use."""
+"""Possible numbers of work-items in a sub-group."""
 ASK = """
 __kernel void ask(__global uint *found) {
     const uint item = get_local_id(0), size = get_max_sub_group_size();

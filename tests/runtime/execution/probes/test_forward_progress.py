@@ -1,4 +1,4 @@
-"""Whole programs with scans in one pass, and the trial that lets a device do them."""
+"""Whole programs with scans in one pass, and the probe that lets a device do them."""
 
 from __future__ import annotations
 
