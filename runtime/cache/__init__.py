@@ -1,1 +1,5 @@
-"""The cache on disk: compiled programs, kernels, results of probes."""
+"""The cache on disk, safe with parallel processes: compiled programs and OpenCL binaries.
+
+It stores bytes and imports the IR only; other packages know what they mean.  Entry points:
+:mod:`~runelift.runtime.cache.disk`, :mod:`~runelift.runtime.cache.programs`.
+"""

@@ -15,7 +15,7 @@ def begin_device(device: str | None) -> None:
 
 @contextmanager
 def tuning_ahead(device: str | None, program: str | None, policy: str) -> Iterator[None]:
-    """Start the needs of a tuning: a process for runs, the compilation, and the driver."""
+    """The first needs of a tuning: a process that runs programs, the program, the devices."""
     # late: start-up; runs start no process
     from runelift.runtime.processes.process import started_ahead
 

@@ -30,13 +30,13 @@ class Probes(Protocol):
     """Experiments on an open device, which find out what no standard promises."""
 
     def forward_progress(self, device: Device) -> bool:
-        """Whether groups of the device can wait for each other."""
+        """True if groups of the device can wait for each other."""
 
     def subgroup_size(self, device: Device, offer: ShuffleMethod) -> ShuffleMethod | None:
         """The offer with the size of sub-groups; None if they are not work-items in a row."""
 
     def subgroups(self, device: Device) -> bool:
-        """Whether the sub-groups that the device uses at present are what it says."""
+        """True if the sub-groups that the device uses at present are what it says."""
 
 
 class Device:

@@ -1,4 +1,4 @@
-"""What is measured: programs that run with chosen versions, their datasets, and ways to measure."""
+"""Protocols of measuring: programs with chosen versions, datasets, and methods."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.execution.sequential_runner import Both
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.costs.log import Measurements, RunStore
+from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.versions.forest import Forest
 
 Args: TypeAlias = Sequence[Any]
@@ -110,7 +111,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the work stands: the ``done``-th of ``total`` runs of ``what``, and its time."""
+    """Progress of the work: the ``done``-th of ``total`` runs of ``what``, and its time."""
 
     what: str
     done: int
@@ -123,11 +124,16 @@ class MeasuringMethod(Protocol):
 
     @property
     def repeats(self) -> int:
-        """How often runs are repeated if nobody says."""
+        """The number of repetitions if none is given."""
+        ...
+
+    @property
+    def policy(self) -> TuningPolicy:
+        """The numbers that decide how it measures, and how its costs are used."""
         ...
 
     def runs(self, forest: Forest) -> int:
-        """How many runs of a dataset it needs, repetitions not counted."""
+        """The runs of a dataset that it needs, without repetitions."""
         ...
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
@@ -138,6 +144,10 @@ class MeasuringMethod(Protocol):
 
     def surely(self, known: Measurements | None = None) -> MeasuringMethod:
         """The same, but that nothing is estimated, and what is ``known`` is not found out again."""
+        ...
+
+    def following(self, policy: TuningPolicy) -> MeasuringMethod:
+        """The method with another policy."""
         ...
 
     def within(self, seconds: float) -> MeasuringMethod:

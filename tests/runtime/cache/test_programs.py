@@ -12,7 +12,7 @@ from runelift.ir.errors import ProgramWarning
 from runelift.ir.source import Source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import ENTRIES
-from runelift.runtime.compilation import pipeline as compiler
+from runelift.runtime.compilation import pipeline
 from runelift.runtime.devices.driver.build import KERNELS
 
 TEXT = """import "lib/scale"
@@ -46,7 +46,7 @@ def test_a_program_is_compiled_once(program: Path, compilations: list[str]) -> N
 
 def test_what_is_kept_has_all_versions_and_stages(program: Path, compilations: list[str]) -> None:
     answer(program)
-    fresh = compiler.compile_source(Source(str(program), TEXT))
+    fresh = pipeline.compile_source(Source(str(program), TEXT))
     again = runelift.compile(program, device="pocl")
     assert compilations == ["sums.fut"] * 2
     assert again.compiled == fresh
@@ -118,7 +118,7 @@ def test_binaries_that_cost_much_are_kept_when_built_twice(
     first = answer(program)
     assert set(sizes().values()) == {0}
     assert answer(program) == first
-    kept = sizes()
-    assert min(kept.values()) > 0
+    built = sizes()
+    assert min(built.values()) > 0
     assert answer(program) == first
-    assert sizes() == kept
+    assert sizes() == built

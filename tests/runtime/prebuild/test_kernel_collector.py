@@ -16,7 +16,7 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import select
-from runelift.runtime.execution import command_buffer as tape
+from runelift.runtime.execution import command_buffer
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Run
 from runelift.runtime.prebuild.kernel_collector import KernelCollector
@@ -168,8 +168,8 @@ def test_scans_have_the_same_buffer_in_runs_and_rehearsals() -> None:
 def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(NESTED, device="pocl", tuning={})
     args, runs = program.place((MATRIX.astype(np.int64), np.int64(0))), list[None]()
-    real = tape.perform
-    monkeypatch.setattr(tape, "perform",
+    real = command_buffer.perform
+    monkeypatch.setattr(command_buffer, "perform",
                         lambda *given, **how: (runs.append(None), real(*given, **how))[1])
     program.timing("checked", args)
     assert len(runs) == 2

@@ -11,9 +11,9 @@ import pytest
 
 import runelift
 from runelift.runtime.cache import disk
-from runelift.runtime.devices import probe_results as proofs
+from runelift.runtime.devices import probe_results
 from runelift.runtime.devices.driver import icd
-from runelift.runtime.host import interpreter as python
+from runelift.runtime.host import interpreter
 from runelift.runtime.host.channel import receive
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import probing_started_ahead
@@ -127,10 +127,10 @@ def test_trials_are_made_ahead_where_none_has_been_passed(
         count: int) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     monkeypatch.setattr(icd, "CONTROL_DEVICE", str(tmp_path if there else tmp_path / "none"))
-    assert not proofs.are_any()
+    assert not probe_results.are_any()
     if known:
-        disk.store(proofs.KEPT, "some device", proofs.WORKS)
-        assert proofs.are_any()
+        disk.store(probe_results.KEPT, "some device", probe_results.WORKS)
+        assert probe_results.are_any()
     with probing_started_ahead(None):
         assert len(process._probing) == count
 
@@ -146,8 +146,8 @@ from runelift.runtime.cache import disk
 disk.set_fingerprint(given[0])
 print(only_here.FOUND, disk.fingerprint(), given[1], sys.prefix)
 """
-    made = subprocess.run(python.command(code, "us", [1, None]), capture_output=True, text=True,
-                          check=True)
+    made = subprocess.run(interpreter.command(code, "us", [1, None]), capture_output=True,
+                          text=True, check=True)
     assert made.stdout == f"7 us [1, None] {sys.prefix}\n"
 
 
@@ -158,4 +158,4 @@ def test_site_is_left_out_where_runelift_is_on_the_path(
         monkeypatch: pytest.MonkeyPatch, folder: str, path: list[str], there: bool) -> None:
     monkeypatch.setattr(runelift, "__path__", [folder])
     monkeypatch.setattr(sys, "path", path)
-    assert ("-S" in python.command("pass")) == there
+    assert ("-S" in interpreter.command("pass")) == there

@@ -24,9 +24,9 @@ from runelift.ir.imp import Kernel, check
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.data.dataset import Generator, RandomArray, parse_spec
 from runelift.runtime.devices import build as building
-from runelift.runtime.devices import context as opened
+from runelift.runtime.devices import context
 from runelift.runtime.devices.context import Device
-from runelift.runtime.execution.probes import forward_progress as look_back
+from runelift.runtime.execution.probes import forward_progress
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.host import channel, gc_policy, interrupts
 from runelift.runtime.processes import process
@@ -99,7 +99,7 @@ def test_it_does_what_the_program_does(program: Program, shared: Remote) -> None
         assert there.launches == here.launches
     assert shared.timing("main", args).issue > 0
     replayed = shared.replay("main", args, race := Race(rounds=1))
-    assert len(race._lanes) == 1
+    assert len(race._states) == 1
     assert {k for m in replayed.meetings for k in m.attempts} == set(range(len(forces)))
     assert shared.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
     assert [s.operation.name for s in shared.spaces("main")] == [
@@ -521,9 +521,9 @@ def test_what_others_try_is_presumed_until_something_runs(
     info = replace(program.device_info, shares=replace(
         program.device_info.shares, tile=32, patience=1 << 20))
     program.device_info, program._device = info, (device := Device(info, PROBES))
-    monkeypatch.setattr(opened, "_opened", {(info.handle.int_ptr, info): device})
-    monkeypatch.setattr(look_back, "works", lambda _: holds)
-    monkeypatch.setattr(opened, "proven", lambda device, what, trial: trial())
+    monkeypatch.setattr(context, "_opened", {(info.handle.int_ptr, info): device})
+    monkeypatch.setattr(forward_progress, "works", lambda _: holds)
+    monkeypatch.setattr(context, "proven", lambda device, what, trial: trial())
     asked, answers = multiprocessing.Pipe()
     session = Session(info, asked)
     session.program, session.outside, session.others_try = program, True, True
