@@ -66,24 +66,29 @@ ALLOWED = {
         "trials prebuild running tuner.autotune",
     "compile": "versions compilation devices processes prebuild program",
     "runelift": "execution program compile",
-    "tuner.costs": "versions records",
+    "tuner.policy": "records",
+    "tuner.costs": "versions records tuner.policy",
     "tuner.prune": "versions records tuner.costs",
-    "tuner.measure": "versions records host execution replay tuner.costs tuner.prune",
-    "tuner.fit": "versions records tuner.costs",
+    "tuner.measure":
+        "versions records host execution replay tuner.policy tuner.costs tuner.prune",
+    "tuner.fit": "versions records tuner.policy tuner.costs",
     "tuner.analysis": "versions records tuner.costs tuner.fit",
     "tuner.result": "versions tuner.costs tuner.measure tuner.fit",
     "tuner.workers":
         "codegen.plan codegen.segops versions records data cache host compilation "
         "devices.driver devices geometry processes execution execution.probes replay trials "
-        "prebuild program tuner.costs tuner.prune tuner.measure",
+        "prebuild program tuner.policy tuner.costs tuner.prune tuner.measure",
     "tuner.autotune":
-        "versions host program tuner.costs tuner.measure tuner.fit tuner.result tuner.workers",
+        "versions host program tuner.policy tuner.costs tuner.measure tuner.fit tuner.result "
+        "tuner.workers",
     "tuner.confirm_size_guards":
-        "versions records host tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result",
+        "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis "
+        "tuner.result",
     "tuner.kernel_parameters":
-        "codegen.plan versions records geometry execution trials tuner.costs tuner.measure "
-        "tuner.autotune",
-    "tuner.strategies": "versions records tuner.costs tuner.measure tuner.fit tuner.result",
+        "codegen.plan versions records geometry execution trials tuner.policy tuner.costs "
+        "tuner.measure tuner.autotune",
+    "tuner.strategies":
+        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.result",
     "tuner.report":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result",
     "tuner.report.html":
@@ -94,8 +99,8 @@ ALLOWED = {
     "testing": "ir.codes frontend versions data compilation devices program tuner.costs tuner.t4",
     "commands":
         "ir.codes frontend rewrite.engine rewrite versions records data host compilation "
-        "devices.driver devices geometry processes program compile runelift tuner.costs "
-        "tuner.measure tuner.fit tuner.result tuner.workers tuner.autotune "
+        "devices.driver devices geometry processes program compile runelift tuner.policy "
+        "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 testing",
     "__main__": "commands",
