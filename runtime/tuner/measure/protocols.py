@@ -1,4 +1,4 @@
-"""What is measured: programs that run with chosen versions, their datasets, and ways to measure."""
+"""Protocols of measuring: programs with chosen versions, datasets, and methods."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the work stands: the ``done``-th of ``total`` runs of ``what``, and its time."""
+    """Progress of the work: the ``done``-th of ``total`` runs of ``what``, and its time."""
 
     what: str
     done: int
@@ -124,7 +124,7 @@ class MeasuringMethod(Protocol):
 
     @property
     def repeats(self) -> int:
-        """How often runs are repeated if nobody says."""
+        """The number of repetitions if none is given."""
         ...
 
     @property
@@ -133,7 +133,7 @@ class MeasuringMethod(Protocol):
         ...
 
     def runs(self, forest: Forest) -> int:
-        """How many runs of a dataset it needs, repetitions not counted."""
+        """The runs of a dataset that it needs, without repetitions."""
         ...
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
