@@ -16,7 +16,7 @@ from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, run
 from runelift.ir.imp.parse import parse
 from runelift.ir.names import VName
-from runelift.runtime.execution.run import Run
+from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from tests.codegen.harness import by_groups
 
 PRESENT = imp.Var(VName("present", 9))
@@ -143,14 +143,14 @@ LENGTHS = [1, 31, 32, 100]
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were side by side in the launches so far."""
     found: list[int] = []
-    teams = Run.teams
+    teams = LaunchGeometry.teams
 
-    def note(self: Run, *args: int) -> tuple[int, int]:
+    def note(self: LaunchGeometry, *args: int) -> tuple[int, int]:
         chosen = teams(self, *args)
         found.append(chosen[0])
         return chosen
 
-    monkeypatch.setattr(Run, "teams", note)
+    monkeypatch.setattr(LaunchGeometry, "teams", note)
     return found
 
 
