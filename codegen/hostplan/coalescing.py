@@ -6,10 +6,10 @@ are made for two reasons.
 
 * A loop of the host reads such an array, unchanged, in all iterations.  The copy is made once.
 * A work-item walks along its row.  Caches serve such reads, but more slowly than coalesced ones,
-  and worse if there are too many rows for the cache.  A copy costs about as much as one walk.  So
-  two walks along a row pay for a copy: by points that differ in another index, or along several
-  arrays.  Rows within a cache line, and few rows, stay as they are.  The host decides that when it
-  knows the sizes.
+  and worse if there are too many rows for the cache.  A copy costs about as much as one coalesced
+  walk saves.  So two walks along a row pay for it: by points that differ in another index, or along
+  several arrays.  Rows within a cache line, and few rows, stay as they are.  The host decides that
+  when it knows the sizes.
 
 Kernels that copy what they need to local memory do without
 (:mod:`~runelift.codegen.segops.segred_blocked`, :mod:`~runelift.codegen.segops.product_tiles`).

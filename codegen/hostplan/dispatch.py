@@ -3,7 +3,9 @@
 | construct | lowered by | if |
 | --- | --- | --- |
 | ``SegMap(GROUP)`` | :mod:`~runelift.codegen.intragroup.group_version` | always |
-| ``SegMap``, ``SegRed``, ``SegScan``, ``SegHist`` | :mod:`~runelift.codegen.segops` | always |
+| ``SegMap`` | :mod:`~runelift.codegen.segops` | points do related or little work |
+| ``SegMap`` | :func:`_segmap_items` here: a work-item per point | else |
+| ``SegRed``, ``SegScan``, ``SegHist`` | :mod:`~runelift.codegen.segops` | always |
 | ``SegScatter`` | :func:`_segscatter` here: a work-item per point | always |
 
 The table in :mod:`~runelift.codegen.segops` states which module of that folder is taken when.

@@ -61,7 +61,7 @@ GLOBAL_COPIES_BYTES = 1 << 26
 LOCAL_MEMORY = Size.var(plan.LOCAL_BYTES)
 
 
-def native_operation(op_: Operator) -> str | None:
+def _native_operation(op_: Operator) -> str | None:
     """The atomic instruction that computes an operator, if there is one."""
     if len(op_.lam.ret) != 1 or len(op_.lam.body.stms) != 1:
         return None
@@ -357,7 +357,7 @@ def atomic_update(k: KernelBuilder, op_: HistOp, out: View, indices: Sequence[Ex
     (type_,) = op_.op.lam.ret
     prim, place = require_scalar(type_), out.at(indices)
     with k.block() as code:
-        if (native := native_operation(op_.op)) is not None:
+        if (native := _native_operation(op_.op)) is not None:
             k.emit(imp.Atomic(native, prim, out.mem, place, value, space))
         else:
             old = k.names.fresh("old")

@@ -139,7 +139,7 @@ class _Segment:
 def segred(lowering: Lowering, exp: SegRed) -> None:
     """Reduce small segments by work-items, medium ones by groups, large ones by several groups."""
     if len(exp.space) == 1:
-        _segred_several_groups(lowering, exp, groups_per_segment(lowering, exp))
+        _segred_several_groups(lowering, exp, _groups_per_segment(lowering, exp))
         return
     lower_blocked(lowering, segments_of_reduction(exp), lambda: _segred_each(lowering, exp))
 
@@ -165,7 +165,7 @@ def _longest_alone(lowering: Lowering, exp: SegRed) -> Atom | None:
 
 
 def _segred_long(lowering: Lowering, exp: SegRed) -> None:
-    per = groups_per_segment(lowering, exp)
+    per = _groups_per_segment(lowering, exp)
     medium = branch(lowering, lambda: _segred_groups(lowering, exp))
     large = branch(lowering, lambda: _segred_several_groups(lowering, exp, per))
     one = lowering.names.fresh("one")
@@ -173,7 +173,7 @@ def _segred_long(lowering: Lowering, exp: SegRed) -> None:
                        plan.Branch(one, medium, large)]
 
 
-def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
+def _groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
     """The number of groups that keeps the device busy, with enough work for each work-item."""
     length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
