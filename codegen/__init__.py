@@ -2,11 +2,14 @@
 
 | folder | holds |
 | --- | --- |
-| ``plan/`` | the host plan: its syntax, and facts about buffers |
 | ``hostplan/`` | versioned IR → host plan; ``dispatch`` picks lowerings of segmented operations |
-| ``segops/`` | kernels for segmented operations over the grid |
 | ``intragroup/`` | kernels in which one work-group runs a whole body |
+| ``segops/`` | kernels for segmented operations over the grid |
 | ``kernel/`` | builders that all kernels share |
-| ``passes/`` | kernel → kernel: barriers, local memory, unrolling |
 | ``emit/`` | OpenCL C and Python source |
+| ``passes/`` | kernel → kernel: barriers, local memory, unrolling |
+| ``plan/`` | the host plan: its syntax, and facts about buffers |
+
+It imports :mod:`runelift.ir` only, and folders import those below them.  Entry point:
+:func:`~runelift.codegen.hostplan.host.plan_fun`.
 """

@@ -16,7 +16,7 @@ from runelift.codegen.plan.plan import Interface, Plan, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError, unknown_entry
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.compilation.reuse import keep
+from runelift.runtime.compilation.reuse import store_compiled
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
@@ -25,7 +25,6 @@ from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.execution.sequential_runner import OneByOne
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.versions.forest import forest_of
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 from runelift.runtime.versions.tuning_file import (
     Identity,
@@ -84,7 +83,7 @@ class Program(OneByOne):
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
-        self._prebuilder: Prebuilder | None = None
+        self._known_prebuilder: Prebuilder | None = None
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -165,7 +164,7 @@ class Program(OneByOne):
         Those that are ``recorded`` will not run without a record.  The result is the number of
         work-items of the last of these runs, if that is known.
         """
-        return self._preparations.prepare(entry, args, forces, recorded)
+        return self._prebuilder.prebuild(entry, args, forces, recorded)
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
@@ -173,30 +172,30 @@ class Program(OneByOne):
 
         The result is whether there is anything to build.
         """
-        return self._preparations.foresee(entry, inputs, forces)
+        return self._prebuilder.prebuild_all(entry, inputs, forces)
 
     def remember(self) -> None:
         """Keep what runs wanted, for the next tuning: this one is over."""
-        self._preparations.remember()
+        self._prebuilder.save_manifest()
 
     def begin_anew(self) -> None:
         """Forget what was prepared: the device turned out to be another one than was presumed."""
         self._executables.clear()
-        self._prebuilder = None
+        self._known_prebuilder = None
 
     @property
-    def _preparations(self) -> Prebuilder:
-        if self._prebuilder is None:
+    def _prebuilder(self) -> Prebuilder:
+        if self._known_prebuilder is None:
             _import_running()
-            self._prebuilder = running.Prebuilder(
+            self._known_prebuilder = running.Prebuilder(
                 self.compiled, self.device_info, self._executable,
                 lambda entry, args, upload: self._bind(self._plan(entry), args, upload),
                 self._chosen)
-        return self._prebuilder
+        return self._known_prebuilder
 
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
-        self._preparations.load_ahead()
+        self._prebuilder.load_ahead()
 
     @property
     def at_once(self) -> float:
@@ -222,7 +221,7 @@ class Program(OneByOne):
         try:
             executable, wanted = self._executable(entry), dict[Any, None]()
             self._first = self.device.trials = None
-            self._preparations.rehearse(entry, args, force, wanted, thresholds)
+            self._prebuilder.collect(entry, args, force, wanted, thresholds)
             self.keeps = keeps
             first.build(executable, list(wanted), self._keep_if_wanted)
         finally:
@@ -271,7 +270,7 @@ class Program(OneByOne):
         """Run until such calls are as fast as they become, but for calls that take long."""
         self.time(entry, args, force=force, thresholds=thresholds)  # it may build kernels
         spent, count = 0.0, 1
-        while count < running.command_buffer.WARM and spent < WARM_SECONDS:
+        while count < running.command_buffer.WARM_UP_RUNS and spent < WARM_SECONDS:
             spent += self.time(entry, args, force=force, thresholds=thresholds)
             count += 1
 
@@ -284,8 +283,8 @@ class Program(OneByOne):
         if often:
             executable, plan = self._executable(entry), self._plan(entry)
             each_once = {id(each): each for each in choices}.values()
-            shortened = running.command_buffer.shortened
-            executable.make_ready(source for each in each_once for source in shortened(
+            fused_programs = running.command_buffer.fused_programs
+            executable.make_ready(source for each in each_once for source in fused_programs(
                 executable, self._bind(plan, list(args)), self._chosen(each), {}))
             for thresholds in each_once:
                 self.warm_up(entry, args, thresholds=thresholds)
@@ -351,7 +350,7 @@ class Program(OneByOne):
     def keep_plans(self) -> None:
         """Keep the program on disk if plans have been made since it was."""
         if len(self.compiled.plans) > self._kept:
-            keep(self.compiled)
+            store_compiled(self.compiled)
             self._kept = len(self.compiled.plans)
 
     @property
@@ -425,6 +424,9 @@ class Program(OneByOne):
     @property
     def tree(self) -> Any:
         """The threshold forest of the program."""
+        # late: start-up; runs of a program on disk need none of the intermediate languages
+        from runelift.runtime.versions.forest import forest_of
+
         return forest_of(self.compiled.versioned)
 
     @property

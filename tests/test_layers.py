@@ -1,7 +1,7 @@
 """Packages import in one direction, and what is imported inside of functions says why.
 
-Modules that are named in strings are not seen: those of the commands, which the command line
-imports by their names, and the worker, which only the processes that it is for import.
+Modules that are named in strings are not seen.  The command line imports commands by their names,
+and so do processes with the tuner's worker.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ ALLOWED = {
     "codegen.kernel": "codegen.plan codegen.passes",
     "codegen.segops": "codegen.plan codegen.passes codegen.kernel",
     "codegen.intragroup": "codegen.plan codegen.passes codegen.kernel codegen.segops",
-    "codegen.hostplan":
-        "codegen.plan codegen.emit codegen.kernel codegen.segops codegen.intragroup",
+    "codegen.hostplan": "codegen.plan codegen.kernel codegen.segops codegen.intragroup",
     "records": "codegen.plan",
     "host": "cache",
     "compilation":
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite codegen.plan "
         "codegen.emit codegen.hostplan cache",
     "devices.driver": "cache host",
-    "devices": "codegen.emit versions cache devices.driver",
+    "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
     "processes": "cache host compilation devices.driver devices",
     "execution":
@@ -69,8 +68,7 @@ ALLOWED = {
     "tuner.policy": "records",
     "tuner.costs": "versions records tuner.policy",
     "tuner.prune": "versions records tuner.costs",
-    "tuner.measure":
-        "versions records host execution replay tuner.policy tuner.costs tuner.prune",
+    "tuner.measure": "versions records host execution replay tuner.policy tuner.costs tuner.prune",
     "tuner.fit": "versions records tuner.policy tuner.costs",
     "tuner.analysis": "versions records tuner.costs tuner.fit",
     "tuner.result": "versions tuner.costs tuner.measure tuner.fit",
@@ -107,7 +105,7 @@ ALLOWED = {
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.
 
-Some modules are rooms of their own: they have a line here.
+Modules that have a line here are rooms, too.
 """
 LATE = 30
 """So many imports inside of functions are enough."""
@@ -156,14 +154,14 @@ def _imports(module: str, tree: ast.AST, *, late: bool) -> Iterator[Import]:
 
 
 def room(module: str) -> str:
-    """The package of a module as the table names it, or the module if it is a room of its own."""
+    """The package of a module as the table names it, or the module if it has a line there."""
     short = module.removeprefix("runelift.").removeprefix("runtime.")
     is_package = modules()[module].name == "__init__.py"
     return short if short in ALLOWED or is_package else short.rpartition(".")[0]
 
 
 def arrows() -> dict[tuple[str, str], list[str]]:
-    """Which package imports which, and where."""
+    """Imports of one package by another, with their places."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in imports():
         if each.name in modules() and room(each.module) != room(each.name):

@@ -244,7 +244,7 @@ class Buffers:
         """The steps of a segmented operation whose result buffers exist."""
         raise NotImplementedError
 
-    # What is made in place
+    # Results made in place
 
     def place_results(self, followed: Sequence[tuple[Stm, Set[VName]]], place: int) -> None:
         """Give the results of a map room in the arrays that updates put them into.
@@ -305,7 +305,7 @@ class Buffers:
         if mem is None or there is None or self.places.origin(there) != self.places.origin(mem):
             return False
         if not self.dead(exp.array):
-            raise CompilerBug(f"{exp.array} is looked at after {value} was made in its memory")
+            raise CompilerBug(f"{exp.array} is read after {value} was made in its memory")
         return True
 
     def read_by(self, exp: Exp) -> set[VName]:

@@ -56,7 +56,7 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, substitute_stm
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, shape_of
 
-LAZY = "promised"
+LAZY = "lazy"
 """The attribute of a copy that is made when a kernel is about to read it, and kept."""
 ONLY_IF_LONG = "long"
 """The attribute of a copy that is only made if rows are long; else the array itself is used."""
@@ -117,7 +117,7 @@ def coalesce(fun: Fun, names: Names) -> Fun:
 
 
 def number(stm: Stm, attribute: str) -> int:
-    """The number in an attribute of a promised copy that begins like this, 1 without it."""
+    """The number in an attribute of a lazy copy that begins like this; 1 without it."""
     return next((int(attr.removeprefix(attribute)) for attr in stm.attrs
                  if attr.startswith(attribute)), 1)
 

@@ -139,4 +139,4 @@ class _OnHost:
                 name = self.scalars.names.fresh("t")
                 self.steps.append(plan.ConvertScalar(name, from_, to, self._value(arg)))
                 return name
-        raise CompilerBug(f"{exp} as a result of the host")
+        raise CompilerBug(f"{exp} cannot be computed on the host")

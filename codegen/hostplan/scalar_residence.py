@@ -265,7 +265,7 @@ class _Needs:
             if isinstance(dim, SliceDim):
                 self.atoms((dim.count, dim.start, dim.stride) if checked else (dim.count,))
 
-    # Code that kernels run: what is about sizes may be needed for scratch memory and groups
+    # Code that kernels run: the host may need its sizes for scratch memory and groups
 
     def inside(self, exp: Exp) -> None:
         self.atoms(_sizes_of(exp))

@@ -41,7 +41,7 @@ class SegOps(LazyCopies):
 
     def operation(self, stm: Stm, exp: SegOp) -> None:
         """The steps of a segmented operation, whose results get buffers first."""
-        # A scalar result arrives in a buffer of one element, under a name of its own.
+        # A scalar result arrives in a buffer of one element, under a separate name.
         scalars = [p.name for p in stm.pat]
         pat = tuple(Param(self.names.fresh(p.name), p.type) if isinstance(p.type, Prim) else p
                     for p in stm.pat)

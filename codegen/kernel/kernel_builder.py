@@ -194,7 +194,7 @@ class CodeBuilder:
         if atom in self.env or atom in self.types:
             place = f"{self.loc}: " if self.loc else ""
             raise CompilerLimitation(f"{place}the size '{atom.base}' of an array is known only "
-                                     "inside of the kernel, and nothing bounds it outside")
+                                     "inside of the kernel, so memory for it cannot be allocated")
         return Size.var(atom)
 
     def _note_size(self, name: VName, exp: PrimOp) -> None:

@@ -143,5 +143,5 @@ def _used(step: plan.Step) -> NameSet:
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation()):
-            raise AssertionError("inner steps are looked at on their own")
+            raise AssertionError("the caller handles steps with inner steps")
     assert_never(step)

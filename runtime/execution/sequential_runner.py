@@ -18,7 +18,7 @@ class OneByOne(ABC):
 
     @property
     def apart(self) -> bool:
-        """Whether runs disturb nobody who computes meanwhile: this process makes them."""
+        """True if another process makes the runs, so that they do not disturb this one."""
         return False
 
     @abstractmethod
@@ -39,9 +39,9 @@ class OneByOne(ABC):
     def measure_all(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
                     thresholds: Mapping[str, int] | None = None,
                     recorded: Sequence[bool] | None = None) -> Iterator[Both | RuneliftError]:
-        """What runs with each of these forced versions take, or why they fail.
+        """The record and times of a run with each of these forced versions, or its error.
 
-        ``recorded``: which of them are also made with a record; all, if that is not said.
+        ``recorded`` says which runs are also made with a record; all, if it is None.
         """
         for force, records in zip(forces, recorded or [True] * len(forces), strict=True):
             try:
@@ -58,5 +58,5 @@ class OneByOne(ABC):
 
     def savings(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
                 ) -> Sequence[int]:
-        """How many launches and copies fewer each run has when it comes often: none."""
+        """The number of commands that each run saves when its launches are fused: none."""
         return [0] * len(choices)

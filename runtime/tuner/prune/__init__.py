@@ -1,1 +1,4 @@
-"""Pruning of versions that need not be run again, or at all."""
+"""Pruning: evidence that a version need not be run again, or at all.
+
+It imports ``costs`` and ``records``.
+"""

@@ -28,7 +28,7 @@ from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.ir.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.compilation.reuse import read_kept
+from runelift.runtime.compilation.reuse import load_compiled
 from runelift.runtime.devices.build import Infeasible, build_program
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
@@ -40,7 +40,7 @@ from runelift.runtime.execution.probes.on_demand import (
 )
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.execution.sequential_runner import Both
-from runelift.runtime.host.background import short_turns
+from runelift.runtime.host.background import frequent_switches
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.program import NOTABLE, Program
 from runelift.runtime.records.record import Record, Timing
@@ -99,13 +99,13 @@ class Session:
                 warnings.simplefilter("ignore")
                 build_program(self._opened(), *source)
 
-    def prove(self) -> None:
+    def probe_forward_progress(self) -> None:
         """Find out whether groups can wait for each other, for the cache."""
-        self._opened().prove()
+        self._opened().probe_forward_progress()
 
-    def prove_subgroups(self) -> None:
+    def probe_subgroups(self) -> None:
         """Find out whether sub-groups are what the device says, for the cache."""
-        self._opened().prove_subgroups()
+        self._opened().probe_subgroups()
 
     def begin_trials(self, info: DeviceInfo) -> None:
         """Find out in a thread what the device can do, as soon as it is open.
@@ -116,10 +116,10 @@ class Session:
         def tried() -> None:
             plan_probes(info)
             device = open_device(info)
-            device.prove()
-            device.prove_subgroups()
+            device.probe_forward_progress()
+            device.probe_subgroups()
 
-        self._turns.enter_context(short_turns())
+        self._turns.enter_context(frequent_switches())
         self._trials = ThreadPoolExecutor(1, "trials").submit(tried)
 
     def _settle(self) -> None:
@@ -145,7 +145,7 @@ class Session:
         if self.coming is not None:
             path, policy = self.coming
             with contextlib.suppress(RuneliftError):
-                return read_kept(read_source(Path(path)), policy=policy)
+                return load_compiled(read_source(Path(path)), policy=policy)
         return None
 
     def expect(self) -> None:
@@ -335,8 +335,8 @@ class Session:
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
-        executable.joins = joins and not self.program.device.info.is_host
-        executable.tapes_first = True
+        executable.may_fuse = joins and not self.program.device.info.is_host
+        executable.captures_first = True
         if source is not None:
             getattr(executable, source)
         if time.perf_counter() - self._noted > NOTABLE:
@@ -354,25 +354,25 @@ class Session:
         self._noted = time.perf_counter()
 
 
-def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
-          opened: Callable[[], None] = lambda: None, told: BuildRequest | None = None,
+def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
+          opened: Callable[[], None] = lambda: None, opening: BuildRequest | None = None,
           request: Sequence[Any] | None = None) -> None:
-    """Be ``told`` the device and open it; then answer requests until there are no more.
+    """Open the device that ``opening`` names; then answer requests until there are no more.
 
     ``opened`` is called in between.  Who only ``builds`` says when it is ready, and makes no
-    preparations for running programs, but for trials of the device if it ``tries``.  It may have
+    preparations for running programs, but for ``probes`` of the device, if wanted.  It may have
     been ready before: then there is a first ``request``.
     """
-    if tries:
+    if probes:
         _expect_trials(connection)
     try:
-        told = told or receive(connection)
-        disk.known_as(told.ourselves)
-        info = select(told.device)
+        opening = opening or receive(connection)
+        disk.set_fingerprint(opening.fingerprint)
+        info = select(opening.device)
     except EOFError:
         return
     session = Session(info, connection)
-    session.coming = told.program
+    session.coming = opening.program
     if info is not None:
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
         session.others_try = info.locked_compiler and not builds

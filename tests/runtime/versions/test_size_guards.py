@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import runelift
 from runelift.runtime.commands.cli import main
-from runelift.runtime.execution.decision_cache import SETTINGS, DecisionCache
+from runelift.runtime.execution.decision_cache import MOST_SETTINGS, DecisionCache
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner.analysis.conflicts import conflicts
@@ -562,7 +562,7 @@ def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
     guarded = remembered.under(GuardedThresholds({"t": 1}, {"s": nearby}), {})
     assert guarded is not first
     assert remembered.under(GuardedThresholds({"t": 1}, {"s": nearby}), {}) is guarded
-    for number in range(SETTINGS):
+    for number in range(MOST_SETTINGS):
         remembered.under({"t": number + 3}, {})
     assert remembered.under({"t": 1}, {}) is not first
     again = remembered.under({"t": 1}, {})
