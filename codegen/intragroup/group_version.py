@@ -39,27 +39,17 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.seghist import atomic_update, is_lockable
 from runelift.ir import imp
+from runelift.ir import syntax as ir
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import statements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import (
-    SOACS,
-    Operator,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Space,
-    Stm,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import i64
 
 
-def lower_group(lowering: Lowering, exp: SegMap) -> None:
+def lower_group(lowering: Lowering, exp: ir.SegMap) -> None:
     """A kernel with one work-group per point of ``exp.space``."""
     k = GroupBuilder(lowering.names, lowering, loc=lowering.stm.loc)
     k.contiguous = {k.count(space) for space in scanned_spaces(exp.body)}
@@ -94,7 +84,7 @@ def _is_independent(k: GroupBuilder) -> bool:
                                     for s in statements(k.code))
 
 
-def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size,
+def _side_by_side(k: GroupBuilder, lowering: Lowering, space: ir.Space, groups: Size,
                   independent: int) -> None:
     """Let a group of the device be several of these groups."""
     k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
@@ -116,25 +106,25 @@ def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Siz
 class GroupBuilder(PointsBuilder):
     """Lowers statements that a work-group runs together."""
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         """One statement; work-items divide the points of segmented operations."""
         match stm.exp:
-            case SegMap():
+            case ir.SegMap():
                 self._points(stm, stm.exp)
-            case SegRed():
+            case ir.SegRed():
                 lower_reduction(self, stm, stm.exp)
-            case SegScan():
+            case ir.SegScan():
                 self._scan(stm, stm.exp)
-            case SegScatter():
+            case ir.SegScatter():
                 self._scatter_points(stm, stm.exp)
-            case SegHist():
+            case ir.SegHist():
                 self._histogram(stm, stm.exp)
             case _:
-                if self.cooperative and isinstance(stm.exp, SOACS):
+                if self.cooperative and isinstance(stm.exp, ir.SOACS):
                     self.exchange_all(free_vars(stm))
                 PointsBuilder.statement(self, stm)
 
-    def _points(self, stm: Stm, exp: SegMap) -> None:
+    def _points(self, stm: ir.Stm, exp: ir.SegMap) -> None:
         layout = self.layout(self.count(exp.space))
         outs: list[View] = [
             self.chunked_array(p.name, t, widths(self, exp.space), layout) if isinstance(t, Prim)
@@ -144,7 +134,7 @@ class GroupBuilder(PointsBuilder):
 
     # Scans
 
-    def _scan(self, stm: Stm, exp: SegScan) -> None:
+    def _scan(self, stm: ir.Stm, exp: ir.SegScan) -> None:
         """Scan chunks by work-items, and their totals by the group; then add these to chunks."""
         shape, layout = widths(self, exp.space), self.layout(self.count(exp.space))
         if not all(isinstance(t, Prim) for t in exp.ret):
@@ -170,7 +160,7 @@ class GroupBuilder(PointsBuilder):
         self.emit(*code)
         self.bind_all(stm.pat, outs)
 
-    def _scan_element(self, exp: SegScan, totals: Sequence[Sequence[imp.Var]],
+    def _scan_element(self, exp: ir.SegScan, totals: Sequence[Sequence[imp.Var]],
                       outs: Sequence[View], here: Point) -> None:
         values = self.body(exp.body)
         count = sum(len(t) for t in totals)
@@ -179,7 +169,7 @@ class GroupBuilder(PointsBuilder):
         for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
             self.emit(out.write(here.indices, t))
 
-    def _add_carries(self, exp: SegScan, layout: ChunkLayout, shape: tuple[Exp, ...],
+    def _add_carries(self, exp: ir.SegScan, layout: ChunkLayout, shape: tuple[Exp, ...],
                      outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
                      fresh: imp.Var | None) -> None:
         """Add the carries to the elements before the chunk's first start of a segment."""
@@ -202,7 +192,7 @@ class GroupBuilder(PointsBuilder):
             self.each(layout, shape, element)
         self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(code)))
 
-    def _combine(self, op_: Operator, carry: Sequence[imp.Var], targets: Sequence[View],
+    def _combine(self, op_: ir.Operator, carry: Sequence[imp.Var], targets: Sequence[View],
                  here: Point) -> None:
         held: list[Value] = [self.declare("x", t.prim, t.read(here.indices)) for t in targets]
         for target, value in zip(targets, self.apply(op_.lam, [*carry, *held]), strict=True):
@@ -211,14 +201,14 @@ class GroupBuilder(PointsBuilder):
 
     # Scatters and histograms
 
-    def _scatter_points(self, stm: Stm, exp: SegScatter) -> None:
+    def _scatter_points(self, stm: ir.Stm, exp: ir.SegScatter) -> None:
         read = free_vars(exp.body)
         outs = [self.writable(p, d.array, read) for p, d in zip(stm.pat, exp.dests, strict=True)]
         self.everywhere(exp, lambda _: self.write_inside(
             outs, [d.rank for d in exp.dests], self.body(exp.body)))
         self.bind_all(stm.pat, outs)
 
-    def _histogram(self, stm: Stm, exp: SegHist) -> None:
+    def _histogram(self, stm: ir.Stm, exp: ir.SegHist) -> None:
         """Atomic updates in local memory, or one work-item per segment where there are none."""
         dests, read = [d for o in exp.ops for d in o.dests], free_vars(exp.body)
         outs = [self.writable(p, d, read) for p, d in zip(stm.pat, dests, strict=True)]
@@ -237,7 +227,7 @@ class GroupBuilder(PointsBuilder):
                 self.all_points(shape[:-1], segment)
         self.bind_all(stm.pat, outs)
 
-    def _count(self, exp: SegHist, outs: Sequence[View], segment: Sequence[Exp], *,
+    def _count(self, exp: ir.SegHist, outs: Sequence[View], segment: Sequence[Exp], *,
                atomic: bool) -> None:
         """Combine the values of a point with their bins."""
         values = self.body(exp.body)
