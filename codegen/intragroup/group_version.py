@@ -16,21 +16,9 @@ from runelift.codegen.intragroup.access import scanned_spaces
 from runelift.codegen.intragroup.group_points import PointsBuilder
 from runelift.codegen.intragroup.group_segred import lower_reduction
 from runelift.codegen.intragroup.private_chunks import ChunkLayout, Point
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import (
-    GROUP_ID,
-    LID,
-    Lowering,
-    bind_point,
-    require_scalar,
-    reset,
-    run_point,
-    scalars,
-    store_results,
-    total,
-    widths,
-)
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.passes.teams import can_team, mask_absent_teams
@@ -49,22 +37,22 @@ from runelift.ir.traverse import free_vars
 from runelift.ir.types import i64
 
 
-def lower_group(lowering: Lowering, exp: ir.SegMap) -> None:
+def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
     """A kernel with one work-group per point of ``exp.space``."""
     k = GroupBuilder(lowering.names, lowering, loc=lowering.stm.loc)
     k.contiguous = {k.count(space) for space in scanned_spaces(exp.body)}
     outs = lowering.results
-    held = k.declare("point", Prim.I64, GROUP_ID)
+    held = k.declare("point", Prim.I64, launches.GROUP_ID)
     indices: list[Exp] = [k.declare("g", Prim.I64, i)
-                          for i in unflat_index(held, widths(k, exp.space))]
-    bind_point(k, exp.space, indices)
+                          for i in unflat_index(held, launches.widths(k, exp.space))]
+    launches.bind_point(k, exp.space, indices)
     for out, value in zip(outs, k.body(exp.body), strict=True):
         if isinstance(value, View):
             k.copy(out.row(*indices), value)
         else:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
     k.locals = share_local_memory(k.code, k.locals)
-    groups = total(lowering, exp.space)
+    groups = launches.total(lowering, exp.space)
     chunk = lowering.setting(Quantity.CHUNK) if k.layouts else i64(0)
     shape = k.group_shape(groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
     k.constants = list(shape.names())
@@ -84,7 +72,7 @@ def _is_independent(k: GroupBuilder) -> bool:
                                     for s in statements(k.code))
 
 
-def _side_by_side(k: GroupBuilder, lowering: Lowering, space: ir.Space, groups: Size,
+def _side_by_side(k: GroupBuilder, lowering: launches.Lowering, space: ir.Space, groups: Size,
                   independent: int) -> None:
     """Let a group of the device be several of these groups."""
     k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
@@ -97,7 +85,7 @@ def _side_by_side(k: GroupBuilder, lowering: Lowering, space: ir.Space, groups: 
                                                  lowering.setting(Quantity.TEAMS), independent))
     present = imp.Var(k.names.fresh("present"))
     surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
-    exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))
+    exists = imp.Apply("lt", Prim.I64, (launches.GROUP_ID, volume(launches.widths(k, space))))
     k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (surely, exists))),
               *mask_absent_teams(present, k.code)]
 
@@ -127,27 +115,29 @@ class GroupBuilder(PointsBuilder):
     def _points(self, stm: ir.Stm, exp: ir.SegMap) -> None:
         layout = self.layout(self.count(exp.space))
         outs: list[View] = [
-            self.chunked_array(p.name, t, widths(self, exp.space), layout) if isinstance(t, Prim)
+            self.chunked_array(p.name, t, launches.widths(self, exp.space),
+                               layout) if isinstance(t, Prim)
             else self.allocate(p.name, p.type) for p, t in zip(stm.pat, exp.ret, strict=True)]
-        self.each_point(exp, layout, lambda here: run_point(self, exp.body, outs, here.indices))
+        self.each_point(exp, layout,
+                        lambda here: launches.run_point(self, exp.body, outs, here.indices))
         self.bind_all(stm.pat, outs)
 
     # Scans
 
     def _scan(self, stm: ir.Stm, exp: ir.SegScan) -> None:
         """Scan chunks by work-items, and their totals by the group; then add these to chunks."""
-        shape, layout = widths(self, exp.space), self.layout(self.count(exp.space))
+        shape, layout = launches.widths(self, exp.space), self.layout(self.count(exp.space))
         if not all(isinstance(t, Prim) for t in exp.ret):
             raise CompilerLimitation("a scan over rows inside of a work-group")
-        outs: list[View] = [self.chunked_array(p.name, require_scalar(t), shape, layout)
+        outs: list[View] = [self.chunked_array(p.name, launches.require_scalar(t), shape, layout)
                             for p, t in zip(stm.pat, exp.ret, strict=True)]
-        totals = [scalars(self.neutral(o)) for o in exp.ops]
+        totals = [launches.scalars(self.neutral(o)) for o in exp.ops]
         fresh = self.declare("fresh", Prim.BOOL, truth(False)) if len(shape) > 1 else None
 
         def element(here: Point) -> None:
             if fresh is not None:
                 with self.block() as begin:
-                    reset(self, exp.ops, totals)
+                    launches.reset(self, exp.ops, totals)
                     self.emit(imp.Assign(fresh.name, truth(True)))
                 self.emit(imp.If(_starts(here, shape), tuple(begin)))
             self._scan_element(exp, totals, outs, here)
@@ -164,7 +154,7 @@ class GroupBuilder(PointsBuilder):
                       outs: Sequence[View], here: Point) -> None:
         values = self.body(exp.body)
         count = sum(len(t) for t in totals)
-        store_results(self, outs[count:], here.indices, values[count:])
+        launches.store_results(self, outs[count:], here.indices, values[count:])
         self.accumulate_all(exp.ops, totals, values)
         for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
             self.emit(out.write(here.indices, t))
@@ -190,7 +180,7 @@ class GroupBuilder(PointsBuilder):
                           imp.If(going, tuple(combine)))
 
             self.each(layout, shape, element)
-        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(code)))
+        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), launches.LID)), tuple(code)))
 
     def _combine(self, op_: ir.Operator, carry: Sequence[imp.Var], targets: Sequence[View],
                  here: Point) -> None:
@@ -215,7 +205,7 @@ class GroupBuilder(PointsBuilder):
         if all(map(is_lockable, exp.ops)):
             self.everywhere(exp, lambda indices: self._count(exp, outs, indices[:-1], atomic=True))
         else:
-            shape = widths(self, exp.space)
+            shape = launches.widths(self, exp.space)
 
             def segment(outer: list[Exp]) -> None:
                 def element(index: Exp) -> None:

@@ -63,12 +63,7 @@ from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
-from runelift.runtime.tuner.report.text import (
-    facts,
-    render,
-    render_held_out,
-    render_validation,
-)
+from runelift.runtime.tuner.report.text import facts, render, render_held_out, render_validation
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies import tune_by_search as searched
