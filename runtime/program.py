@@ -25,7 +25,6 @@ from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.execution.sequential_runner import OneByOne
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.versions.forest import forest_of
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 from runelift.runtime.versions.tuning_file import (
     Identity,
@@ -425,6 +424,9 @@ class Program(OneByOne):
     @property
     def tree(self) -> Any:
         """The threshold forest of the program."""
+        # late: start-up; runs of a program on disk need none of the intermediate languages
+        from runelift.runtime.versions.forest import forest_of
+
         return forest_of(self.compiled.versioned)
 
     @property

@@ -383,7 +383,7 @@ entry main [n] (most: i64) (xs: [n]i64): [n]i64 =
 """
     host = compile_source(Source("loop", text)).plan("main", coherent=True)
     loops = [step for step in all_steps(host.steps) if isinstance(step, WhileLoop)]
-    assert [loop.in_cell for loop in loops] == [False]
+    assert [loop.in_buffer for loop in loops] == [False]
     results, _ = run_with(device, text, [np.int64(40), np.arange(3)])
     assert results == [[5, 6, 7]]
 
