@@ -59,7 +59,7 @@ def _serve(link: Connection, is_open: partial[None], builds: bool, tries: bool,
 
 
 def _go_on(worker: str, link: Connection, builds: bool, tries: bool, is_open: partial[None],
-           told: BuildRequest | None, request: tuple[Any, ...] | None) -> None:
+           told: BuildRequest | None, request: Any) -> None:
     """The same with all that running programs takes."""
     # late: start-up; a process that only builds through the driver does without
     from runelift.runtime.devices.info import register_runtimes

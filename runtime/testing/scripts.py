@@ -40,7 +40,7 @@ def evaluate(script: Source, program: Source, device: DeviceInfo | None) -> list
     module = checked(program, partial(entry_point, script, asked, [_type(v) for v in values]))
     compiled = compile_module(program, module, policy=POLICY, rewriting=Rewriting(Names()))
     runner = Program(compiled, device, policy=POLICY)
-    runner.keeps = False  # nobody would find its plans again
+    runner.loaded.stores_plans = False  # no later run has this script
     return runner.run(ENTRY, [part for value in values for part in value])[0]
 
 

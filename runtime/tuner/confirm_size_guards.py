@@ -24,6 +24,7 @@ from runelift.runtime.tuner.fit.size_guards import (
     fit_size_guards,
     keeping,
 )
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import (
     PAIRS,
     UNTUNED,
@@ -31,7 +32,7 @@ from runelift.runtime.tuner.measure.paired_comparison import (
     PairedTimes,
     compare_all_paired,
 )
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.size_guards import (
     GuardedThresholds,

@@ -77,14 +77,14 @@ def name_of(label: str, text: str, options: str) -> str:
 
 
 def serve(connection: Connection, bare: BuildTarget,
-          made: early.DriverContext) -> tuple[Any, ...] | None:
+          made: early.DriverContext) -> Any:
     """Build what is asked for; the first request for something else, None at the end."""
     while True:
         try:
-            request: tuple[Any, ...] = receive(connection)
+            request = receive(connection)
         except EOFError:
             return None
-        if request[0] != BUILD:
+        if not isinstance(request, tuple) or request[0] != BUILD:
             return request
         build(request[1], bare, made)
         send(connection, ("result", None))

@@ -26,12 +26,12 @@ from typing import ClassVar
 import numpy as np
 
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
-from runelift.runtime.execution.sequential_runner import Both
 from runelift.runtime.host.background import in_background as beside_runs
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
-from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
+from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, RecordAndTime
+from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import MORE, Schedule, runs_as
 from runelift.runtime.tuner.measure.warm_up import WarmUp
 from runelift.runtime.tuner.prune.contenders import missed
@@ -110,7 +110,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  RunStore that
     the log knows are not repeated.  ``only`` and ``every`` are as for :class:`ForcedRuns`.
     """
-    result, outlook = Measurements(forest.entry), Estimates(at_once=program.at_once)
+    result, outlook = Measurements(forest.entry), Estimates(at_once=program.occupancy)
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
     later, first = deque[Callable[[], bool]](), list[LoggedRun]()
@@ -143,7 +143,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             deadline = now + (end - now) / (len(datasets) - index)
             trends = None if every or only is not None else Extrapolation(
                 forest, [run for run in (*first, *result.runs) if run.dataset != dataset.name],
-                program.at_once)
+                program.occupancy)
             patient = small and math.isinf(budget)
             runs = measure_dataset(program, forest, dataset, repeats, outlook, known, deadline,
                                    only, trends, patient=patient, builds=builds)
@@ -178,7 +178,7 @@ def with_builds_begun(program: Measurable, forest: Forest, datasets: Sequence[Da
             if room < 0:
                 return datasets, False, False
         if made:
-            builds = program.foresee(forest.entry, list(made.values()), [{}, *plans(forest)])
+            builds = program.prebuild_all(forest.entry, list(made.values()), [{}, *plans(forest)])
     return [replace(each, arguments=partial(made.__getitem__, each.name)) if each.name in made
             else each for each in datasets], len(made) == len(datasets) and beside >= 0, builds
 
@@ -270,10 +270,10 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
     numbers = [number for number in first if not schedule.behind(number)]
     if again := [todo[number] for number in numbers if schedule.wants(number, MORE * repeats)]:
         forced = [force for force in again if force]  # what runs by default has been timed
-        if patient and builds and forced and program.foresee(
+        if patient and builds and forced and program.prebuild_all(
                 dataset.entry, [dataset.arguments()], forced):
             yield AwaitBuilds(tuple(first.values()))
-        program.prepare(dataset.entry, args, again)
+        program.prebuild(dataset.entry, args, again)
     made = [*known, *first.values()]
     for run in repeated(numbers, 0):
         made.append(run)
@@ -286,25 +286,25 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
     further = list[dict[str, int]]()
     if only is None:
         look = partial(missed, forest, made.copy(), [todo[each] for each in numbers])
-        with beside_runs(look) if program.apart else nullcontext(look) as found:
-            if program.apart:
+        with beside_runs(look) if program.out_of_process else nullcontext(look) as found:
+            if program.out_of_process:
                 yield from repeated(numbers, 1)
             further = [force for force in found()
                        if not any(runs_as(force, first[number]) for number in numbers)]
     schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
-    if further and patient and program.foresee(dataset.entry, [dataset.arguments()], further):
+    if further and patient and program.prebuild_all(dataset.entry, [dataset.arguments()], further):
         for repeat in range(MORE * repeats):
             yield from repeated(numbers, repeat)
         yield AwaitBuilds()
     if further:
-        program.prepare(dataset.entry, args, further)
+        program.prebuild(dataset.entry, args, further)
     numbers += map(schedule.keep, further)
     for repeat in range(MORE * repeats):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
 
 
-def _made(dataset: Dataset, force: dict[str, int], outcome: Both | RuneliftError,
+def _made(dataset: Dataset, force: dict[str, int], outcome: RecordAndTime | RuneliftError,
           before: Record | None) -> LoggedRun:
     if isinstance(outcome, RuneliftError):
         return LoggedRun(dataset.name, force, None, str(outcome))

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.records.estimates import Estimates
@@ -24,20 +24,13 @@ from runelift.runtime.replay.racing import Race
 from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, complete
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, forced_runs, with_builds_begun
-from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
+from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import MORE, SHORT
 from runelift.runtime.versions.forest import Forest, plans
 
 TIMES = 3
 """How often a dataset is run without a record, and how much more often short ones are replayed."""
-
-
-class Replayable(Measurable, Protocol):
-    """A program that can replay versions."""
-
-    def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
-        """LoggedRun every version at every encounter, one after the other on the same inputs."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +75,7 @@ class ReplayRuns:
         An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
         """
         result = Measurements(forest.entry)
-        banned, outlook = dict[str, str](), Estimates(at_once=program.at_once)
+        banned, outlook = dict[str, str](), Estimates(at_once=program.occupancy)
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
@@ -102,7 +95,7 @@ class ReplayRuns:
                 race = Race(self.factor, self.rounds, banned=banned, stopped=stopped,
                             outlook=outlook, single=single,
                             deadline=now + (end - now) / (len(datasets) - done + 1))
-                for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
+                for run in _dataset_runs(program, forest, dataset, race,
                                          repeats):
                     result.runs.append(run)
                     if log:
@@ -113,12 +106,12 @@ class ReplayRuns:
         return result
 
 
-def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,
+def _dataset_runs(program: Measurable, forest: Forest, dataset: Dataset, race: Race,
                   repeats: int) -> Iterator[LoggedRun]:
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
-        race.outlook.begin(program.prepare(dataset.entry, args, [{}, *todo]))
+        race.outlook.begin(program.prebuild(dataset.entry, args, [{}, *todo]))
         program.time(dataset.entry, args)  # what other versions may take depends on it
         numbered = _replays(program, dataset, args, race, repeats, todo)
         right = _right(numbered[0][1], todo)
@@ -135,7 +128,7 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
                 yield run
 
 
-def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repeats: int,
+def _replays(program: Measurable, dataset: Dataset, args: Args, race: Race, repeats: int,
              todo: Sequence[Force]) -> list[tuple[int, ReplayRecord]]:
     """RunStore with their numbers; one in which a version was wrong is repeated without it.
 

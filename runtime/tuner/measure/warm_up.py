@@ -12,7 +12,8 @@ from runelift.runtime.host.background import in_background as beside_runs
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.log import LoggedRun
-from runelift.runtime.tuner.measure.protocols import Args, Dataset, Measurable
+from runelift.runtime.tuner.measure.measurable import Args, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.prune.extrapolation import (
@@ -54,9 +55,9 @@ class WarmUp:
         self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
         *self._rest, last = todo
-        ahead = trends.work_out if trends is not None and program.apart else None
+        ahead = trends.work_out if trends is not None and program.out_of_process else None
         with beside_runs(ahead) if ahead else nullcontext():
-            outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
+            outlook.begin(program.prebuild(dataset.entry, args, [{}], [last]))
             with suppress(UserError, CompilerLimitation):
                 self.default = program.time(dataset.entry, args)
             is_short = trends is not None and bool(trends.runs) and self.default < LONG
@@ -143,7 +144,7 @@ class WarmUp:
                                for version in self._outer(force))]
         self._rest = []
         if possible:
-            self._program.prepare(self._dataset.entry, self._args, [], possible)
+            self._program.prebuild(self._dataset.entry, self._args, [], possible)
 
     def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
              stopped: bool = False) -> None:

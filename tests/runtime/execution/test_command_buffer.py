@@ -33,7 +33,8 @@ from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.workers import worker
+from runelift.runtime.tuner.workers import requests, worker
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
 
@@ -91,7 +92,7 @@ class Alone(Device):
 
 
 def _tapes(program: Any, entry: str = "main") -> list[Any]:
-    decisions = program._executable(entry).decisions.under(program.thresholds, {})
+    decisions = program.loaded.executable(entry).decisions.under(program.thresholds, {})
     return list(decisions.tapes.values())
 
 
@@ -99,8 +100,10 @@ def _session(info: DeviceInfo) -> tuple[Session, Connection]:
     """A worker's session with a small program and its arguments, and the connection's other end."""
     own, other = multiprocessing.Pipe()
     session = Session(info, own)
-    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
-    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    session.answer(requests.OpenProgram(
+        compile_source(Source("small", SMALL)), "all", False, {}, outside=False))
+    session.answer(requests.PlaceArguments(
+        0, [np.int64(3), np.arange(8, dtype=np.float32)]))
     return session, other
 
 
@@ -239,8 +242,8 @@ def test_memory_is_given_back() -> None:
 def test_arguments_are_set_when_they_change() -> None:
     """Two tapes with the same kernels take turns: neither finds them as it left them."""
     program = runelift.compile(SHRINKING, tuning={})
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, ones, ones, ones, others, others, others, ones, others, ones]:
         got, _ = program.run("main", args)
         _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
@@ -249,14 +252,14 @@ def test_arguments_are_set_when_they_change() -> None:
 def test_who_measures_finds_arguments_set() -> None:
     """Two tapes with the same kernels take turns: a run that was prepared is a steady one."""
     program = runelift.compile(SHRINKING, tuning={})
-    executable, plan = program._executable("main"), program._plan("main")
+    executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
     executable.tapes_first = True
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, others] * 2:
-        program.timing("main", args)
+        MeasuredProgram(program).timing("main", args)
     for args, tape_of in zip([ones, others] * 3, _tapes(program) * 3, strict=True):
-        tape.prepare(executable, program._bind(plan, list(args)), {}, {})
+        tape.prepare(executable, program.loaded.bind(plan, list(args)), {}, {})
         held = [each for each in tape_of._bound.values() if each.holds]
         assert len(held) == 1
         held[0].full.clear()  # what makes all calls would make none
@@ -268,11 +271,11 @@ def test_who_measures_finds_arguments_set() -> None:
 def test_a_short_run_that_follows_others_is_made_again(
         following: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(SHRINKING, tuning={})
-    program._executable("main").tapes_first = True
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    program.loaded.executable("main").tapes_first = True
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, others] * 2:
-        program.timing("main", args)
+        MeasuredProgram(program).timing("main", args)
     made = 0
 
     def perform(*what: Any, **options: Any) -> Outcome:
@@ -285,7 +288,7 @@ def test_a_short_run_that_follows_others_is_made_again(
     monkeypatch.setattr(tape, "FOLLOWING", following)
     for args in (ones, others):
         made = 0
-        program.timing("main", args)
+        MeasuredProgram(program).timing("main", args)
         assert made == runs
 
 
@@ -315,11 +318,11 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("text", text)), info)
     program._device = Alone(info, PROBES)
-    executable, plan = program._executable("main"), program._plan("main")
+    executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
     executable.tapes_first, expected = True, _expected(text, args)
     for force in [{}, *plans(program.tree.entry("main"))]:
         def bound() -> dict[str, Any]:
-            return program._bind(plan, program.place(args))
+            return program.loaded.bind(plan, MeasuredProgram(program).place(args))
 
         given = bound()
         taping = CapturingRun(executable, {}, force, given)
@@ -327,7 +330,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
         made = taping.tape()
         assert made is not None
         executable.decisions.forget()
-        program.record("main", program.place(args), force=force)
+        MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=force)
         tapes = executable.decisions.under({}, force).tapes
         assert list(tapes.values()) == [SeenCount.ONCE]
         tape.prepare(executable, bound(), {}, force)
@@ -344,10 +347,12 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
 
 def test_a_run_that_reads_what_was_computed_is_made_again_for_its_tape() -> None:
     program = runelift.compile(BRANCHING, tuning={})
-    executable, args = program._executable("main"), [np.arange(9, dtype=np.int32)]
+    executable, args = program.loaded.executable("main"), [np.arange(9, dtype=np.int32)]
     executable.tapes_first = True
-    program.record("main", program.place(args))
-    tape.prepare(executable, program._bind(program._plan("main"), program.place(args)), {}, {})
+    MeasuredProgram(program).record("main", MeasuredProgram(program).place(args))
+    tape.prepare(executable, program.loaded.bind(program.loaded.plan("main"),
+                                                 MeasuredProgram(program).place(args)),
+                 {}, {})
     assert _tapes(program) == [SeenCount.ONCE]
 
 
@@ -383,7 +388,7 @@ def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
 
 def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
     program = runelift.compile(SHRINKING, tuning={})
-    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    args = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     expected = _expected(SHRINKING, [args[0], np.asarray(args[1])])
     for _ in range(8):
         _agree(program.run("main", args)[0], expected)
@@ -406,10 +411,10 @@ def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
         issue: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the host may have been late for what it noted."""
     program = runelift.compile(SHRINKING, tuning={})
-    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    args = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     program.run("main", args)  # it builds kernels
-    program._executable("main").tapes_first = True
-    program._executable("main").decisions.forget()
+    program.loaded.executable("main").tapes_first = True
+    program.loaded.executable("main").decisions.forget()
     made = list[Outcome]()
 
     def perform(*what: Any, **options: Any) -> Outcome:
@@ -419,7 +424,7 @@ def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
     performed = tape.perform
     monkeypatch.setattr(tape, "perform", perform)
     monkeypatch.setattr(tape, "FOLLOWING", 60.0)
-    assert program.timing("main", args).issue == issue
+    assert MeasuredProgram(program).timing("main", args).issue == issue
     assert len(made) == runs
 
 
@@ -456,7 +461,7 @@ def test_joined_launches_have_barriers_and_copies(joining: DeviceInfo) -> None:
     for _ in range(SUBMITS):
         program.run("main", args)
     assert all(isinstance(each, Issued) for each in found._commands)
-    sources = program._executable("main")._joined
+    sources = program.loaded.executable("main")._joined
     assert max(text.count("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
                for text in sources) >= 2
 
@@ -475,15 +480,16 @@ def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
     """Kernels for a run that never comes again would take longer than all that is measured."""
     session, other = _session(joining)
     for _ in range(SUBMITS + 4):
-        session.timing(0, "main", {}, None)
+        session.answer(requests.TimeRun(0, "main", {}, None))
     assert isinstance(_tapes(session.program)[0], CommandBuffer)
-    assert not session.program._executable("main")._joined
+    assert not session.program.loaded.executable("main")._joined
     other.close()
 
 
 def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run is put on a tape, and what is timed is played."""
-    monkeypatch.setattr("runelift.runtime.program.AHEAD", 0.0)  # however late the device is
+    monkeypatch.setattr("runelift.runtime.tuner.workers.measured_program.ISSUE_SHARE",
+                        0.0)  # however late the device is
     monkeypatch.setattr(tape, "FOLLOWING", 60.0)
     info = select("pthread")
     assert info is not None
@@ -492,13 +498,13 @@ def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None
     play = CommandBuffer.play
     monkeypatch.setattr(CommandBuffer, "play", lambda self, run, args: (
         played.append(self), play(self, run, args))[1])
-    session.timing(0, "main", {}, None)
+    session.answer(requests.TimeRun(0, "main", {}, None))
     assert played == _tapes(session.program) * 2  # the first time nobody has set all arguments
-    session.timing(0, "main", {}, None)
+    session.answer(requests.TimeRun(0, "main", {}, None))
     assert len(played) == 3
     (found,) = _tapes(session.program)
     next(iter(found._commands)).kernel.holder = None
-    session.timing(0, "main", {}, None)
+    session.answer(requests.TimeRun(0, "main", {}, None))
     assert len(played) == 5
     other.close()
 
@@ -506,18 +512,19 @@ def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None
 def test_runs_that_come_often_are_compared_with_launches_joined(
         joining: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Although nothing was joined while they were timed before."""
-    monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
+    monkeypatch.setattr("runelift.runtime.tuner.workers.measured_program.WARM_UP_SECONDS",
+                        math.inf)  # a simulator is slow
     session, other = _session(joining)
     for _ in range(SUBMITS + 4):
-        session.timing(0, "main", {}, None)
+        session.answer(requests.TimeRun(0, "main", {}, None))
     (tape,) = _tapes(session.program)
-    (saved,) = session.savings(0, "main", [{}])
+    (saved,) = session.answer(requests.SavedLaunches(0, "main", [{}]))
     before = len(tape._commands)
     assert saved > 0
-    assert len(session.time_all(0, "main", [{}, {}], True)) == 2
-    assert session.program._executable("main")._joined
+    assert len(session.answer(requests.TimeAll(0, "main", [{}, {}], True))) == 2
+    assert session.program.loaded.executable("main")._joined
     assert len(tape._commands) == before - saved
-    assert session.savings(0, "main", [{}]) == [0]
+    assert session.answer(requests.SavedLaunches(0, "main", [{}])) == [0]
     other.close()
 
 
@@ -530,7 +537,7 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
     session, other = _session(info)
     monkeypatch.setattr(worker, "NOTABLE", notable)
     for _ in range(2):
-        session.answer("measure_all", (0, "main", [{}] * 3, None, [True] * 3))
+        session.answer(requests.MeasureAll(0, "main", [{}] * 3, None, [True] * 3))
         told = list[str]()
         while other.poll():
             told.append(receive(other)[0])
@@ -544,7 +551,7 @@ def test_processors_need_no_joined_launches() -> None:
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
     for _ in range(SUBMITS + 4):
         program.run("main", args)
-    assert not program._executable("main")._joined
+    assert not program.loaded.executable("main")._joined
 
 
 def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is() -> None:
