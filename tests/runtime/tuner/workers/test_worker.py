@@ -500,9 +500,9 @@ def test_trials_are_left_to_builders(monkeypatch: pytest.MonkeyPatch) -> None:
 import dataclasses
 from runelift.runtime.devices.info import register_runtimes
 register_runtimes()
-from runelift.runtime.tuner.workers import worker
-select = worker.select
-worker.select = lambda spec: dataclasses.replace(select(spec), locked_compiler=True)
+from runelift.runtime.tuner.workers import worker as serving
+select = serving.select
+serving.select = lambda spec: dataclasses.replace(select(spec), locked_compiler=True)
 {begin}"""))
     program = runelift.compile(TEXT, device="pocl", tuning={})
     for builders in None, Builders("pocl", 0, trials=TRIALS), Builders("pocl", 2, trials=TRIALS):
