@@ -40,7 +40,7 @@ from runelift.runtime.versions.forest import plans
 
 ROUNDS = 3
 RUNS = 5
-"""How often each side runs before the other has its turn."""
+"""The runs of each side before the other has its turn."""
 PATIENCE = 4.0
 """A version that has taken so many seconds is not run again."""
 

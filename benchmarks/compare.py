@@ -2,11 +2,13 @@
 
 ``python benchmarks/compare.py [--device NAME] [--json OUT] [--only PART]``
 
-For every dataset each code version is forced in turn (``best`` is the fastest), and the program
-runs with its default thresholds; where a choice stands in a loop, it is tuned as well, since the
-best version may differ between iterations.  Times are medians of host time for a call with inputs
-and outputs on the device.  The results of all versions are compared with each other.  The peer is
-Futhark 0.25.32's OpenCL back end, tuned, on one NVIDIA H200: ratios mean something there only.
+For every dataset each code version is forced in turn; ``best`` is the fastest.  The program also
+runs with its default thresholds.  If a choice stands in a loop, it is tuned as well, since the best
+version may differ between iterations.  Times are medians of host time for a call with inputs and
+outputs on the device.  The results of all versions are compared with each other.
+
+The peer is Futhark 0.25.32's OpenCL back end, tuned, on one NVIDIA H200: ratios mean something
+there only.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How the cost of each example grows with its work: time per unit of work at four sizes or more.
+"""The growth of each example's cost with its work: time per unit of work at four sizes or more.
 
 ``python benchmarks/growth.py [--device NAME] [--only PART] [--best] [--svg OUT] [--json OUT]``
 
-The work of each size is about ten times that of the one before.  Times are medians of host time
-for a call with inputs and outputs on the device, with the default thresholds or, with ``--best``,
-of the fastest version.  ``worst step`` is the largest factor by which a unit of work costs more
+The work of each size is about ten times that of the one before.  Times are medians of host time for
+a call with inputs and outputs on the device.  They are of the default thresholds, or of the fastest
+version with ``--best``.  ``worst step`` is the largest factor by which a unit of work costs more
 than at the size before: above 1 something does not scale.
 """
 

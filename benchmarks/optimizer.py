@@ -2,15 +2,22 @@
 
 ``python benchmarks/optimizer.py [--device NAME] [--only PART] [--budget SECONDS] [--json FILE]``
 
-The programs and sizes are those of Fernández-Fabeiro and others, "An automatic optimizer for
-heterogeneous devices": convolutions, direct Coulomb summation, matrix products, n-body.  ``naive``
-is one work-item per point without any of the stages there (:meth:`~.device.DeviceInfo.plain`),
-``default`` what runs without tuning, ``tuned`` the best version with parameters that ``--budget``
-seconds of search found, for each dataset by itself.  Times are medians of host time for a call with
-inputs and outputs on the device; the results of all three are compared.  With ``--fp-contract`` all
-is measured again with multiplications and additions contracted, as OpenCL does unless it is told
-not to (``fma``).  Rows that FILE has already, of this device and with no shorter search, are not
-measured again, so that a run may go on where one ended.
+The programs are convolutions, direct Coulomb summation, matrix products and n-body.  The columns
+for each dataset are
+
+- ``naive``: one work-item per point, without any of the optimizer's stages
+  (:meth:`~.device.DeviceInfo.plain`);
+- ``default``: the program without tuning;
+- ``tuned``: the best version, with parameters found by ``--budget`` seconds of search;
+- ``fma``, with ``--fp-contract``: multiplications and additions are contracted, as OpenCL does
+  unless it is told not to.
+
+Times are medians of host time for a call with inputs and outputs on the device; the results of all
+are compared.  Rows that FILE has already, of this device and with no shorter search, are not
+measured again.  So a run may go on where one ended.
+
+Source of programs and sizes: Fernández-Fabeiro and others, An automatic optimizer for heterogeneous
+devices.
 """
 
 from __future__ import annotations
@@ -35,12 +42,12 @@ from runelift.runtime.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, SuccessiveHalving
-from runelift.runtime.tuner.kernel_parameters.tune import RIVALS, SHARE
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-FAR = 2 * RIVALS
+FAR = 2 * NORMAL.parameters.rival_factor
 """Versions that take so many times as long as the best are run once."""
 SIZES = ("small", "medium", "large")
 
@@ -65,7 +72,7 @@ class Row:
 
     @property
     def naive(self) -> int:
-        """Which of the program's runs has one work-item per point."""
+        """The number of the program's run that has one work-item per point."""
         return 2 * (self.rank - 1)
 
 
@@ -146,7 +153,7 @@ class Results:
             row["device"], row["program"], row["dataset"], row["fp_contract"])]
 
     def has(self, program: str, dataset: str, contract: bool, budget: float) -> bool:
-        """Whether a row was measured, with a search of so many seconds at least."""
+        """True if a row was measured, with a search of so many seconds at least."""
         return any("error" not in row and row["budget"] >= budget
                    for row in self._of(program, dataset, contract))
 
@@ -211,7 +218,7 @@ def measure(row: Row, number: int, naive: Program, program: Program,
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Which version runs at each site, where that is not left to the guards, and the settings."""
+    """The settings of a run, and the version of each site that is not left to the guards."""
 
     force: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
@@ -248,7 +255,8 @@ def search(row: Row, program: Program, args: Sequence[Any], budget: float,
                 continue
             found.append(Chosen(number + 1, Run(force), timed(program, args, [Run(force)], 3)[0]))
     best = min(found, key=lambda each: each.time)
-    rivals = sorted((each for each in found if each.time <= RIVALS * best.time),
+    rivals = sorted((each for each in found if
+                     each.time <= NORMAL.parameters.rival_factor * best.time),
                     key=lambda each: each.time)
     for left, rival in zip(range(len(rivals), 0, -1), rivals, strict=True):
         seconds = (end - time.perf_counter()) / left
@@ -267,7 +275,7 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
     whole = sum(each.seconds for each in met)
     chosen: dict[str, int] = {}
     for each in met:
-        if each.seconds >= SHARE * whole:
+        if each.seconds >= NORMAL.parameters.share * whole:
             contest = SuccessiveHalving(spaces[each.meeting[0]], strategy=strategy)
             measured.try_settings("main", args, force=force, thresholds={}, searches={
                 each.meeting: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})

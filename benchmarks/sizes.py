@@ -1,8 +1,8 @@
-"""Sizes of our examples for tuning, and others that nobody tuned for.
+"""Sizes of our examples for tuning, and others that are held out.
 
-Each program has the sizes of its anchor rows and of its test blocks to train on, and sizes between
-and beyond them that are held out.  They are meant for a GPU; on a processor every number is divided
-by what the row says.
+Each program trains on the sizes of its anchor rows and of its test blocks.  Sizes between and
+beyond them are held out.  They are meant for a GPU; on a processor every number is divided by the
+row's factor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sizes:
     entry: str = "main"
 
     def on(self, host: bool) -> Sizes:
-        """The same for a processor, if ``host``; sizes that become equal are kept once."""
+        """The sizes for a processor, if ``host``; sizes that become equal are kept once."""
         if not host:
             return self
         training = tuple(dict.fromkeys(map(self._smaller, self.training)))

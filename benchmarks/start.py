@@ -2,9 +2,9 @@
 
 ``python benchmarks/start.py [--device NAME] [--only PART] [--runs N] [--json OUT]``
 
-Each run is a process of its own, ``runelift run``, on the first of the example's test inputs.
-Cold: neither Runelift's caches nor the OpenCL driver's own hold anything.  Warm: the
-median of N more runs.  Times are seconds.
+Each run is a separate process, ``runelift run``, on the first of the example's test inputs.  Cold:
+neither Runelift's caches nor the OpenCL driver's hold anything.  Warm: the median of N more runs.
+Times are seconds.
 """
 
 from __future__ import annotations

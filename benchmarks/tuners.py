@@ -1,31 +1,39 @@
-"""What tuning is worth on a device: on the sizes that were tuned for, and on others.
+"""The worth of tuning on a device: on the sizes that were tuned for, and on others.
 
 ``python benchmarks/tuners.py [--device NAME] [--programs NAME...] [--build] [--json OUT]``
 ``python benchmarks/tuners.py --strategies [--programs lud variant]``
 
-Every example with more than one version is tuned for some sizes, as ``runelift autotune
---no-parameters`` does (or with ``--replay``, as with ``--strategy replay``); then the program runs
-on these and on sizes that were held out (``sizes.py``): by default, tuned, with every version
-forced, with the thresholds that are best for the dataset alone and with the best version of every
-single encounter.  The best of all of these is the *oracle*.  All run in turn, and then the tuned
-one beside the default and the oracle until it is certain which is faster.  A row is printed as
-soon as a program is done, and says
+Every example with more than one version is tuned for some sizes, as
+``runelift autotune --no-parameters`` does (or with ``--replay``, as with ``--strategy replay``).
+Then the program runs on these and on sizes that were held out (``sizes.py``):
 
-- ``runs`` of the program and ``seconds`` of tuning, builds of kernels included (but with
-  ``--build``, which builds the kernels of all programs first, several programs at a time);
+- by default,
+- tuned,
+- with every version forced,
+- with the thresholds that are best for the dataset alone,
+- with the best version of every single encounter.
+
+The best of all of these is the *oracle*.  All run in turn, and then the tuned one beside the
+default and the oracle until it is certain which is faster.  A row is printed as soon as a program
+is done, and says
+
+- ``runs`` of the program and ``seconds`` of tuning, including builds of kernels.  With ``--build``
+  the kernels of all programs are built before, several programs at a time;
 - ``tuned / default`` on the training dataset where it is greatest, with its 95 % confidence
-  interval, and on how many of them it is ``slower`` for certain, by more than 1 %;
-- ``beside best``: how much slower, by the log, than the best thresholds of an exhaustive search of
-  those that slow no dataset down, and than the best of all (of datasets of which runs side by side
-  do not refute the log);
+  interval.  ``slower`` counts the datasets on which it is slower for certain, by more than 1 %;
+- ``beside best``: how much slower, by the log, than two best thresholds of an exhaustive search.
+  These are the best of those that slow no dataset down, and the best of all.  Only datasets count
+  of which runs side by side do not refute the log;
 - ``held out``: how much slower than the oracle on sizes that were not tuned for: median and worst.
 
 With ``--strategies`` the strategies of the literature search on the same training datasets; the
 thresholds that each finds are run in turn.  ``beside best`` is by the costs of forced runs,
-``when run`` the mean time of a dataset relative to the best strategy's.  What measures costs also
-finds finer guards, and runs them beside the thresholds alone, as ``runelift autotune`` does;
-``alone`` are its thresholds without these, and ``confirmed in`` are the seconds of those further
-runs, which no strategy's time has.  Kernels have been built before, so that all find them.
+``when run`` the mean time of a dataset relative to the best strategy's.
+
+Strategies that measure costs also find size guards, and run them beside the thresholds alone, as
+``runelift autotune`` does.  ``alone`` are their thresholds without these.  ``confirmed in`` are the
+seconds of those further runs, which no strategy's time includes.  Kernels have been built before,
+so that all find them.
 """
 
 from __future__ import annotations
@@ -61,10 +69,11 @@ from runelift.runtime.tuner.fit.exhaustive import exhaustive
 from runelift.runtime.tuner.fit.fit import fit, objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
-from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE, compare_paired
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.paired_comparison import compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.strategies import compare, parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
@@ -75,12 +84,16 @@ from runelift.runtime.tuner.workers.runners import limit_on
 from runelift.runtime.versions.forest import Forests, plans
 from runelift.runtime.versions.size_guards import GuardedThresholds, Leaf
 
-FAR = 3.0
-"""What takes so many times as long as the best, by the log, is not run again."""
-ROUNDS, PATIENCE = 51, 0.7
-"""How often all run in turn, unless that takes more seconds."""
-BUILDING, BUILDERS = 5, 3
-"""How many programs ``--build`` works on at a time, and how many kernels of each are built then."""
+HOPELESS_FACTOR = 3.0
+"""The factor above the best time, by the log, beyond which a version is not run again."""
+MOST_ROUNDS = 51
+"""The most rounds in which all candidates run in turn."""
+ROUNDS_SECONDS = 0.7
+"""Seconds after which no further round begins."""
+PROGRAMS_AT_A_TIME = 5
+"""The programs that ``--build`` works on at a time."""
+BUILDERS = 3
+"""The kernels of each program that ``--build`` builds at a time."""
 Name = TypeVar("Name", bound=Hashable)
 STRATEGIES = ("replay", "instrumentation", "binary", "intervals", "active", "active-endpoints",
               "cma", "cma-indices")
@@ -167,7 +180,7 @@ def build_all(names: Sequence[str], device: str | None) -> None:
     started, waiting = time.perf_counter(), iter(names)
     command = [sys.executable, __file__, "--only-build", *(["--device", device] if device else [])]
     running = [subprocess.Popen([*command, "--programs", name])
-               for name in islice(waiting, BUILDING)]
+               for name in islice(waiting, PROGRAMS_AT_A_TIME)]
     while running:
         running.pop(0).wait()
         running += [subprocess.Popen([*command, "--programs", name])
@@ -235,10 +248,10 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
 
 def behind(costs: Costs, default: Mapping[str, int], tuned: Mapping[str, int]
            ) -> tuple[float, float, int | None]:
-    """How much slower than the best thresholds that slow nothing down, and than the best of all.
+    """The loss against the best thresholds that slow nothing down, and against the best of all.
 
-    The default ones slow nothing down, even where no others do not.  Of how many combinations they
-    are the best comes with it; nothing is behind without datasets.
+    The default thresholds slow nothing down, even where no others do not.  The third number counts
+    the combinations of which they are the best; there is no loss without datasets.
     """
     if not costs.datasets:
         return 0.0, 0.0, 0
@@ -282,7 +295,7 @@ def datasets(program: Program, sizes: Sizes, several: Sequence[Numbers]) -> list
 
 
 def logged(options: argparse.Namespace, sizes: Sizes, what: str) -> Log | None:
-    """Where records are kept, if that is asked for."""
+    """The log in which records are kept, if any is asked for."""
     return None if options.logs is None else Log(options.logs / f"{sizes.program}.{what}.log")
 
 
@@ -305,7 +318,7 @@ def judge(program: Program, dataset: Dataset, costs: Costs, default: Mapping[str
 
 def candidates(costs: Costs, dataset: DatasetCosts, given: Mapping[str, Mapping[str, int]]
                ) -> dict[str, Mapping[str, int]]:
-    """What else may be the best on a dataset, by name, each way through the program once."""
+    """Other candidates for the best on a dataset, by name, each way through the program once."""
     alone, default = replace(costs, datasets=(dataset,)), given["default"]
     own = fit(alone, default).thresholds
     every = {"own thresholds": own,
@@ -317,7 +330,7 @@ def candidates(costs: Costs, dataset: DatasetCosts, given: Mapping[str, Mapping[
     seen, found = {dataset.path(thresholds) for thresholds in given.values()}, {}
     for name, thresholds in every.items():
         path = dataset.path(thresholds)
-        if dataset.total(thresholds) <= FAR * dataset.total(own) and path not in seen:
+        if dataset.total(thresholds) <= HOPELESS_FACTOR * dataset.total(own) and path not in seen:
             found[name] = thresholds
         seen.add(path)
     return found
@@ -331,11 +344,11 @@ def in_turn(program: Program, entry: str, args: Sequence[Any],
     for thresholds in choices.values():
         measured.warm_up(entry, args, thresholds=thresholds)
     started, names = time.perf_counter(), list(choices)
-    for number in range(ROUNDS):
+    for number in range(MOST_ROUNDS):
         for name in names:
             times[name].append(measured.time(entry, args, thresholds=choices[name]))
         names.append(names.pop(0))
-        if number and time.perf_counter() > started + PATIENCE:
+        if number and time.perf_counter() > started + ROUNDS_SECONDS:
             break
     return {name: median(each) for name, each in times.items()}
 
@@ -367,7 +380,8 @@ def show(sizes: Sizes, result: Mapping[str, Any]) -> None:
 
 def slower(result: Mapping[str, Any]) -> list[str]:
     """The training datasets on which tuned is slower than default by more than noise."""
-    return [each["dataset"] for each in result["training"] if each["gain"][1] > 1 + TOLERANCE]
+    worse = 1 + NORMAL.comparison.tolerance
+    return [each["dataset"] for each in result["training"] if each["gain"][1] > worse]
 
 
 def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
@@ -398,7 +412,8 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     own = datasets(program, sizes, sizes.training)
     prepare(program, runner, sizes, own)
     started = time.perf_counter()
-    costs = costs_of(forest, measure(runner, forest, own, repeats=ForcedRuns.repeats, every=True))
+    costs = costs_of(forest, ForcedRuns(every=True).measure(runner, forest, own,
+                                                           repeats=ForcedRuns.repeats))
     measured = Instrumented(costs, time.perf_counter() - started)
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     names, oracles = options.strategies.split(","), list[Measuring]()

@@ -1,15 +1,18 @@
-"""How long tuning takes, beside Futhark's autotuner on the same device.
+"""The time that tuning takes, beside Futhark's autotuner on the same device.
 
 ``python benchmarks/tuning.py --futhark FUTHARK [--theirs FOLDER] [--device NAME]
 [--programs NAME...] [--sittings N] [--limit SECONDS] [--json OUT]``
 
-Both tune for the same datasets, those of the anchor rows, and the same program text; with a folder
-of the public futhark-benchmarks the peer tunes its own text, where there is one.  A *sitting* is a
-run of ``futhark autotune`` (which compiles the program first) and one of ``runelift autotune
---no-parameters`` with empty caches, those of the OpenCL driver, too, and then one of each with
-what the first have left in these caches.  Each sitting begins with empty caches.  The figures are
-seconds from start to end of the processes, medians over the sittings; a run of the peer that takes
-longer than the limit is ended and counts as the limit, with ``>``.
+Both tune for the same datasets, those of the anchor rows, and the same program text.  With a folder
+of the public futhark-benchmarks the peer tunes the text found there, if any.
+
+A *sitting* begins with empty caches, also of the OpenCL driver.  It is a run of
+``futhark autotune`` (which compiles the program first) and one of
+``runelift autotune --no-parameters``.  Then each runs once more with what the first have left in
+these caches.
+
+The figures are seconds from start to end of the processes, medians over the sittings.  A run of the
+peer that takes longer than the limit is ended and counts as the limit, with ``>``.
 """
 
 from __future__ import annotations

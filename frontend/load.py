@@ -12,9 +12,9 @@ from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.syntax import ast, module_ast
-from runelift.frontend.syntax.files import read_source
 from runelift.frontend.syntax.parser import parse
 from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
+from runelift.ir.files import read_source
 from runelift.ir.names import Names
 from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Program

@@ -68,7 +68,7 @@ def entry_point(script: Source, values: Sequence[Given], types: Sequence[str],
                 program: module_ast.Module) -> ast.ValDec:
     """The script as a declaration for the end of the program.
 
-    ``values`` are what it is given, ``types`` the types of these.
+    ``values`` are its inputs, ``types`` their types.
     """
     text = script.text
     for value in reversed(values):

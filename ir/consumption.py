@@ -107,7 +107,7 @@ def _body(body: Body, consumed: set[VName]) -> None:
 
 
 def _statement(stm: Stm, consumed: set[VName]) -> None:
-    """Add what ``stm`` consumes; ``consumed`` holds what is consumed after it."""
+    """Add the arrays that ``stm`` consumes; ``consumed`` has those consumed after it."""
     exp = stm.exp
     if isinstance(exp, PrimOp):  # by far the most
         return

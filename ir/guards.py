@@ -28,20 +28,19 @@ class Rival(Enum):
     """
 
     MAPS = "maps"
-    """They map all elements.  A device may merge small launches of such in a loop (of intra
-    versions only those in loops have this rival)."""
+    """They map all elements.  A device may merge small launches of such maps in a loop.  Only intra
+    versions in loops have this rival."""
     LINES = "lines"
-    """The same, but groups know their row without a division, so that theirs may be merged, too."""
+    """As MAPS, but groups know their row without a division, so they may be merged, too."""
     PRODUCT = "product"
-    """They compute a product by tiles, which pays where there is much to do (of a reduction: what
-    it reduces, and stores)."""
+    """They compute a product by tiles, which pays if there is much to compute.  For a reduction
+    these are the elements that it reduces and stores."""
     POINTS = "points"
     """They give each point of a row a work-item too, in groups of any size.  The cost of a point is
-    the same in all versions, or unknown.
-    """
+    the same in all versions, or unknown."""
     LADEN = "laden"
-    """They spread the points of few rows, each of which takes long, over the device (of intra
-    versions only)."""
+    """They spread the points of few rows, each of which takes long, over the device.  Only intra
+    versions have this rival."""
 
 
 @dataclass(frozen=True, slots=True)

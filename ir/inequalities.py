@@ -85,7 +85,7 @@ class Facts:
 
     def _connected(self, claim: Size) -> Iterator[list[Linear]]:
         """The facts that share a variable with the claim; with those, the ones that share one
-        with them; and so on.  Later facts come first, as they are about what is nearest.
+        with them; and so on.  Later facts come first, as they are about the nearest names.
         """
         reached, found = claim.variables(), list[Linear]()
         left = [*reversed(self._prepared)]

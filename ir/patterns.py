@@ -76,7 +76,7 @@ class Pattern(IntEnum):
 
 TITLES = {
     Pattern.NONE: ("NoPat", "all work-items use the same element"),
-    Pattern.SINGLE: ("SinglePat", "each work-item uses an element of its own"),
+    Pattern.SINGLE: ("SinglePat", "each work-item uses a different element"),
     Pattern.INNER: ("InnerPat", "all work-items walk the same elements"),
     Pattern.ROW: ("RowPat", "each work-item walks along a row"),
     Pattern.COLUMN: ("ColPat", "each work-item walks down a column"),
@@ -91,7 +91,7 @@ WALKS = {0: Pattern.ROW, 1: Pattern.COLUMN, 2: Pattern.DEPTH}
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """A sum of indices and counters with constant factors, and of what is the same for all.
+    """A sum of indices and counters with constant factors, and of values equal for all work-items.
 
     ``text`` shows it.
     """
@@ -199,7 +199,7 @@ WHOLE = Affine(":")
 
 @dataclass(slots=True)
 class _Walk:
-    """The statements of a kernel one after the other, with what is known of their results.
+    """The statements of a kernel one after the other, with known facts about their results.
 
     Names without an entry are from around the kernel, or unknown if ``made`` has them.
     """
@@ -211,12 +211,12 @@ class _Walk:
     around: tuple[frozenset[VName], ...] = ()
 
     def body(self, body: Body) -> None:
-        """All statements."""
+        """Go through all statements."""
         for stm in body.stms:
             self.statement(stm)
 
     def statement(self, stm: Stm) -> None:
-        """One statement: its references, and what follows for its results."""
+        """Note the references of a statement, and facts about its results."""
         self.made |= {p.name for p in stm.pat}
         match stm.exp:
             case Index(array, dims):

@@ -2,8 +2,8 @@
 
 ``a' = a with [s] <- ys``, where ``ys = segmap ...``: if nothing is between the two, the map may
 make ``ys`` in the memory of ``a``.  :mod:`runelift.rewrite.passes.short_circuit` brings updates
-there and says for which ones the work-items would not disturb each other;
-:mod:`runelift.codegen.hostplan.in_place` sees whether the memory is free.
+there, and marks those whose work-items do not overwrite what others read.
+:mod:`runelift.codegen.hostplan.in_place` checks that the memory is free.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runelift.ir.syntax import Rearrange, Stm, Update
 from runelift.ir.types import shape_of
 
 MOVED = "moved"
-"""The attribute of an update that stands right behind what makes its value."""
+"""The attribute of an update that stands right behind the maker of its value."""
 PLACED = "placed"
 """The attribute of a moved update whose value may be made in the memory of its operand."""
 

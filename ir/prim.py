@@ -86,6 +86,7 @@ SAME_BITS = {Prim.F32: Prim.U32, Prim.F64: Prim.U64, Prim.U32: Prim.F32, Prim.U6
 @cache
 def _dtypes() -> dict[Prim, np.dtype[Any]]:
     """The type of elements of each type; NumPy is imported when the first is asked for."""
+    # late: start-up; checking a program needs no NumPy
     import numpy as np
 
     return {prim: np.dtype({"i": "int", "u": "uint", "f": "float", "b": "bool"}[prim.value[0]]

@@ -207,7 +207,7 @@ def _same_inside(new: Exp, exp: Exp) -> bool:
 
 
 def _mapped(m: Mapper, exp: Exp) -> Exp:
-    """The same as :func:`map_exp`, but another object even if nothing changes."""
+    """Like :func:`map_exp`, but a new object even if nothing changes."""
     match exp:
         case PrimOp(op, prim, args):
             return PrimOp(op, prim, m.atoms(args))

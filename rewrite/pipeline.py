@@ -1,4 +1,4 @@
-"""The order of passes, and the runner that checks what they make."""
+"""The order of passes, and the runner that checks their results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from runelift.rewrite.registry import (
 STANDARD: tuple[Pass, ...] = (
     SIMPLIFY,
     CSE,
-    HOIST,  # before fusion: what is left in a lambda then belongs there
+    HOIST,  # before fusion: statements still in a lambda then belong there
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
     FUSE,
     SIMPLIFY,

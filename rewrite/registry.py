@@ -31,7 +31,7 @@ from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A pass: its name, what it does, its rules, and the function.
+    """A pass: its name, a description, its rules, and the function.
 
     The third argument of ``run`` says which rules may fire; without it all may.
     """

@@ -7,6 +7,7 @@ programs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +15,29 @@ import numpy as np
 from runelift.codegen.plan.plan import Interface, Plan
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.compilation.reuse import keep
+from runelift.runtime.compilation.reuse import store_compiled
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
 from runelift.runtime.execution.device_array import DeviceArray
-from runelift.runtime.prebuild.prebuild import Prebuilder
 
 if TYPE_CHECKING:
+    from runelift.runtime import running
     from runelift.runtime.devices.context import Device
     from runelift.runtime.devices.memory import Buffer
     from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.run import Outcome
     from runelift.runtime.prebuild.first_run import FirstRun
+    from runelift.runtime.prebuild.prebuild import Prebuilder
 
 Choices = Mapping[str, int]
 """Indices of versions by site, or thresholds by name."""
+
+
+def _import_running() -> None:
+    """Import what runs programs on devices, in place of the name ``running``."""
+    global running
+    # late: start-up; programs that are compiled, checked or interpreted do without
+    from runelift.runtime import running
 
 
 class LoadedProgram:
@@ -52,7 +62,7 @@ class LoadedProgram:
         self._device: Device | None = None
         self._executables: dict[str, Executable] = {}
         self._stored = len(compiled.plans)
-        self.prebuilder = self._new_prebuilder()
+        self._prebuilder: Prebuilder | None = None
 
     # Plans and what runs them
 
@@ -73,12 +83,10 @@ class LoadedProgram:
 
     def executable(self, entry: str) -> Executable:
         """The executable of an entry point's plan on the device."""
-        # late: start-up; without a device the interpreter runs programs
-        from runelift.runtime.execution.executable import Executable
-
         if entry not in self._executables:
-            self._executables[entry] = Executable(self.plan(entry), self.device,
-                                                  contract=self.fp_contract)
+            _import_running()
+            self._executables[entry] = running.Executable(self.plan(entry), self.device,
+                                                          contract=self.fp_contract)
             self._store_new_plans()
         return self._executables[entry]
 
@@ -95,7 +103,7 @@ class LoadedProgram:
         try:
             executable, wanted = self.executable(entry), dict[Any, None]()
             self.first = self.device.trials = None
-            self.prebuilder.rehearse(entry, args, force, wanted, thresholds)
+            self.prebuilder.collect(entry, args, force, wanted, thresholds)
             self.stores_plans = stores
             first.build(executable, list(wanted), self._store_new_plans)
         finally:
@@ -103,26 +111,47 @@ class LoadedProgram:
             first.end()
         self._store_new_plans()
 
+    @property
+    def command_buffer(self) -> ModuleType:
+        """The module :mod:`runelift.runtime.execution.command_buffer`, imported when first used."""
+        _import_running()
+        return running.command_buffer
+
+    def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
+                record: bool) -> Outcome:
+        """Run an entry point on the device."""
+        self.prepare_first_run(entry, args, force, thresholds)
+        plan, executable = self.plan(entry), self.executable(entry)
+        bound = self.bind(plan, list(args))
+        if not record:
+            running.command_buffer.prepare(executable, bound, thresholds, force)
+        return running.command_buffer.perform(executable, bound, thresholds, force, record=record)
+
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""
         self._executables.clear()
-        self.prebuilder = self._new_prebuilder()
+        self._prebuilder = None
 
     def store_plans(self) -> None:
         """Store the program on disk if there are plans that have not been stored."""
         if len(self.compiled.plans) > self._stored:
-            keep(self.compiled)
+            store_compiled(self.compiled)
             self._stored = len(self.compiled.plans)
 
     def _store_new_plans(self) -> None:
         if self.stores_plans:
             self.store_plans()
 
-    def _new_prebuilder(self) -> Prebuilder:
-        return Prebuilder(
-            self.compiled, self.info, self.executable,
-            lambda entry, args, upload: self.bind(self.plan(entry), args, upload),
-            self._thresholds_of)
+    @property
+    def prebuilder(self) -> Prebuilder:
+        """The builder of kernels before the runs that need them."""
+        if self._prebuilder is None:
+            _import_running()
+            self._prebuilder = running.Prebuilder(
+                self.compiled, self.info, self.executable,
+                lambda entry, args, upload: self.bind(self.plan(entry), args, upload),
+                self._thresholds_of)
+        return self._prebuilder
 
     # The device and arguments there
 
@@ -130,11 +159,9 @@ class LoadedProgram:
     def device(self) -> Device:
         """The device with its context and queues, opened when first used."""
         if self._device is None:
-            # late: start-up; it imports pyopencl
-            from runelift.runtime.execution.probes.on_demand import open_device
-
+            _import_running()
             assert self.info is not None
-            self._device = open_device(self.info)
+            self._device = running.open_device(self.info)
             if self.first is not None:
                 self._device.trials = self.first.leave_trial
         return self._device
@@ -157,16 +184,11 @@ class LoadedProgram:
                 buffer: Buffer = value.buffer
                 return buffer
             value = value.get()
-        # late: start-up
-        import pyopencl as cl
-
-        from runelift.runtime.devices.memory import OutOfMemory
-
+        _import_running()
         try:
             buffer = self.device.pool.allocate(value.nbytes)
-        except OutOfMemory as error:
+        except running.OutOfMemory as error:
             raise UserError(f"Out of device memory: {error}.") from None
         if value.size:
-            cl.enqueue_copy(self.device.plain, buffer.handle, np.ascontiguousarray(value),
-                            is_blocking=True)
+            self.device.write(buffer, np.ascontiguousarray(value))
         return buffer

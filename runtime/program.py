@@ -81,28 +81,19 @@ class Program:
 
         ``force`` names the alternative to run at a site; ``thresholds`` override the tuning.
         """
-        loaded = self.loaded
-        if loaded.info is None:
-            # late: start-up; runs on a device do without
+        if self.device_info is None:
+            # late: start-up; programs run on devices as a rule
             from runelift.ir.interpret import interpret
 
             fun_args = check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        # late: start-up; it imports pyopencl
-        from runelift.runtime.execution.command_buffer import perform, prepare
-
-        chosen = self._chosen(thresholds)
-        loaded.prepare_first_run(entry, args, force or {}, chosen)
-        plan, executable = loaded.plan(entry), loaded.executable(entry)
-        bound = loaded.bind(plan, list(args))
-        recording = self.recording if record is None else record
-        if not recording:
-            prepare(executable, bound, chosen, force or {})
-        raw, made, _ = perform(executable, bound, chosen, force or {}, record=recording)
+        raw, made, _ = self.loaded.perform(
+            entry, args, force or {}, self._chosen(thresholds),
+            record=self.recording if record is None else record)
         if made is not None and self.recording:
             self.records.append(made)
         results = [self._result(value, spec, device_arrays)
-                   for value, spec in zip(raw, plan.results, strict=True)]
+                   for value, spec in zip(raw, self.loaded.plan(entry).results, strict=True)]
         return results, made
 
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
@@ -144,7 +135,7 @@ class Program:
         point has kernels in the imperative IR, ``imp``, and in OpenCL C, ``kernels``, and a
         ``host`` plan in Python.
         """
-        # late: start-up
+        # late: start-up; only those who ask for a text need its printers
         from runelift.runtime.compilation.stages import stage_text
 
         return stage_text(self.compiled, stage, lambda: self.loaded.plan(entry or self.entries[0]))

@@ -1,4 +1,4 @@
-"""What tests share: devices, and programs compiled once."""
+"""Devices for all tests, and the choice between the quick suite and whole sweeps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runelift.runtime.devices.info import DeviceInfo, find_devices
 
 pipeline.EVERY_PASS = True
 os.environ["RUNELIFT_KEEP"] = "0"
-"""Tests change the compiler under way, and want programs as it makes them then."""
+"""Tests change the compiler while they run, so programs must not come from the cache."""
 
 settings.register_profile("full", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=25)

@@ -27,7 +27,7 @@ WORDS_IN_CHANGE = 15
 
 OPENINGS = frozenset({"What", "Which", "Whether", "How", "Where", "Who", "Whose", "When", "Why",
                       "That", "If"})
-RIDDLES = re.compile(r"\b(nobody|somebody|anybody|whoever|of (?:its|their) own)\b", re.I)
+RIDDLES = re.compile(r'(?<!")\b(nobody|somebody|anybody|whoever|of (?:its|their) own)\b', re.I)
 
 CODE = re.compile(r"(?::[a-z:]+:)?(``.+?``|`[^`]+`)", re.S)
 FENCED = re.compile(r"^( *)```.*?^\1```|<!--.*?-->", re.S | re.M)
@@ -69,14 +69,16 @@ def same_lines(match: re.Match[str], word: str) -> str:
 
 
 def blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Paragraphs, items, headings and rows with their lines, without indented code after '::'."""
+    """Paragraphs, items, headings and rows with their lines, without indented code."""
     block: list[str] = []
     start, literal = 0, False
     for number, line in enumerate([*text.splitlines(), ""]):
         bare = line.strip()
         if literal and (not bare or line.startswith(" ")):
             continue
-        literal = False
+        literal = not block and line.startswith("    ") and not ITEM.match(bare)
+        if literal:
+            continue
         if block and (not bare or ITEM.match(bare) or bare.startswith(("#", "|"))):
             yield start, "\n".join(block)
             literal = not bare and block[-1].endswith("::")

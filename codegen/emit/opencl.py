@@ -1,8 +1,8 @@
 """Kernels as OpenCL C 1.2.
 
-Operations are made total here: the language gives every shift, conversion and division a
-result, C does not.  The first two arguments of every kernel are the failure buffers: an int
-that is -1 until the first failure sets it to ``base + code``, and the failure's arguments.
+Operations are made total here: the language gives every shift, conversion and division a result, C
+does not.  The first two arguments of every kernel are the failure buffers.  One is an int, -1 until
+the first failure sets it to ``base + code``.  The other has the arguments of the failure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import zip_longest
 
 from runelift.codegen.emit.prelude import TYPES, linked
-from runelift.codegen.passes.llvm_workarounds import goes_round, is_cut
+from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_around
 from runelift.codegen.passes.unrolling import in_pieces
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -26,19 +26,19 @@ from runelift.ir.types import Const
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
 FAILURE_ARGS = 32
-"""How many i64 arguments a failure can have."""
+"""The most i64 arguments of a failure."""
 
-UNROLLED = 64
-"""Loops of at most as many iterations are unrolled where the kernel asks for it."""
+MOST_UNROLLED_ITERATIONS = 64
+"""Loops of at most this many iterations are unrolled completely if the kernel asks for it."""
 
-IN_WHOLE = "#pragma unroll"
-"""What compilers are told then."""
+UNROLL_FULLY = "#pragma unroll"
+"""The directive for complete unrolling."""
 
-PLAIN = 24
-"""Loops of at most as many steps in a row are partly unrolled on devices that gain by it."""
+MOST_PLAIN_STATEMENTS = 24
+"""Loops of at most this many simple statements are partly unrolled on devices that gain by it."""
 
-ROOM = "room"
-"""What a kernel with teams is told for each local array: how many cells a team has of it."""
+TEAM_CELLS = "room"
+"""The name of an argument of kernels with teams: the cells of a team in a local array."""
 
 _IDS = {
     Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
@@ -50,16 +50,16 @@ _VIRTUAL_IDS = {
     Id.GLOBAL_ID: "(group_id * (long)get_local_size(0) + (long)get_local_id(0))",
     Id.GLOBAL_SIZE: "(num_groups * (long)get_local_size(0))",
 }
-"""What a group is asked that does the work of others, see :func:`phase_function`."""
+"""Indices of a group that does the work of others, see :func:`phase_function`."""
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
           "or": "|", "xor": "^"}
 _FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint",
               "mod": "fmod"}
-_STRAIGHT = _INFIX.keys() | {"shl", "shr", "lshr"}
-"""What makes no branches, for certain."""
+_BRANCH_FREE = _INFIX.keys() | {"shl", "shr", "lshr"}
+"""Operations that certainly compile without branches."""
 _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
-"""In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
+"""Types in which arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
 
 
 def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
@@ -93,31 +93,31 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
 def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
     """The parameters of a kernel between the failure buffers and the local memory."""
     rooms = () if kernel.teams is None else kernel.local_memory
-    return (*kernel.params, *(imp.ScalarParam(_room(a.name), Prim.I64) for a in rooms))
+    return (*kernel.params, *(imp.ScalarParam(_team_cells(a.name), Prim.I64) for a in rooms))
 
 
 def group_attributes(group: int, *, subgroups: bool) -> str:
-    """What compilers are told of a kernel with groups of a size, which may use sub-groups."""
+    """The attributes of a kernel with groups of a size, which may use sub-groups."""
     size = f"__attribute__((reqd_work_group_size({group}, 1, 1)))"
     return f"IN_SUBGROUPS {size}" if subgroups else size
 
 
 def uses_subgroups(kernel: imp.Kernel) -> bool:
-    """Whether work-items of a kernel may wait for their sub-group, or take values from it."""
+    """True if work-items of a kernel may synchronise or exchange values in their sub-group."""
     return kernel.teams is not None or bool(subgroups_of(kernel))
 
 
 def subgroups_of(kernel: imp.Kernel) -> set[VName]:
-    """The constants that say how many work-items take values of each other."""
+    """The constants that are numbers of work-items which exchange values."""
     return {stm.subgroup for stm in statements(kernel.body) if isinstance(stm, imp.Shuffle)}
 
 
-def _room(array: VName) -> VName:
-    return VName(ROOM, array.tag)
+def _team_cells(array: VName) -> VName:
+    return VName(TEAM_CELLS, array.tag)
 
 
-def count_meetings(source: str) -> int:
-    """How often the work-items of a group meet in the text of kernels."""
+def count_barrier_calls(source: str) -> int:
+    """The number of barriers in the text of kernels."""
     return source.count("barrier(") + source.count("MEET_TEAM(")
 
 
@@ -129,7 +129,7 @@ def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
 def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) -> str:
     """A kernel as a function of the group that it is run for, and of the number of groups.
 
-    The groups that run it are all of the same size, and no work-item leaves it early.
+    The groups that run it all have one size, and no work-item leaves it early.
     """
     given = dict(zip(kernel.built_for, constants, strict=True))
     printer = _Printer(kernel, base, given, virtual=True)
@@ -147,7 +147,7 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
 
 
 def _local_param(array: imp.LocalArray) -> str:
-    """Local memory by its widest type, so that compilers know how it is aligned."""
+    """Local memory by its widest type, so that compilers know its alignment."""
     return f"__local {LOCAL_CELL} *{name(array.name)}_cells"
 
 
@@ -156,10 +156,10 @@ def name(vname: VName) -> str:
     return str(vname).replace("'", "_q")
 
 
-def _straight(exp: Exp) -> bool:
-    """Whether an expression is computed without a branch, for certain."""
+def _is_branch_free(exp: Exp) -> bool:
+    """True if an expression certainly compiles without a branch."""
     return all(isinstance(part, imp.Var | imp.Lit | imp.WorkItem | imp.Load)
-               or (isinstance(part, imp.Apply) and part.op in _STRAIGHT)
+               or (isinstance(part, imp.Apply) and part.op in _BRANCH_FREE)
                for part in subexpressions(exp))
 
 
@@ -173,18 +173,18 @@ class _Printer:
         self.teams = 1 if kernel.teams is None else constants[kernel.teams]
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
-        self.meets = has_barriers(kernel.body)
+        self.synchronizes = has_barriers(kernel.body)
         self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
-        self.beside = False
-        """Whether something stays between the last branch and what is printed next."""
+        self.separated = False
+        """True if a statement that the optimiser keeps follows the last branch."""
 
     @cached_property
     def cuts(self) -> bool:
-        """Whether loops may go round: whether the kernel cuts any number off."""
-        return is_cut(self.kernel.body)
+        """True if the kernel truncates any number, so that loop indices may wrap around."""
+        return has_truncation(self.kernel.body)
 
     def start(self) -> list[str]:
-        """Which team a work-item is in, if there are some, and the local arrays it has."""
+        """Declarations of a work-item's team, if there are teams, and of local arrays."""
         if self.teams == 1:
             return [self._local_array(array) for array in self.kernel.locals]
         items, group = (self.exp(imp.WorkItem(i)) for i in (Id.LOCAL_SIZE, Id.GROUP_ID))
@@ -195,15 +195,15 @@ class _Printer:
         return lines + [self._local_array(array) for array in self.kernel.locals]
 
     def _local_array(self, array: imp.LocalArray) -> str:
-        """An array by its own type; it starts where that does in which it lies."""
+        """An array by its element type; one within another starts at that one's start."""
         type_ = TYPES[array.prim]
         place = name(array.within) if array.within else f"{name(array.name)}_cells"
         if self.teams > 1 and array.within is None:
-            place = f"({place} + team * {name(_room(array.name))})"
+            place = f"({place} + team * {name(_team_cells(array.name))})"
         return f"    __local {type_} *{name(array.name)} = (__local {type_} *){place};"
 
     def known(self, cond: Exp) -> bool | None:
-        """What is known of a condition when the kernel is built."""
+        """The value of a condition if it is known when the kernel is built."""
         match cond:
             case imp.Var(v):
                 return self.facts.get(v)
@@ -228,8 +228,8 @@ class _Printer:
         return None
 
     def carried(self, body: tuple[Stm, ...]) -> list[VName]:
-        """What a loop without barriers changes, in kernels that have some."""
-        if not self.meets or has_barriers(body):
+        """The variables that a loop without barriers changes, in kernels with barriers."""
+        if not self.synchronizes or has_barriers(body):
             return []
         inside = statements(body)
         own = {each.name for each in inside if isinstance(each, imp.Declare)}
@@ -244,35 +244,35 @@ class _Printer:
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
         lines, present = list[str](), list(self.present(stms))
         for stm, after in zip_longest(present, present[1:]):
-            if isinstance(stm, imp.Barrier) and not self.beside and not self.stays(after):
+            if isinstance(stm, imp.Barrier) and not self.separated and not self.stays(after):
                 lines.append(f"{'    ' * depth}JOINED;")
-                self.beside = True
+                self.separated = True
             lines += self.stm(stm, depth)
             match stm:
                 case imp.Store(mem) if mem in self.shared:
-                    self.beside = True
+                    self.separated = True
                 case imp.Declare(_, _, init):
-                    self.beside &= init is None or _straight(init)
+                    self.separated &= init is None or _is_branch_free(init)
                 case imp.Assign(_, value):
-                    self.beside &= _straight(value)
+                    self.separated &= _is_branch_free(value)
                 case imp.DeclareArray() | imp.Barrier() | imp.Comment():
                     pass
                 case imp.If(cond) if self.known(cond) is not None:
                     pass
                 case _:
-                    self.beside = False
+                    self.separated = False
         return lines
 
     def repeats(self, bound: Exp) -> bool:
-        """Whether a loop is one also when it was optimised, so that it begins with its index.
+        """True if the optimiser keeps a loop, so that an iteration begins with its index.
 
-        One of known length may be unrolled: then what ends an iteration comes before the next.
+        One of known length may be unrolled: then the end of an iteration comes before the next.
         """
         return (isinstance(bound, imp.Var) and bound.name in self.shared
                 and bound.name not in self.constants)
 
     def present(self, stms: tuple[Stm, ...]) -> Iterator[Stm]:
-        """The statements, and for branches of which it is known already the side that is taken."""
+        """The statements, with known branches replaced by the side that is taken."""
         for stm in stms:
             if isinstance(stm, imp.If) and (known := self.known(stm.cond)) is not None:
                 yield from self.present(stm.then_ if known else stm.else_)
@@ -280,18 +280,18 @@ class _Printer:
                 yield stm
 
     def stays(self, stm: Stm | None) -> bool:
-        """Whether a statement is where it is also when it was optimised, and not in a branch."""
-        return isinstance(stm, imp.Store) and stm.mem in self.shared and _straight(
-            stm.index) and _straight(stm.value)
+        """True if the optimiser keeps a statement at its place, outside of branches."""
+        return isinstance(stm, imp.Store) and stm.mem in self.shared and _is_branch_free(
+            stm.index) and _is_branch_free(stm.value)
 
     def side(self, stms: tuple[Stm, ...], depth: int, number: int) -> list[str]:
         """One side of a branch; PoCL puts barriers into loops."""
-        self.beside = self.meets and any(
+        self.separated = self.synchronizes and any(
             isinstance(each, imp.Barrier | imp.While)
             or (isinstance(each, imp.For)
-                and self.unrolling(each.unroll, each.bound, each.body) != [IN_WHOLE])
+                and self.unrolling(each.unroll, each.bound, each.body) != [UNROLL_FULLY])
             for each in statements(stms))
-        begin = [f"{'    ' * depth}BEGUN({number});"] if self.beside else []
+        begin = [f"{'    ' * depth}BEGUN({number});"] if self.separated else []
         return begin + self.block(stms, depth)
 
     def stm(self, stm: Stm, depth: int) -> list[str]:
@@ -309,24 +309,8 @@ class _Printer:
                 return [f"{pad}{name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value):
                 return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
-            case imp.For(index, start, bound, step, body, unroll):
-                i, how = name(index), self.unrolling(unroll, bound, body)
-                lines = [f"{pad}{each}" for each in how]
-                if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
-                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
-                if self.cuts and goes_round(index, body):
-                    lines.append(f"{pad}GOES_ROUND")
-                lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
-                             f"{i} += {self.exp(step)}) {{")
-                self.beside = self.repeats(bound)
-                if how == [IN_WHOLE] and in_pieces(stm, self.kernel):
-                    lines.append(f"{pad}    NEXT_PIECE;")
-                return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
-            case imp.While(cond, body):
-                self.beside = False
-                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
-                        f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
-                        f"{pad}}}"]
+            case imp.For() | imp.While():
+                return self._loop(stm, depth)
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
                 return self.block(then_ if known else else_, depth)
             case imp.If(cond, then_, else_):
@@ -359,7 +343,8 @@ class _Printer:
                         f"&{name(mem)}[{self.index(index)}]);"]
             case imp.Fail(code, args):
                 if len(args) > FAILURE_ARGS:
-                    raise CompilerLimitation(f"an error message with {len(args)} values")
+                    raise CompilerLimitation(f"an error message has {len(args)} values, "
+                                             f"more than {FAILURE_ARGS}")
                 values = [self.exp(a) for a in args]
                 lines = [f"{pad}if (atomic_cmpxchg(failure_code, -1, {self.base + code}) == -1) {{"]
                 lines += [f"{pad}    failure_args[{k}] = {v};" for k, v in enumerate(values)]
@@ -367,8 +352,31 @@ class _Printer:
             case imp.Comment(text):
                 return [f"{pad}// {text}"]
 
+    def _loop(self, stm: imp.For | imp.While, depth: int) -> list[str]:
+        """A loop, with directives for compilers."""
+        pad = "    " * depth
+        match stm:
+            case imp.For(index, start, bound, step, body, unroll):
+                i, how = name(index), self.unrolling(unroll, bound, body)
+                lines = [f"{pad}{each}" for each in how]
+                if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
+                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
+                if self.cuts and wraps_around(index, body):
+                    lines.append(f"{pad}GOES_ROUND")
+                lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
+                             f"{i} += {self.exp(step)}) {{")
+                self.separated = self.repeats(bound)
+                if how == [UNROLL_FULLY] and in_pieces(stm, self.kernel):
+                    lines.append(f"{pad}    NEXT_PIECE;")
+                return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
+            case imp.While(cond, body):
+                self.separated = False
+                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
+                        f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
+                        f"{pad}}}"]
+
     def unrolling(self, unroll: bool | VName, bound: Exp, body: Sequence[Stm]) -> list[str]:
-        """What the compiler is told about unrolling a loop."""
+        """The directives for unrolling a loop."""
         if isinstance(unroll, VName):
             times = self.constants[unroll]
             if times:
@@ -376,12 +384,12 @@ class _Printer:
             if any(isinstance(stm, imp.For) for stm in body):  # over lanes, which are unrolled
                 return ["PARTLY_UNROLLED" if self._bound(bound) is None else "LARGELY_UNROLLED"]
         elif unroll and self.is_short(bound):
-            return [IN_WHOLE]
+            return [UNROLL_FULLY]
         return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
 
     def is_short(self, bound: Exp) -> bool:
-        """Whether a loop with a constant bound is worth unrolling."""
-        return (self._bound(bound) or 0) <= UNROLLED
+        """True if a loop with a constant bound is worth complete unrolling."""
+        return (self._bound(bound) or 0) <= MOST_UNROLLED_ITERATIONS
 
     def _bound(self, exp: Exp) -> int | None:
         """The value of a bound that is made of constants."""
@@ -394,10 +402,10 @@ class _Printer:
         return self.constant(exp)
 
     def is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
-        """Whether a loop runs as long as the data say, and its body has a few steps in a row."""
+        """True for a loop of unknown length with a few simple statements."""
         known = isinstance(bound, imp.Lit) or (isinstance(bound, imp.Var)
                                                and bound.name in self.constants)
-        return not known and len(body) <= PLAIN and all(
+        return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(
             isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
     def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
@@ -435,7 +443,7 @@ class _Printer:
                 return name(self.kernel.group)
             case imp.WorkItem(kind, dim):
                 if dim and kind in self.ids:
-                    raise CompilerLimitation("several groups that run as one have one dimension")
+                    raise CompilerLimitation("groups that run side by side have one dimension")
                 return self.ids.get(kind, f"(long){_IDS[kind]}({dim})")
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"
@@ -480,22 +488,22 @@ class _Printer:
         if op == "neg":
             wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
             return f"({type_})(-{wide}{args[0]})"
-        joined = ", ".join(f"({type_})({a})" for a in args)
+        casted = ", ".join(f"({type_})({a})" for a in args)
         if op == "bits":
-            return f"as_{TYPES[SAME_BITS[prim]]}({joined})"
+            return f"as_{TYPES[SAME_BITS[prim]]}({casted})"
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"
             if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp") or op.startswith("div_sqrt"):
-                return f"{op}_{prim.value}({joined})"
-            return f"{_FUNCTIONS.get(op, op)}({joined})"
+                return f"{op}_{prim.value}({casted})"
+            return f"{_FUNCTIONS.get(op, op)}({casted})"
         if op == "mul_hi":
-            return f"mul_hi({joined})"
+            return f"mul_hi({casted})"
         if op == "popc":
-            return f"({type_})popcount({joined})"
+            return f"({type_})popcount({casted})"
         if op == "clz":
-            return f"({type_})clz({joined})"
-        return f"{op}_{prim.value}({joined})"
+            return f"({type_})clz({casted})"
+        return f"{op}_{prim.value}({casted})"
 
 
 def literal(const: Const) -> str:
@@ -523,7 +531,7 @@ def literal(const: Const) -> str:
 
 
 def _convert(from_: Prim, to: Prim, arg: str) -> str:
-    """C's conversion, made total as :func:`runelift.ir.meaning.convert` says."""
+    """C's conversion, made total as :func:`runelift.ir.meaning.convert` defines it."""
     if to is Prim.BOOL:
         return f"(uchar)({arg} != 0)"
     if from_.is_float and to.is_int:

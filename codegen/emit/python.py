@@ -1,11 +1,10 @@
 """Host plans as Python source: one function per entry point, straight-line but for control.
 
 The function takes the runtime ``rt`` (:class:`runelift.runtime.execution.run.Run`), which owns the
-queue, the buffers and the records, and a dictionary of arguments, which it takes the arguments
-out of: memory is free when no variable holds it any more.  What is left to do when everything has
-been issued is a function of its own (:mod:`runelift.codegen.plan.epilogue`).  Common scalar
-operations are Python's own, followed by ``wrap_i32`` and the like; others are ``apply``, the
-meaning that OPS states.
+queue, the buffers and the records.  It takes the arguments out of a dictionary, since memory is
+free when no variable holds it.  Steps left when everything has been issued are a second function
+(:mod:`runelift.codegen.plan.epilogue`).  Common scalar operations are Python's, followed by
+``wrap_i32`` and the like; others are ``apply``, the meaning that OPS states.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from dataclasses import dataclass, field
 
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import distribution, plan
-from runelift.codegen.plan.epilogue import split, taken
+from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
 from runelift.codegen.plan.parameters import Parameter
-from runelift.codegen.plan.write_sets import overwritten
+from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.guards import Guard
@@ -28,8 +27,9 @@ from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
 from runelift.ir.source import Loc
 from runelift.ir.types import Atom
 
-FUNCTION, ENDING = "main", "ending"
-"""The names of every plan's functions; an entry point's own may be a keyword or a built-in."""
+FUNCTION, EPILOGUE = "main", "ending"
+"""The names of every plan's functions; the name of an entry point may be a keyword or a built-in.
+"""
 
 
 @dataclass(slots=True)
@@ -46,9 +46,9 @@ class Generated:
 def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False) -> Generated:
     """The Python function of a plan.
 
-    ``replay``: at a choice all versions run one after the other, as often as ``rt.replays`` says.
-    Each starts from the same memory and variables; the last one's results are used.
-    ``trials``: operations can be run again and again, with other settings of their parameters.
+    ``replay``: at a choice all versions run one after the other, as often as ``rt.replays`` yields.
+    Each starts from the same memory and variables; the last one's results are used.  ``trials``:
+    operations can be run again and again, with other settings of their parameters.
     """
     writer = _Writer(replay=replay, trials=trials)
     writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
@@ -60,12 +60,12 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
     for param in host.params:
         writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
     writer.settings(plan.parameters(host.steps))
-    steps, late = split(host)
+    steps, late = split_epilogue(host)
     writer.steps(steps, host.entry)
-    given = "".join(f", {_var(name)}" for name in taken(late, host.results))
-    writer.line(f"return rt.conclude({ENDING}{given})")
+    given = "".join(f", {_var(name)}" for name in epilogue_inputs(late, host.results))
+    writer.line(f"return rt.conclude({EPILOGUE}{given})")
     writer.depth = 0
-    writer.ending(given, late, host)
+    writer.epilogue(given, late, host)
     return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
                      writer.sites, writer.operations)
 
@@ -125,7 +125,7 @@ def _factor(factor: Factor) -> str:
         case Greatest(sizes):
             return f"max({', '.join(map(_size, sizes))})"
         case Applied():
-            raise CompilerBug(f"size {factor} of the source in a host plan")
+            raise CompilerBug(f"the host plan has an unresolved size {factor}")
 
 
 def _index(exp: imp.Exp) -> str:
@@ -190,12 +190,12 @@ def _conversion(from_: Prim, to: Prim, arg: str) -> str:
 
 
 def _element(read: plan.Read) -> str:
-    """What is read: a buffer, its type, and the index."""
+    """The element that is read: a buffer, its type, and the index."""
     return f"({_var(read.buffer)}, {read.prim.value!r}, {_index(read.index)})"
 
 
 def _buffers(names: Sequence[VName]) -> str:
-    """What the names stand for at the time."""
+    """The buffers that the names stand for when the function is called."""
     return f"lambda: ({''.join(f'{_var(name)}, ' for name in names)})"
 
 
@@ -216,7 +216,7 @@ class _Writer:
         self.sites: list[plan.Choose] = []
         self.operations: list[plan.Operation] = []
         self.changing = frozenset[VName]()
-        """The scalars that iterations of the loops around may have other values of."""
+        """The scalars that differ between iterations of the loops around."""
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -229,9 +229,9 @@ class _Writer:
                 self.line(f"    {_var(parameter.variable)},  # {parameter.name}")
             self.line(") = rt.settings")
 
-    def ending(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
-        """The function of what is left to do when everything has been issued."""
-        self.line(f"def {ENDING}(rt{given}):")
+    def epilogue(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
+        """The function of the steps left when everything has been issued."""
+        self.line(f"def {EPILOGUE}(rt{given}):")
         self.depth += 1
         reads = [step for step in steps if isinstance(step, plan.Read)]
         if reads and all(isinstance(step, plan.Read) for step in steps[:len(reads)]):
@@ -255,7 +255,7 @@ class _Writer:
         self.depth -= 1
 
     def looped(self, body: tuple[plan.Step, ...], version: str, *given: VName) -> None:
-        """The body of a loop, whose iterations are given these."""
+        """The body of a loop, whose iterations set ``given``."""
         around = self.changing
         self.changing = around.union(given, _bound(body))
         self.nested(body, version)
@@ -268,7 +268,7 @@ class _Writer:
             case plan.Release(names):
                 self.line("".join(f"{_var(n)} = " for n in names) + "None")
             case plan.CopyBuffer(target, source, prim, count, start):
-                offset = "" if start == plan.START else f", {_index(start)} * {prim.bytes}"
+                offset = "" if start == plan.FROM_START else f", {_index(start)} * {prim.bytes}"
                 self.line(f"rt.copy({_var(target)}, {_var(source)}, "
                           f"({_size(count)}) * {prim.bytes}{offset})")
             case plan.Read(name):
@@ -288,10 +288,18 @@ class _Writer:
                 self._launch(step, version)
             case plan.AllocScanStatus(name, words):
                 self.line(f"{_var(name)} = rt.statuses({_size(words)})")
-            case (distribution.GroupShape() | distribution.Teams() | distribution.SubGroup()
-                  | distribution.GroupSize() | distribution.Width() | distribution.Tile()
-                  | distribution.Block() | distribution.Coarse() | distribution.Strip()):
-                self._share(step)
+            case (distribution.GroupShape() | distribution.TeamCount()
+                  | distribution.SubGroupSize() | distribution.GroupSize()
+                  | distribution.MapWidth() | distribution.ScanTileShape()
+                  | distribution.ProductTileShape() | distribution.SegmentBlockShape()
+                  | distribution.StripShape()):
+                self._distribution(step)
+            case _:
+                self._control(step, version)
+
+    def _control(self, step: plan.Step, version: str) -> None:
+        """A step with steps inside, or one that tracks them."""
+        match step:
             case plan.Operation(_, parameters, steps):
                 if self.trials and parameters:
                     self._trials(step, version)
@@ -308,89 +316,96 @@ class _Writer:
             case plan.Fill(name, steps):
                 self.line(f"if {_var(name)} is None:")
                 self.nested(steps, version)
-            case plan.CountedLoop(index, bound, body, carried, None):
-                rounds = (f"range({_atom(bound)})" if carried is None
-                          else f"rt.rounds({_atom(bound)}, {_buffers(carried)})")
-                self.line(f"for {_var(index)} in {rounds}:")
-                self.looped(body, version, index)
-            case plan.CountedLoop(index, bound, body, carried, course):
-                assert carried is not None
-                assert course is not None
-                scalars = f"course_{index.tag}"
-                self._course(scalars, index, course, version)
-                names = (index, *(column for column, _ in course.columns))
-                self.line(f"for {_tuple(names)} in "
-                          f"rt.rounds({_atom(bound)}, {_buffers(carried)}, {scalars}):")
-                self.looped(body, version, *names)
-                if course.carried:
-                    self.line(f"{_tuple(course.carried)} = {scalars}.carried")
-            case plan.WhileLoop(cond, body, in_cell, carried):
-                again = f"rt.read({_var(cond)}, 'bool', 0)" if in_cell else _var(cond)
-                self.line(f"while {again}:" if carried is None else
-                          f"for _ in rt.rounds_while(lambda: {_var(cond)}, {_buffers(carried)}):")
-                self.looped(body, version)
+            case plan.CountedLoop() | plan.WhileLoop():
+                self._loop(step, version)
             case plan.Choose():
                 self._choose(step)
-            case plan.Settle() if self.replay:
+            case plan.Commit() if self.replay:
                 self.line("pass")  # versions are replayed from memory as it was
-            case plan.Settle(sites):
+            case plan.Commit(sites):
                 numbers = [n for n, s in enumerate(self.sites) if s.site in sites]
                 self.line("".join(f"settled_{n} = " for n in numbers) + "True")
 
-    def _course(self, name: str, index: VName, course: plan.LoopScalars, version: str) -> None:
-        """A function that computes a row of the scalars of a loop, and what it starts with."""
-        self.line(f"def {name}({_var(index)}{_further(course.carried)}):")
-        self.depth += 1
-        for step in course.steps:
-            self.step(step, version)
-        sources = {step.target: step.source for step in course.following}
-        following = tuple(sources.get(scalar, scalar) for scalar in course.carried)
-        self.line(f"return {_tuple(column for column, _ in course.columns)}, {_tuple(following)}")
-        self.depth -= 1
-        prims = "".join(f"{prim.value!r}, " for _, prim in course.columns)
-        self.line(f"{name} = rt.course({name}, ({prims}), {_tuple(course.carried)})")
+    def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
+        """A loop; the runtime may run all iterations of it by one kernel."""
+        match step:
+            case plan.CountedLoop(index, bound, body, carried, None):
+                iterations = (f"range({_atom(bound)})" if carried is None
+                              else f"rt.rounds({_atom(bound)}, {_buffers(carried)})")
+                self.line(f"for {_var(index)} in {iterations}:")
+                self.looped(body, version, index)
+            case plan.CountedLoop(index, bound, body, carried, loop_scalars):
+                assert carried is not None
+                assert loop_scalars is not None
+                scalars = f"course_{index.tag}"
+                self._loop_scalars(scalars, index, loop_scalars, version)
+                names = (index, *(column for column, _ in loop_scalars.columns))
+                self.line(f"for {_tuple(names)} in "
+                          f"rt.rounds({_atom(bound)}, {_buffers(carried)}, {scalars}):")
+                self.looped(body, version, *names)
+                if loop_scalars.carried:
+                    self.line(f"{_tuple(loop_scalars.carried)} = {scalars}.carried")
+            case plan.WhileLoop(cond, body, in_buffer, carried):
+                again = f"rt.read({_var(cond)}, 'bool', 0)" if in_buffer else _var(cond)
+                self.line(f"while {again}:" if carried is None else
+                          f"for _ in rt.rounds_while(lambda: {_var(cond)}, {_buffers(carried)}):")
+                self.looped(body, version)
 
-    def _share(self, step: distribution.Distribution) -> None:
-        """How work is shared out, which depends on sizes and on the device."""
+    def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
+                      version: str) -> None:
+        """A function that computes the scalars of an iteration, and the initial ones."""
+        self.line(f"def {name}({_var(index)}{_further(scalars.carried)}):")
+        self.depth += 1
+        for step in scalars.steps:
+            self.step(step, version)
+        sources = {step.target: step.source for step in scalars.following}
+        following = tuple(sources.get(scalar, scalar) for scalar in scalars.carried)
+        self.line(f"return {_tuple(column for column, _ in scalars.columns)}, {_tuple(following)}")
+        self.depth -= 1
+        prims = "".join(f"{prim.value!r}, " for _, prim in scalars.columns)
+        self.line(f"{name} = rt.course({name}, ({prims}), {_tuple(scalars.carried)})")
+
+    def _distribution(self, step: distribution.Distribution) -> None:
+        """The division of work, which depends on sizes and on the device."""
         match step:
             case distribution.GroupShape(_, _, _, chunks, loops, rows, groups, wanted, teams,
-                                         apart):
-                shared = "".join(f"{_size(c.points)}, " for c in chunks)
+                                         independent):
+                chunked = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
                 changing = "".join(f"{number}, " for number, c in enumerate(chunks)
                                    if not self.changing.isdisjoint(c.points.variables()))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({shared}), ({looped}), ({reduced}), {_size(groups)}"
-                          f"{_further(wanted)}, {teams}, {apart}"
+                          f"rt.share_out(({chunked}), ({looped}), ({reduced}), {_size(groups)}"
+                          f"{_further(wanted)}, {teams}, {independent}"
                           + (f", ({changing}))" if changing else ")"))
-            case distribution.Teams(teams, even, group, groups, size, wanted, apart):
+            case distribution.TeamCount(teams, even, group, groups, size, wanted, independent):
                 self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
-                          f"{_size(size)}, {_atom(wanted)}, {apart})")
-            case distribution.SubGroup(subgroup, group):
+                          f"{_size(size)}, {_atom(wanted)}, {independent})")
+            case distribution.SubGroupSize(subgroup, group):
                 self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
             case distribution.GroupSize(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
-            case distribution.Width(name, points, rows, beside, size, shares, most, wanted):
+            case distribution.MapWidth(name, points, rows, beside, size, overlapping, most, wanted):
                 sizes = ", ".join(map(_size, (points, rows, beside)))
-                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {shares}, {most}, "
+                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {overlapping}, {most}, "
                           f"{_atom(wanted)})")
-            case distribution.Tile(points=points, bytes=size, wanted=wanted):
+            case distribution.ScanTileShape(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size}{_further(wanted)})")
-            case distribution.Block(height=height, width=width, batch=batch, length=length,
-                            wanted=wanted):
+            case distribution.ProductTileShape(height=height, width=width, batch=batch,
+                                               length=length, wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
-            case distribution.Coarse(height=height, width=width, batch=batch, length=length,
-                             wanted=wanted):
+            case distribution.SegmentBlockShape(height=height, width=width, batch=batch,
+                                                length=length, wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 boxes = tuple((box.bytes, box.sides) for box in step.boxes)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
                           f"{step.bytes}, {boxes}{_further(wanted)})")
-            case distribution.Strip(width=width, batch=batch, length=length):
+            case distribution.StripShape(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
 
@@ -447,47 +462,47 @@ class _Writer:
         site = len(self.sites)
         self.sites.append(step)
         pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
-        crowds = "".join(f"{_crowd(v.guard)}, " for v in step.versions)
+        occupancies = "".join(f"{_occupancy(v.guard)}, " for v in step.versions)
         local = "".join(f"{_need(v)}, " for v in step.versions)
         sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
-        met = f"{site}, ({pars}), ({crowds}), ({local}), {{{sizes}}}"
+        met = f"{site}, ({pars}), ({occupancies}), ({local}), {{{sizes}}}"
         if self.replay:
             self._replayed(step, site, met)
         else:
             self._chosen(step, site, met)
 
     def _chosen(self, step: plan.Choose, site: int, met: str) -> None:
-        """Versions are tried until one could run."""
-        settles = any(isinstance(s, plan.Settle) and step.site in s.sites
+        """Try versions until one could run."""
+        commits = any(isinstance(s, plan.Commit) and step.site in s.sites
                       for s in plan.all_steps([step]))
-        if settles:
+        if commits:
             self.line(f"settled_{site} = False")
         self.line(f"for version_{site} in rt.encounter({met}):")
         self.depth += 1
         self._attempt(step, site, [f"rt.leave({site})", "break"],
-                      [f"if settled_{site}: raise"] if settles else [])
+                      [f"if settled_{site}: raise"] if commits else [])
         self.depth -= 1
         self.line(f"else: rt.none_left({site})")
 
     def _replayed(self, step: plan.Choose, site: int, met: str) -> None:
-        """All versions run from the same start; what one of them filled stays filled."""
-        changed = "".join(f"{_var(name)}, " for name in overwritten(step))
-        promised = "".join(f"{_var(name)}, " for name in _promised(step))
-        if promised:
-            self.line(f"unfilled_{site} = filled_{site} = {promised}")
+        """Run all versions from the same start; lazy copies that one has made stay."""
+        changed = "".join(f"{_var(name)}, " for name in overwritten_buffers(step))
+        lazy = "".join(f"{_var(name)}, " for name in _lazy_copies(step))
+        if lazy:
+            self.line(f"unfilled_{site} = filled_{site} = {lazy}")
         self.line(f"for version_{site} in rt.replays({met}, ({changed})):")
         self.depth += 1
-        if promised:
-            self.line(f"{promised}= unfilled_{site}")
-        filled = [f"filled_{site} = rt.either(filled_{site}, ({promised}))"] if promised else []
+        if lazy:
+            self.line(f"{lazy}= unfilled_{site}")
+        filled = [f"filled_{site} = rt.either(filled_{site}, ({lazy}))"] if lazy else []
         results = "".join(f"{_replay_result(spec)}, " for spec in step.results)
         self._attempt(step, site, [*filled, f"rt.leave_replayed({site}, ({results}))"], [])
         self.depth -= 1
-        if promised:
-            self.line(f"{promised}= filled_{site}")
+        if lazy:
+            self.line(f"{lazy}= filled_{site}")
 
     def _attempt(self, step: plan.Choose, site: int, done: list[str], failed: list[str]) -> None:
-        """Run the version that was chosen, with lines for when it could run and when not."""
+        """Run the chosen version, with lines for success and for failure."""
         self.line("try:")
         self.depth += 1
         feasible = [(n, v) for n, v in enumerate(step.versions) if v.infeasible is None]
@@ -509,8 +524,10 @@ class _Writer:
         self.depth -= 1
 
 
-def _crowd(guard: Guard | None) -> str:
-    """How many work-groups an intra version has, how many work-items each can use, and in loops."""
+def _occupancy(guard: Guard | None) -> str:
+    """The number of work-groups of an intra version, and of work-items that each can use, and in
+    loops.
+    """
     if guard is None or guard.groups is None or guard.group is None:
         return "None"
     looped = "" if guard.looped is None else f", {_size(guard.looped)}"
@@ -561,8 +578,8 @@ def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
                 yield name
 
 
-def _promised(choice: plan.Choose) -> list[VName]:
-    """The promised buffers that versions may fill."""
+def _lazy_copies(choice: plan.Choose) -> list[VName]:
+    """The lazy copies that versions may make."""
     filled = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Fill)}
     inside = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.LazyCopy)}
     return sorted(filled - inside, key=lambda name: name.tag)

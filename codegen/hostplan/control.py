@@ -1,7 +1,7 @@
 """Control on the host: branches, loops and versions, and the buffers that these hand on.
 
-Every body has buffers of its own; what it hands on is in a buffer that nobody else uses, under the
-name of the result.
+Every body owns its buffers.  Its results are in buffers without other users, under the names of the
+results.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 
-from runelift.codegen.emit.persistent import may_persist
 from runelift.codegen.hostplan.arrays import Arrays
-from runelift.codegen.hostplan.coalescing import CARRIED
-from runelift.codegen.hostplan.loop_scalars import with_course
+from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT
+from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.interface import spec_of
+from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir.consumption import consumed_in, root_of
 from runelift.ir.errors import CompilerLimitation
@@ -38,8 +38,8 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, elem_of, i64
 
-NONE: Mapping[VName, int] = MappingProxyType({})
-"""All arrays lie row by row."""
+ALL_ROW_MAJOR: Mapping[VName, int] = MappingProxyType({})
+"""No array has a layout other than row-major."""
 
 
 class Control(Arrays):
@@ -60,13 +60,15 @@ class Control(Arrays):
         return tuple(steps)
 
     def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom],
-                      outers: Mapping[VName, int] = NONE) -> None:
-        """Give the results of a body the names of ``pat``, each array a buffer of its own."""
+                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
+        """Give the results of a body the names of ``pat``, each array in a buffer without other
+        users.
+        """
         taken: set[VName] = set()
         held = self.hand_on(pat, results)
         for param, atom in zip(pat, results, strict=True):
             if isinstance(param.type, Prim):
-                if param.name not in self.residence.cells:
+                if param.name not in self.residence.on_device:
                     held.append((param.name, atom))
                 continue
             assert isinstance(atom, VName)
@@ -76,7 +78,7 @@ class Control(Arrays):
 
     def _another_buffer(self, array: VName, taken: set[VName], outer: int, *,
                         shared: bool = False) -> VName:
-        """A buffer with the value of an array that is none of ``taken``, which it joins.
+        """A buffer with the value of an array that is not among ``taken``; it is added to them.
 
         ``outer`` and ``shared`` as for :meth:`own_buffer`.
         """
@@ -100,8 +102,8 @@ class Control(Arrays):
         self.emit(*(plan.Bind(target, source) for target, source in moved))
 
     def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset(),
-                     outers: Mapping[VName, int] = NONE) -> None:
-        """Names of buffers that this body owns, but for those that may be somebody else's."""
+                     outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
+        """Bind arrays to buffers of their names; this body owns all but the ``borrowed`` ones."""
         for param in pat:
             if isinstance(param.type, ArrayType):
                 if param.name not in borrowed:
@@ -130,17 +132,18 @@ class Control(Arrays):
             results = self.body(exp.body, frozenset())
             self._bind_results(params, results, outers)
             self.loops -= 1
-        self._rounds(exp.form, params, tuple(steps))
+        self._emit_loop(exp.form, params, tuple(steps))
         pairs = list(zip(stm.pat, params, strict=True))
-        self._parallel_bind([(out.name, p.name) for out, p in pairs if p.name not in self.cells])
+        self._parallel_bind([(out.name, p.name) for out,
+                             p in pairs if p.name not in self.scalar_buffers])
         for out, param in pairs:
-            if (cell := self.cells.get(param.name)) is not None:
-                self.scalar_result(out.name, elem_of(out.type), cell)
+            if (buffer := self.scalar_buffers.get(param.name)) is not None:
+                self.scalar_result(out.name, elem_of(out.type), buffer)
         self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed},
                           {out.name: outers[p.name] for out, p in pairs if p.name in outers})
 
     def _start(self, exp: Loop, params: Sequence[Param], outers: Mapping[VName, int]) -> set[VName]:
-        """Bind the parameters of a loop to what they are at first.
+        """Bind the parameters of a loop to their initial values.
 
         The result names those that are in buffers of the caller, which the loop only reads.
         """
@@ -150,7 +153,7 @@ class Control(Arrays):
         for p in exp.params:
             self.types[p.param.name] = p.param.type
             if isinstance(p.param.type, Prim):
-                if p.param.name not in self.cells:
+                if p.param.name not in self.scalar_buffers:
                     start.append((p.param.name, p.init))
                 continue
             assert isinstance(p.init, VName)
@@ -165,32 +168,32 @@ class Control(Arrays):
         return borrowed
 
     def _outers(self, attrs: Sequence[str], params: Sequence[Param]) -> dict[VName, int]:
-        """How many dimensions vary fastest of the arrays of a loop that do not lie row by row."""
+        """The number of fastest dimensions, for arrays of a loop that are not row-major."""
         found = dict[VName, int]()
         for attr in attrs:
-            if attr.startswith(CARRIED):
-                place, outer = map(int, attr.removeprefix(CARRIED).split())
+            if attr.startswith(CARRIED_LAYOUT):
+                place, outer = map(int, attr.removeprefix(CARRIED_LAYOUT).split())
                 if self.interleaves(params[place].type, outer):
                     found[params[place].name] = outer
         return found
 
-    def _rounds(self, form: ForLoop | WhileLoop, params: Sequence[Param],
-                body: tuple[plan.Step, ...]) -> None:
-        """A loop; one kernel may run it if all that iterations compute is in buffers.
+    def _emit_loop(self, form: ForLoop | WhileLoop, params: Sequence[Param],
+                   body: tuple[plan.Step, ...]) -> None:
+        """A loop; one kernel may run it if buffers hold all that iterations compute.
 
-        Of one with a count the host may compute scalars, but not of what kernels do.
+        In counted loops the host may also compute scalars, but not from results of kernels.
         """
-        carried = tuple(self.cells.get(p.name, p.name) for p in params
-                        if isinstance(p.type, ArrayType) or p.name in self.cells)
+        carried = tuple(self.scalar_buffers.get(p.name, p.name) for p in params
+                        if isinstance(p.type, ArrayType) or p.name in self.scalar_buffers)
         scalars = [p.name for p in params
-                   if isinstance(p.type, Prim) and p.name not in self.cells]
+                   if isinstance(p.type, Prim) and p.name not in self.scalar_buffers]
         if isinstance(form, ForLoop):
             loop = plan.CountedLoop(form.index, form.bound, body, carried)
-            self.emit(with_course(loop, scalars, self.types, self.names)
+            self.emit(with_loop_scalars(loop, scalars, self.types, self.names)
                       or replace(loop, carried=None))
-        elif (cell := self.cells.get(form.cond)) is not None:
+        elif (buffer := self.scalar_buffers.get(form.cond)) is not None:
             steady = not scalars and may_persist(body)
-            self.emit(plan.WhileLoop(cell, body, True, carried if steady else None))
+            self.emit(plan.WhileLoop(buffer, body, True, carried if steady else None))
         else:
             self.emit(plan.WhileLoop(form.cond, body))
 
@@ -203,14 +206,14 @@ class Control(Arrays):
                          for version in exp.alternatives)
         if all(version.infeasible for version in versions):
             raise CompilerLimitation(versions[-1].infeasible)
-        results = tuple(plan.ValueSpec(self.cells[p.name], elem_of(p.type), (i64(1),))
-                        if p.name in self.cells else spec_of(p) for p in stm.pat)
+        results = tuple(plan.ValueSpec(self.scalar_buffers[p.name], elem_of(p.type), (i64(1),))
+                        if p.name in self.scalar_buffers else spec_of(p) for p in stm.pat)
         self.emit(plan.Choose(exp.site, versions, _recorded(exp), results))
         self._own_results(stm.pat)
 
     def _version(self, version: Version, pat: Sequence[Param], updated: Set[VName],
                  site: str) -> plan.PlanVersion:
-        """A version; if there is no kernel for it, what it says instead of its steps.
+        """A version; if there is no kernel for it, the reason instead of its steps.
 
         ``updated``: buffers of the body around that versions may change.
         """
@@ -219,14 +222,14 @@ class Control(Arrays):
         try:
             steps = self._side(version.body, pat, updated, site)
             before = types.keys() | set(plan.DEVICE_SIZES)
-            shares, steps = _early(steps, before)
-            self.emit(*shares)
-            known = before.union(*(share.names() for share in shares),
+            group_shapes, steps = _early(steps, before)
+            self.emit(*group_shapes)
+            known = before.union(*(group_shape.names() for group_shape in group_shapes),
                                  (p.variable for p in plan.parameters(steps)))
             need = greatest(Size.of(0), *(
                 size for size in self.local_bytes if set(size.variables()) <= known))
             return plan.PlanVersion(version.guard, version.kind, steps, need,
-                                    groups=tuple(share.group for share in shares))
+                                    groups=tuple(group_shape.group for group_shape in group_shapes))
         except CompilerLimitation as limitation:
             self.views, self.types = views, types
             return plan.PlanVersion(version.guard, version.kind, (), infeasible=str(limitation))
@@ -235,7 +238,7 @@ class Control(Arrays):
 
 
 def _recorded(exp: Versions) -> tuple[VName, ...]:
-    """The sizes that guards are made of, which records of a run hold."""
+    """The sizes that guards are made of; records of a run hold them."""
     sizes = {v for version in exp.alternatives if version.guard is not None
              for size in version.guard.sizes() for v in size.variables()}
     return tuple(sorted(sizes, key=lambda n: n.tag))
@@ -257,7 +260,7 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
 
 
 def _moved_into(body: Body) -> Iterator[VName]:
-    """The arrays that versions update as the last thing that they do."""
+    """The arrays that versions update as their last action."""
     for stm in body.stms:
         if isinstance(stm.exp, Update) and MOVED in stm.attrs:
             yield stm.exp.array

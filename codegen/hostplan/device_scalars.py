@@ -1,8 +1,8 @@
 """Scalars that stay on the device (:mod:`runelift.codegen.hostplan.scalar_residence`).
 
-A *deferred* scalar is an expression over buffers, which every kernel that uses it computes.  What
-branches, versions and iterations hand on is in a *cell*, a buffer of one element, which has a name
-of its own, since it is another buffer each time.
+A *deferred* scalar is an expression over buffers, which every kernel that uses it computes.  A
+scalar that branches, versions or iterations hand on is in a *scalar buffer*, of one element.  The
+buffer has a separate name, which stands for another memory each time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from runelift.ir.types import Atom, array_of, elem_of, i64
 
 
 class DeviceScalars(Buffers):
-    """Where the scalars are that kernels made."""
+    """The places of scalars that kernels made."""
 
     __slots__ = ()
 
     def defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
-        """Whether a scalar comes from the device or a loop's index, and the host can do without."""
+        """True if the host need not know a scalar that comes from the device or from a loop's
+        index.
+        """
         return stm.pat[0].name not in self.residence.needed and any(
             arg in self.deferred or arg in self.indices for arg in args)
 
@@ -58,23 +60,24 @@ class DeviceScalars(Buffers):
         self.emit(*on_host.reads.values(), *on_host.steps, *ends)
 
     def hand_on(self, pat: Sequence[Param], atoms: Sequence[Atom]) -> list[tuple[VName, Atom]]:
-        """The cells of those of ``pat`` that have one, each with a buffer of its value."""
+        """The scalar buffers of those of ``pat`` that have one, each with a buffer of its value."""
         handed = [(p, atom) for p, atom in zip(pat, atoms, strict=True)
-                  if p.name in self.residence.cells]
+                  if p.name in self.residence.on_device]
         buffers = self._in_buffers([(atom, elem_of(p.type)) for p, atom in handed])
-        return [(self._cell(p), buffer) for (p, _), buffer in zip(handed, buffers, strict=True)]
+        return [(self._scalar_buffer(p), buffer) for (p, _),
+                buffer in zip(handed, buffers, strict=True)]
 
-    def _cell(self, param: Param) -> VName:
-        """The name of the cell of a scalar, whose value it is from now on."""
-        cell = self.cells.get(param.name)
-        if cell is None:
-            cell = self.cells[param.name] = self.names.fresh(param.name)
-            self.types[cell] = param.type
-            self.singles.add(cell)
-            self.deferred[param.name] = imp.Load(cell, lit(0), elem_of(param.type))
-        return cell
+    def _scalar_buffer(self, param: Param) -> VName:
+        """The name of the buffer of a scalar, whose value it holds from now on."""
+        buffer = self.scalar_buffers.get(param.name)
+        if buffer is None:
+            buffer = self.scalar_buffers[param.name] = self.names.fresh(param.name)
+            self.types[buffer] = param.type
+            self.singles.add(buffer)
+            self.deferred[param.name] = imp.Load(buffer, lit(0), elem_of(param.type))
+        return buffer
 
-    def cell_of(self, name: VName, prim: Prim) -> VName:
+    def scalar_buffer_of(self, name: VName, prim: Prim) -> VName:
         """A buffer with nothing but the present value of a deferred scalar."""
         (buffer,) = self._in_buffers([(name, prim)])
         return buffer
@@ -105,17 +108,17 @@ class DeviceScalars(Buffers):
 class _OnHost:
     """Deferred scalars that the host computes after all, from what it reads of the device."""
 
-    cells: DeviceScalars
+    scalars: DeviceScalars
     reads: dict[imp.Load, plan.Read] = field(default_factory=dict)
     steps: list[plan.Step] = field(default_factory=list)
     known: dict[VName, Atom] = field(default_factory=dict)
 
     def atom(self, atom: Atom) -> Atom:
         """The value of an atom."""
-        if not isinstance(atom, VName) or atom not in self.cells.deferred:
+        if not isinstance(atom, VName) or atom not in self.scalars.deferred:
             return atom
         if atom not in self.known:
-            self.known[atom] = self._value(self.cells.deferred[atom])
+            self.known[atom] = self._value(self.scalars.deferred[atom])
         return self.known[atom]
 
     def _value(self, exp: imp.Exp) -> Atom:
@@ -125,15 +128,15 @@ class _OnHost:
             case imp.Lit(value):
                 return value
             case imp.Load(buffer, index, prim):
-                read = plan.Read(self.cells.names.fresh(buffer), prim, buffer, index)
+                read = plan.Read(self.scalars.names.fresh(buffer), prim, buffer, index)
                 return self.reads.setdefault(exp, read).name
             case imp.Apply(op, prim, args):
-                name = self.cells.names.fresh("t")
+                name = self.scalars.names.fresh("t")
                 given = tuple(map(self._value, args))
                 self.steps.append(plan.Compute(name, op, prim, given))
                 return name
             case imp.Convert(from_, to, arg):
-                name = self.cells.names.fresh("t")
+                name = self.scalars.names.fresh("t")
                 self.steps.append(plan.ConvertScalar(name, from_, to, self._value(arg)))
                 return name
-        raise CompilerBug(f"{exp} as a result of the host")
+        raise CompilerBug(f"{exp} cannot be computed on the host")

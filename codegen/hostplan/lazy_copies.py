@@ -1,7 +1,7 @@
-"""Promised copies: arrays in the layout that kernels want, made when the first of them runs.
+"""Lazy copies: arrays in the layout that kernels want, made when the first of them runs.
 
-:mod:`runelift.codegen.hostplan.coalescing` says which.  So the version that wants a copy makes it,
-and what another one has made is there.
+:mod:`runelift.codegen.hostplan.coalescing` chooses them.  The version that wants a copy makes it; a
+copy that another version has made is used.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import Param
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
 
-LINE = 128
-"""How many bytes a cache keeps together: to walk along rows that are shorter costs little."""
+CACHE_LINE_BYTES = 128
+"""The bytes of a cache line; walking along shorter rows costs little."""
 
 FEW_ROWS = 32
-"""Fewer rows gain nothing: work-items that run together have all of them."""
+"""Copies of fewer rows gain nothing: the caches of work-items that run together hold all of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class _Promise:
+class _Copy:
     """A copy of the array ``turned``; where ``short`` holds, memory ``source`` stands for it."""
 
     turned: VName
@@ -37,15 +38,15 @@ class _Promise:
 
 @dataclass(slots=True)
 class LazyCopies(DeviceScalars):
-    """The copies that have been promised."""
+    """The lazy copies of a plan, and their layouts."""
 
-    promised: dict[VName, _Promise] = field(default_factory=dict)
+    lazy_copies: dict[VName, _Copy] = field(default_factory=dict)
 
-    def promise(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
+    def copy_lazily(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
         """``param`` is ``array`` with dimension ``dim`` nearest in memory.
 
-        ``beside``: it may be the array itself, where not enough is gained.  Work-items walk along
-        so many arrays, and if it is not only one, go on to where they will want more.
+        ``beside``: it may be the array itself, if a copy gains too little.  The same work-items
+        walk along so many arrays.
         """
         view, shape = self.views[array], shape_of(param.type)
         if view.near == dim or (beside is not None and not view.dense):
@@ -66,12 +67,12 @@ class LazyCopies(DeviceScalars):
         if beside is not None:
             short = self._is_short(rest, shape[dim], view.prim, beside)
             near, far = self._either(short, (rest, i64(1)), (near, far))
-        self.promised[param.name] = _Promise(turned, view.mem or array, short)
+        self.lazy_copies[param.name] = _Copy(turned, view.mem or array, short)
         self.bind_view(param, self._lying(param, dim, near, far))
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
-        """Whether ``rows`` rows of ``rest`` elements may as well lie as they do."""
-        short = self.compute("or", self.compute("lt", rest, i64(LINE // prim.bytes)),
+        """True if ``rows`` rows of ``rest`` elements need no copy."""
+        short = self.compute("or", self.compute("lt", rest, i64(CACHE_LINE_BYTES // prim.bytes)),
                              self.compute("lt", rows, i64(FEW_ROWS)), prim=Prim.BOOL)
         if beside == 1:
             return short
@@ -80,7 +81,7 @@ class LazyCopies(DeviceScalars):
         return self.compute("or", short, few, prim=Prim.BOOL)
 
     def _count(self, sizes: Sequence[Atom]) -> VName:
-        """How many elements there are in dimensions of these sizes."""
+        """The number of elements in dimensions of these sizes."""
         return self._number(product([self.size(s) for s in sizes]))
 
     def _number(self, size: Size) -> VName:
@@ -126,17 +127,17 @@ class LazyCopies(DeviceScalars):
         return View(elem_of(param.type), shape, param.name, at, order, dim)
 
     def fill(self, names: Iterable[VName]) -> None:
-        """Make those of the promised copies that are not there."""
-        for name in sorted(set(names) & self.promised.keys() - self.filled[-1],
+        """Make those of the lazy copies that do not exist yet."""
+        for name in sorted(set(names) & self.lazy_copies.keys() - self.filled[-1],
                            key=lambda n: n.tag):
-            promise = self.promised[name]
+            lazy = self.lazy_copies[name]
             with self.block() as steps:
                 with self.block() as copying:
-                    self.emit(plan.Bind(name, self.copy(promise.turned)))
-                if promise.short is None:
+                    self.emit(plan.Bind(name, self.copy(lazy.turned)))
+                if lazy.short is None:
                     self.emit(*copying)
                 else:
-                    self.emit(plan.Branch(promise.short, (plan.Bind(name, promise.source),),
+                    self.emit(plan.Branch(lazy.short, (plan.Bind(name, lazy.source),),
                                           tuple(copying)))
             self.filled[-1].add(name)
             self.emit(plan.Fill(name, tuple(steps)))

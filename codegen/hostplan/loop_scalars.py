@@ -1,9 +1,9 @@
-"""The course of a loop's scalars: what the host computes of them, apart from what it launches.
+"""Scalars of a loop that the host computes apart from the launches.
 
 A loop whose iterations launch the same kernels can be one kernel
-(:mod:`~runelift.codegen.emit.persistent`), also if these are given other scalars each time, such
-as a stride that doubles.  If the scalars follow from each other and from the index alone, the host
-can compute them for all iterations beforehand.
+(:mod:`~runelift.codegen.emit.persistent`).  Its kernels may take other scalars in each iteration,
+such as a stride that doubles.  If these scalars follow from each other and from the index alone,
+the host computes them for all iterations beforehand.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from runelift.codegen.emit.persistent import is_free, may_persist
 from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.steady_loops import is_free, may_persist
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.types import Const, Type
 
 
-def with_course(loop: plan.CountedLoop, scalars: Collection[VName], types: Mapping[VName, Type],
-                names: Names) -> plan.CountedLoop | None:
-    """The loop if one kernel may run it, with a course for scalars that its iterations compute.
+def with_loop_scalars(loop: plan.CountedLoop, scalars: Collection[VName],
+                      types: Mapping[VName, Type],
+                      names: Names) -> plan.CountedLoop | None:
+    """The loop if one kernel may run it, with the scalars that its iterations compute; else None.
 
     ``scalars`` are those that iterations hand on: the last steps of the body bind them.
     """
@@ -38,7 +39,7 @@ def with_course(loop: plan.CountedLoop, scalars: Collection[VName], types: Mappi
     columns += [(name, Prim.I64) for name in split.counts]
     if not scalars and not columns:
         return loop
-    return replace(loop, body=tuple(split.rest), course=plan.LoopScalars(
+    return replace(loop, body=tuple(split.rest), scalars=plan.LoopScalars(
         tuple(scalars), tuple(sorted(columns, key=lambda column: column[0].tag)),
         (*early, *split.steps), tuple(split.following)))
 
@@ -47,8 +48,8 @@ def with_course(loop: plan.CountedLoop, scalars: Collection[VName], types: Mappi
 class _Split:
     """The steps of an iteration, in two parts; ``changing`` are scalars that it may change.
 
-    ``following`` bind those that are handed on, ``known`` are the scalars that it computes anew
-    without any of these.  ``counts`` say how many groups kernels have, if that changes.
+    ``following`` bind the scalars that are handed on.  ``known`` are scalars that an iteration
+    computes without any of these.  ``counts`` are numbers of groups that change.
     """
 
     changing: set[VName]
@@ -62,7 +63,7 @@ class _Split:
     fallible: bool = False
 
     def take(self, step: plan.Step) -> None:
-        """Put the next step where it belongs."""
+        """Put the next step into the part that it belongs to."""
         name, changes = _computed(step), not self.changing.isdisjoint(_read(step))
         if isinstance(step, plan.Bind) and name in self.scalars:
             self.following.append(step)
@@ -77,7 +78,7 @@ class _Split:
                 self.known[name] = step
 
     def _counted(self, step: plan.Step) -> plan.Step:
-        """A step whose launches have numbers of groups that the course says, if they change."""
+        """A step whose changing numbers of groups are loop scalars."""
         match step:
             case plan.Operation(_, _, steps):
                 return replace(step, steps=tuple(map(self._counted, steps)))
@@ -89,7 +90,7 @@ class _Split:
         return step
 
     def early(self) -> Sequence[plan.Step] | None:
-        """What the course needs besides; None if it cannot compute that."""
+        """Further steps that the loop scalars need; None if these cannot be computed beforehand."""
         needed = {name for step in (*self.steps, *self.following) for name in _read(step)}
         found: list[plan.Step] = []
         for name, step in reversed(self.known.items()):
@@ -101,12 +102,12 @@ class _Split:
 
 
 def _computed(step: plan.Step) -> VName | None:
-    """What a step computes if that is a scalar, or what it binds."""
+    """The scalar that a step computes or the name that it binds, if any."""
     return None if isinstance(step, plan.Read) else plan.set_by(step)
 
 
 def _may_fail(step: plan.Step) -> bool:
-    """Whether a step may fail, which it must not do before kernels before it that may fail."""
+    """True if a step may fail; it must not do so before earlier kernels that may fail."""
     if isinstance(step, plan.Compute):
         divisor = step.args[-1]
         return OPS[step.op].traps and step.prim.is_int and not (
@@ -115,7 +116,7 @@ def _may_fail(step: plan.Step) -> bool:
 
 
 def _read(step: plan.Step) -> Iterator[VName]:
-    """The scalars that a step computes something of."""
+    """The scalars that a step reads."""
     match step:
         case plan.Compute(args=args):
             yield from (arg for arg in args if isinstance(arg, VName))
@@ -132,11 +133,12 @@ def _bound(step: plan.Step) -> Iterator[VName]:
     if name := plan.set_by(step):
         yield name
     match step:
-        case (distribution.SubGroup(name) | distribution.GroupSize(name)
-              | distribution.Width(name)):
+        case (distribution.SubGroupSize(name) | distribution.GroupSize(name)
+              | distribution.MapWidth(name)):
             yield name
-        case distribution.Teams(teams, even):
+        case distribution.TeamCount(teams, even):
             yield from (teams, even)
-        case (distribution.GroupShape() | distribution.Tile() | distribution.Block()
-              | distribution.Coarse() | distribution.Strip()):
+        case (distribution.GroupShape() | distribution.ScanTileShape()
+              | distribution.ProductTileShape()
+              | distribution.SegmentBlockShape() | distribution.StripShape()):
             yield from step.names()

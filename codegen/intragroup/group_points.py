@@ -1,9 +1,9 @@
-"""How a work-group reaches arrays that its work-items share out, at the points of its operations.
+"""Points of a work-group's operations: reads and writes of arrays that its work-items divide.
 
-The statements of :class:`runelift.codegen.intragroup.group_version.GroupBuilder` that hold others,
-and the reads and writes of single elements, are here: elements of a work-item's own chunk stay in
-its private memory (:mod:`runelift.codegen.intragroup.private_chunks`); what others read is
-exchanged before.
+This module has the statements of :class:`runelift.codegen.intragroup.group_version.GroupBuilder`
+that hold others, and reads and writes of single elements.  Elements of a work-item's chunk stay in
+its private memory (:mod:`runelift.codegen.intragroup.private_chunks`).  Elements that others read
+are exchanged before.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from runelift.codegen.intragroup.access import exchanged_arrays, own_elements
-from runelift.codegen.intragroup.private_chunks import ChunkBuilder, Point, PointSpread, Share
+from runelift.codegen.intragroup.private_chunks import (
+    ChunkBuilder,
+    ChunkedArray,
+    ChunkLayout,
+    Point,
+)
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import widths
 from runelift.codegen.kernel.sequential import KernelBuilder
@@ -48,13 +53,13 @@ from runelift.ir.types import ArrayType, Atom
 
 @dataclass(slots=True)
 class PointsBuilder(ChunkBuilder):
-    """Lowers what a work-group does at points, its branches and its loops."""
+    """Lowers the points, branches and loops of a work-group."""
 
     loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]],
-                 PointSpread] = field(default_factory=dict)
+                 ChunkedArray] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
-        """What one work-item does for the group."""
+        """Work of one work-item for the group."""
         with self.block() as code:
             work()
         self.emit(imp.If(IS_FIRST, tuple(code)))
@@ -63,7 +68,7 @@ class PointsBuilder(ChunkBuilder):
         """The number of points of a space."""
         return product([self.host_size(dim.width) for dim in space])
 
-    # What differs from sequential code
+    # Differences from sequential code
 
     def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
         """Write an element or row."""
@@ -84,7 +89,7 @@ class PointsBuilder(ChunkBuilder):
         self.bind(param, out)
 
     def index(self, param: Param, exp: Index) -> None:
-        """``array[dims]``; an element that is loaded already comes from private memory."""
+        """``array[dims]``; an element that has been loaded comes from private memory."""
         if not self.cooperative and (loaded := self.loaded.get((exp.array, exp.dims))) is not None:
             assert self.point is not None
             self.bind_scalar(param, loaded.read(self.point.indices))
@@ -97,36 +102,36 @@ class PointsBuilder(ChunkBuilder):
         """``if``, for the whole group."""
         if self.cooperative:
             for k, param in enumerate(pat):
-                self._spread_if(param, all(self._made_by_elements(body, body.result[k])
-                                           for body in (exp.then_, exp.else_)))
+                self._chunk_if(param, all(self._made_by_elements(body, body.result[k])
+                                          for body in (exp.then_, exp.else_)))
         ChunkBuilder.branch(self, pat, exp)
 
     def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
-        """A loop of the whole group; carried arrays stay shared out where the body allows it."""
+        """A loop of the whole group; carried arrays stay in chunks if the body allows it."""
         if self.cooperative:
             self.exchange_all(exchanged_arrays(exp.body) & free_vars(exp.body)
                            - {p.param.name for p in exp.params})
             for param, result in zip(pat, exp.body.result, strict=True):
-                self._spread_if(param, self._made_by_elements(exp.body, result))
+                self._chunk_if(param, self._made_by_elements(exp.body, result))
         ChunkBuilder.iterate(self, pat, exp)
 
     def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
-        """Whether a loop may keep its values in the memory of ``init``."""
+        """True if a loop may keep its values in the memory of ``init``."""
         if not ChunkBuilder.reusable(self, out, param, init):
             return False
-        wanted = self.spreading.get(out.name) if self.cooperative else None
-        if wanted != (init.share if isinstance(init, PointSpread) else None):
+        wanted = self.chunked_results.get(out.name) if self.cooperative else None
+        if wanted != (init.layout if isinstance(init, ChunkedArray) else None):
             return False
         assert init.mem is not None
         self.exchanged.pop(init.mem, None)
         return True
 
-    def _spread_if(self, param: Param, possible: bool) -> None:
+    def _chunk_if(self, param: Param, possible: bool) -> None:
         if possible and isinstance(param.type, ArrayType):
-            self.spreading[param.name] = self.share(self.points(param.type))
+            self.chunked_results[param.name] = self.layout(self.points(param.type))
 
     def _made_by_elements(self, body: Body, atom: Atom) -> bool:
-        """Whether the array ``atom`` is made so that each work-item computes its own elements."""
+        """True if each work-item makes the elements of array ``atom`` that are in its chunk."""
         made = next((s for s in body.stms if any(p.name == atom for p in s.pat)), None)
         if made is None:
             return True
@@ -151,34 +156,34 @@ class PointsBuilder(ChunkBuilder):
         return False
 
     def exchange_all(self, names: frozenset[VName] | set[VName]) -> None:
-        """Bring shared-out arrays to local memory."""
+        """Copy arrays in chunks to local memory."""
         for name in sorted(names, key=lambda n: n.tag):
-            if isinstance(value := self.env.get(name), PointSpread):
+            if isinstance(value := self.env.get(name), ChunkedArray):
                 self.exchange(value)
 
     # Points
 
     @contextmanager
-    def reading(self, body: Body, space: Space, share_: Share | None) -> Iterator[None]:
-        """Make what a body reads reachable from its points.
+    def reading(self, body: Body, space: Space, layout: ChunkLayout | None) -> Iterator[None]:
+        """Make the elements that a body reads reachable from its points.
 
-        Elements that belong to the work-item are read from private memory: those of shared-out
-        arrays, and those of global arrays whose chunks are better loaded together.
+        Elements of the work-item's chunk are read from private memory.  They come from arrays in
+        chunks, and from global arrays whose chunks are better loaded together.
         """
         own = own_elements(body, space)
         kept: dict[VName, Value] = {}
         for name in sorted(free_vars(body), key=lambda n: n.tag):
             value = self.env.get(name)
-            if isinstance(value, PointSpread) and (value.share != share_ or name not in own):
+            if isinstance(value, ChunkedArray) and (value.layout != layout or name not in own):
                 kept[name] = value
                 self.env[name] = self.exchange(value)
-        if share_ is not None and share_.contiguous:
-            self._load_chunks(body, space, share_)
+        if layout is not None and layout.contiguous:
+            self._load_chunks(body, space, layout)
         yield
         self.env.update(kept)
         self.loaded.clear()
 
-    def _load_chunks(self, body: Body, space: Space, share_: Share) -> None:
+    def _load_chunks(self, body: Body, space: Space, layout: ChunkLayout) -> None:
         own, free = tuple(dim.index for dim in space), free_vars(body)
         for stm in body.stms:
             match stm.exp:
@@ -191,19 +196,19 @@ class PointsBuilder(ChunkBuilder):
                     if self._is_global(view) and (array, dims) not in self.loaded:
                         outer = [self.scalar(d) for d in dims[:-len(own)]
                                  if not isinstance(d, SliceDim)]
-                        row = self.spread("own", view.prim, widths(self, space), share_)
+                        row = self.chunked_array("own", view.prim, widths(self, space), layout)
                         self.copy(row, view.row(*outer))
                         self.loaded[array, dims] = row
 
-    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, share_: Share,
+    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, layout: ChunkLayout,
                    work: Callable[[Point], None]) -> None:
         """``work`` at all points of a space, with their indices bound."""
         def point(here: Point) -> None:
             self.bind_indices(exp.space, here.indices)
             work(here)
 
-        with self.reading(exp.body, exp.space, share_):
-            self.each(share_, widths(self, exp.space), point)
+        with self.reading(exp.body, exp.space, layout):
+            self.each(layout, widths(self, exp.space), point)
 
     def bind_indices(self, space: Space, indices: Sequence[Exp]) -> None:
         """Bind the indices of a space to variables that exist."""
@@ -212,11 +217,11 @@ class PointsBuilder(ChunkBuilder):
 
     def everywhere(self, exp: SegRed | SegScatter | SegHist,
                     work: Callable[[Sequence[Exp]], None]) -> None:
-        """``work`` at all points, in any order and however many, if nothing keeps elements."""
+        """``work`` at all points, in any order and number, if no chunk holds their elements."""
         own = own_elements(exp.body, exp.space)
-        if any(isinstance(self.env.get(name), PointSpread) for name in own):
-            share_ = self.share(self.count(exp.space))
-            self.each_point(exp, share_, lambda here: work(here.indices))
+        if any(isinstance(self.env.get(name), ChunkedArray) for name in own):
+            layout = self.layout(self.count(exp.space))
+            self.each_point(exp, layout, lambda here: work(here.indices))
             return
 
         def point(indices: Sequence[Exp]) -> None:
@@ -225,4 +230,4 @@ class PointsBuilder(ChunkBuilder):
 
         self.loops.append(self.count(exp.space))
         with self.reading(exp.body, exp.space, None):
-            self.shared(widths(self, exp.space), point)
+            self.all_points(widths(self, exp.space), point)

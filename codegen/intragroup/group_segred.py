@@ -1,7 +1,7 @@
 """Reductions by a work-group: of all its points, or of the segments of a space.
 
-A segment is reduced by one work-item, or, where there are few segments and the device has
-sub-groups, by several in a row of a sub-group, which need no barriers to put their totals together.
+A segment is reduced by one work-item.  If there are few segments and the device has sub-groups,
+several neighbouring work-items of a sub-group reduce it, and combine their totals without barriers.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from itertools import chain
 
 from runelift.codegen.intragroup.access import own_elements
 from runelift.codegen.intragroup.group_points import PointsBuilder
-from runelift.codegen.intragroup.private_chunks import Point, PointSpread
+from runelift.codegen.intragroup.private_chunks import ChunkedArray, Point
 from runelift.codegen.kernel.collectives import group_total, row_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
     LID,
     LSIZE,
     Part,
+    even_part,
     local_arrays,
     require_scalar,
     scalars,
-    share,
     store_results,
     widths,
 )
@@ -37,7 +37,7 @@ from runelift.ir.types import Type
 
 
 def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
-    """Bind the totals of ``exp``, and what its map also makes."""
+    """Bind the totals of ``exp``, and the other results of its map."""
     count = sum(len(o.neutral) for o in exp.ops)
     more = _more_results(k, stm.pat[count:], exp.ret[count:], exp.space)
     found: Sequence[Value]
@@ -50,8 +50,8 @@ def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
 
 def _more_results(k: PointsBuilder, pat: Sequence[Param], ret: Sequence[Type], space: Space
                   ) -> list[View]:
-    """Memory for what a reduction's map also makes."""
-    return [k.spread(p.name, t, widths(k, space), k.share(k.count(space)))
+    """Memory for the other results of a reduction's map."""
+    return [k.chunked_array(p.name, t, widths(k, space), k.layout(k.count(space)))
             if len(space) == 1 and isinstance(t, Prim) else k.allocate(p.name, p.type)
             for p, t in zip(pat, ret, strict=True)]
 
@@ -71,15 +71,15 @@ def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Val
 
 def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
           more: Sequence[View]) -> None:
-    """Each work-item reduces its elements, which may be any number if nothing keeps them."""
+    """Each work-item reduces its elements, in any number unless chunks hold them."""
     def element(indices: Sequence[Exp]) -> None:
         _take(k, exp, totals, more, indices)
 
     points = k.count(exp.space)
-    if any(isinstance(out, PointSpread) for out in more):
-        k.each_point(exp, k.share(points), lambda here: element(here.indices))
+    if any(isinstance(out, ChunkedArray) for out in more):
+        k.each_point(exp, k.layout(points), lambda here: element(here.indices))
         return
-    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), PointSpread)
+    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), ChunkedArray)
                                            for name in own_elements(exp.body, exp.space)):
         k.everywhere(exp, element)
         return
@@ -89,7 +89,7 @@ def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
             k.bind_indices(exp.space, [position])
             element([position])
 
-        part = share(k, widths(k, exp.space)[0], LID, LSIZE)
+        part = even_part(k, widths(k, exp.space)[0], LID, LSIZE)
         k.loop(part.end, point, start=part.start, base="e")
     k.emit(*code)
 
@@ -112,26 +112,26 @@ class _Segments:
 
     @property
     def outer(self) -> Space:
-        """What counts the segments."""
+        """The dimensions that count the segments."""
         return self.exp.space[:-1]
 
     @property
     def shape(self) -> tuple[Exp, ...]:
-        """How many segments there are along each dimension."""
+        """The number of segments along each dimension."""
         return widths(self.k, self.outer)
 
     @property
     def length(self) -> Exp:
-        """How many elements a segment has."""
+        """The number of elements of a segment."""
         return self.k.scalar(self.exp.space[-1].width)
 
     def reduce(self, pat: Sequence[Param]) -> list[View]:
-        """Arrays of the totals, shared out as segments are."""
+        """Arrays of the totals, in chunks of segments."""
         k, space = self.k, self.exp.space
-        share_ = k.share(k.count(self.outer))
+        layout = k.layout(k.count(self.outer))
         k.rows.append((k.count(self.outer), k.host_size(space[-1].width)))
         types = [require_scalar(t) for o in self.exp.ops for t in o.lam.ret]
-        outs: list[View] = [k.spread(p.name, t, self.shape, share_)
+        outs: list[View] = [k.chunked_array(p.name, t, self.shape, layout)
                             for p, t in zip(pat, types, strict=True)]
 
         def alone(here: Point) -> None:
@@ -142,13 +142,13 @@ class _Segments:
         with k.reading(self.exp.body, space, None):
             several = self._together(outs)
             with k.block() as code:
-                k.each(share_, self.shape, alone)
+                k.each(layout, self.shape, alone)
             k.emit(imp.If(imp.Apply("not", Prim.BOOL, (several,)), tuple(code)))
         return outs
 
     def _totals(self, indices: Sequence[Exp], part: Part, step: Exp | None
                 ) -> list[list[imp.Var]]:
-        """What a part of the segment with given indices comes to, every ``step``-th element."""
+        """The totals of a part of the segment with given indices, every ``step``-th element."""
         k, exp = self.k, self.exp
         k.bind_indices(self.outer, indices)
         totals = [scalars(k.neutral(o)) for o in exp.ops]
@@ -161,9 +161,9 @@ class _Segments:
         return totals
 
     def _together(self, outs: Sequence[View]) -> Exp:
-        """Reduce each segment by several work-items if there are enough; whether there are.
+        """Reduce each segment by several work-items if there are enough; the condition for that.
 
-        These are a power of two.
+        Their number is a power of two.
         """
         k = self.k
         exist = ceil_div(Size.var(k.subgroup) - Size.of(1), Size.var(k.subgroup))
@@ -179,11 +179,11 @@ class _Segments:
             k.emit(imp.Assign(several.name, imp.Apply("lt", Prim.I64, (lit(1), lanes))))
             with k.block() as together:
                 self._by_rows(lanes, arrays)
-                k.each(k.share(k.count(self.outer)), self.shape, lambda here: k.emit(*(
+                k.each(k.layout(k.count(self.outer)), self.shape, lambda here: k.emit(*(
                     out.write(here.indices, imp.Load(mem, here.position, out.prim))
                     for out, mem in zip(outs, chain(*arrays), strict=True))))
             k.emit(imp.If(several, tuple(together)))
-        # settled when a kernel is built: PoCL is slow where barriers are in branches that are not
+        # decided when a kernel is built: PoCL is slow where barriers are in branches that are not
         some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(k.subgroup)))
         k.emit(imp.If(some, tuple(code)))
         return imp.Apply("and", Prim.BOOL, (some, several))
@@ -200,7 +200,7 @@ class _Segments:
             with k.block() as inside:
                 indices = [k.declare("i", Prim.I64, i) for i in unflat_index(segment, shape)]
                 part, step = (Part(lane, self.length), lanes) if all(o.comm for o in ops) else (
-                    share(k, self.length, lane, lanes), None)
+                    even_part(k, self.length, lane, lanes), None)
                 found = self._totals(indices, part, step)
                 for total, value in zip(chain(*totals), chain(*found), strict=True):
                     k.emit(imp.Assign(total.name, value))

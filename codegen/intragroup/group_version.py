@@ -1,11 +1,10 @@
 """Intra-group versions: one work-group runs a body together.
 
-Scalars are computed by every work-item alike, so control flow is uniform; the elements of arrays
-are shared out.  An array that operations make element by element stays in private memory, a
-chunk for each work-item (:mod:`runelift.codegen.intragroup.private_chunks`), also around loops; it
-is copied to local memory where work-items need each other's elements.  Other arrays live in local
-memory.  Barriers are not written here: :mod:`runelift.codegen.passes.barriers` finds where they
-are needed.
+Every work-item computes scalars alike, so control flow is uniform; the work-items divide the
+elements of arrays.  An array that operations make element by element stays in private memory, a
+chunk for each work-item (:mod:`runelift.codegen.intragroup.private_chunks`), also around loops.  It
+is copied to local memory if work-items need each other's elements.  Other arrays live in local
+memory.  :mod:`runelift.codegen.passes.barriers` inserts the barriers afterwards.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass, replace
 from runelift.codegen.intragroup.access import scanned_spaces
 from runelift.codegen.intragroup.group_points import PointsBuilder
 from runelift.codegen.intragroup.group_segred import lower_reduction
-from runelift.codegen.intragroup.private_chunks import Point, Share
+from runelift.codegen.intragroup.private_chunks import ChunkLayout, Point
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
@@ -76,36 +75,36 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
     k.locals = share_local_memory(k.code, k.locals)
     groups = total(lowering, exp.space)
-    chunk = lowering.setting(Quantity.CHUNK) if k.shares else i64(0)
-    shares = k.share_out(groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
-    k.constants = list(shares.names())
+    chunk = lowering.setting(Quantity.CHUNK) if k.layouts else i64(0)
+    shape = k.group_shape(groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
+    k.constants = list(shape.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))
     teams = bool(exp.space) and not k.scratch and may_team(k.code)
-    apart = len(exp.space) if _apart(k) else 0
-    lowering.steps.append(replace(shares, teams=teams, apart=apart))
+    independent = len(exp.space) if _is_independent(k) else 0
+    lowering.steps.append(replace(shape, teams=teams, independent=independent))
     if teams:
-        _side_by_side(k, lowering, exp.space, groups, apart)
+        _side_by_side(k, lowering, exp.space, groups, independent)
     lowering.launch(k, "intragroup", groups, Size.var(k.group))
 
 
-def _apart(k: GroupBuilder) -> bool:
-    """Whether the work-items of a group hand nothing to each other."""
+def _is_independent(k: GroupBuilder) -> bool:
+    """True if the work-items of a group exchange nothing."""
     return not k.locals and not any(isinstance(s, imp.Barrier | imp.Shuffle)
                                     for s in statements(k.code))
 
 
 def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size,
-                  apart: int) -> None:
-    """Let groups of the device be several of these groups."""
+                  independent: int) -> None:
+    """Let a group of the device be several of these groups."""
     k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
     k.constants += [k.teams, k.even]
     need = Size.of(0)
     for array in k.locals:
         if array.within is None:
             need = need + cells_of(array) * CELL_BYTES
-    lowering.steps.append(distribution.Teams(k.teams, k.even, k.group, groups, need,
-                                     lowering.setting(Quantity.TEAMS), apart))
+    lowering.steps.append(distribution.TeamCount(k.teams, k.even, k.group, groups, need,
+                                                 lowering.setting(Quantity.TEAMS), independent))
     present = imp.Var(k.names.fresh("present"))
     surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
     exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))
@@ -118,7 +117,7 @@ class GroupBuilder(PointsBuilder):
     """Lowers statements that a work-group runs together."""
 
     def statement(self, stm: Stm) -> None:
-        """One statement; segmented operations share their points out."""
+        """One statement; work-items divide the points of segmented operations."""
         match stm.exp:
             case SegMap():
                 self._points(stm, stm.exp)
@@ -136,21 +135,21 @@ class GroupBuilder(PointsBuilder):
                 PointsBuilder.statement(self, stm)
 
     def _points(self, stm: Stm, exp: SegMap) -> None:
-        share_ = self.share(self.count(exp.space))
+        layout = self.layout(self.count(exp.space))
         outs: list[View] = [
-            self.spread(p.name, t, widths(self, exp.space), share_) if isinstance(t, Prim)
+            self.chunked_array(p.name, t, widths(self, exp.space), layout) if isinstance(t, Prim)
             else self.allocate(p.name, p.type) for p, t in zip(stm.pat, exp.ret, strict=True)]
-        self.each_point(exp, share_, lambda here: run_point(self, exp.body, outs, here.indices))
+        self.each_point(exp, layout, lambda here: run_point(self, exp.body, outs, here.indices))
         self.bind_all(stm.pat, outs)
 
     # Scans
 
     def _scan(self, stm: Stm, exp: SegScan) -> None:
-        """Each work-item scans its chunk, the group scans the totals, then chunks take those in."""
-        shape, share_ = widths(self, exp.space), self.share(self.count(exp.space))
+        """Scan chunks by work-items, and their totals by the group; then add these to chunks."""
+        shape, layout = widths(self, exp.space), self.layout(self.count(exp.space))
         if not all(isinstance(t, Prim) for t in exp.ret):
-            raise CompilerLimitation("a scan with rows inside of a work-group")
-        outs: list[View] = [self.spread(p.name, require_scalar(t), shape, share_)
+            raise CompilerLimitation("a scan over rows inside of a work-group")
+        outs: list[View] = [self.chunked_array(p.name, require_scalar(t), shape, layout)
                             for p, t in zip(stm.pat, exp.ret, strict=True)]
         totals = [scalars(self.neutral(o)) for o in exp.ops]
         fresh = self.declare("fresh", Prim.BOOL, truth(False)) if len(shape) > 1 else None
@@ -163,11 +162,11 @@ class GroupBuilder(PointsBuilder):
                 self.emit(imp.If(_starts(here, shape), tuple(begin)))
             self._scan_element(exp, totals, outs, here)
 
-        self.each_point(exp, share_, element)
+        self.each_point(exp, layout, element)
         with self.alone_in(None) as code:
             carries = [group_scan(self, o, t, Size.var(self.group), fresh, self.subgroup)
                        for o, t in zip(exp.ops, totals, strict=True)]
-            self._add_carries(exp, share_, shape, outs, carries, fresh)
+            self._add_carries(exp, layout, shape, outs, carries, fresh)
         self.emit(*code)
         self.bind_all(stm.pat, outs)
 
@@ -180,10 +179,10 @@ class GroupBuilder(PointsBuilder):
         for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
             self.emit(out.write(here.indices, t))
 
-    def _add_carries(self, exp: SegScan, share_: Share, shape: tuple[Exp, ...],
+    def _add_carries(self, exp: SegScan, layout: ChunkLayout, shape: tuple[Exp, ...],
                      outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
                      fresh: imp.Var | None) -> None:
-        """Take the carries into the elements before the chunk's first start of a segment."""
+        """Add the carries to the elements before the chunk's first start of a segment."""
         with self.block() as code:
             going = self.declare("going", Prim.BOOL, truth(True)) if fresh is not None else None
 
@@ -200,7 +199,7 @@ class GroupBuilder(PointsBuilder):
                 self.emit(imp.If(_starts(here, shape), tuple(stop)),
                           imp.If(going, tuple(combine)))
 
-            self.each(share_, shape, element)
+            self.each(layout, shape, element)
         self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(code)))
 
     def _combine(self, op_: Operator, carry: Sequence[imp.Var], targets: Sequence[View],
@@ -235,12 +234,12 @@ class GroupBuilder(PointsBuilder):
                 self.loop(shape[-1], element, base="e")
 
             with self.reading(exp.body, exp.space, None):
-                self.shared(shape[:-1], segment)
+                self.all_points(shape[:-1], segment)
         self.bind_all(stm.pat, outs)
 
     def _count(self, exp: SegHist, outs: Sequence[View], segment: Sequence[Exp], *,
                atomic: bool) -> None:
-        """Take the values of a point into their bins."""
+        """Combine the values of a point with their bins."""
         values = self.body(exp.body)
         bins, rest, place = values[: len(exp.ops)], values[len(exp.ops):], list(outs)
         for op_, bin_ in zip(exp.ops, bins, strict=True):
@@ -256,5 +255,5 @@ class GroupBuilder(PointsBuilder):
 
 
 def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:
-    """Whether an element is the first of its segment."""
+    """True if an element is the first of its segment."""
     return imp.Apply("eq", Prim.I64, (op("rem", here.position, shape[-1]), lit(0)))

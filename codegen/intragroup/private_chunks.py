@@ -1,8 +1,8 @@
-"""Arrays that the work-items of a group share out: each keeps a chunk in private memory.
+"""Arrays that the work-items of a group divide: each keeps a chunk in private memory.
 
-As long as operations agree on who has which element, a row stays in registers; it goes through
-local memory only where work-items exchange elements (:meth:`ChunkBuilder.exchange`), and through
-local memory to or from global memory, so that neighbouring work-items touch neighbouring cells.
+A row stays in registers as long as all operations divide it alike.  It goes through local memory if
+work-items exchange elements (:meth:`ChunkBuilder.exchange`).  On the way to or from global memory
+it also does, so that neighbouring work-items access neighbouring cells.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from runelift.ir.sizes import Size, ceil_div, product
 from runelift.ir.syntax import Param
 from runelift.ir.types import ArrayType, Atom, Type
 
-UNROLLED = 40
+MOST_UNROLLED_STATEMENTS = 40
 """Loops over a chunk are unrolled where their body has at most this many statements."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """Who has which of ``points`` elements: work-item l has those at ``position(0..chunk)``.
+class ChunkLayout:
+    """The division of ``points`` elements: work-item l has those at ``position(0..chunk)``.
 
-    ``contiguous``: a chunk is a piece of the row (scans need that); else the elements that
-    work-items hold at the same time are neighbours.
+    ``contiguous``: a chunk is a piece of the row, as scans need; else the elements that work-items
+    hold at the same time are neighbours.
     """
 
     points: Size
@@ -60,17 +60,17 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class PointSpread(View):
-    """An array that is shared out; work-items reach only elements of their own chunk."""
+class ChunkedArray(View):
+    """An array in chunks; a work-item reaches only the elements of its chunk."""
 
-    share: Share = field(kw_only=True)
+    layout: ChunkLayout = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The element that a work-item is at: its indices, flat position and place in the chunk."""
+    """The element at which a work-item is: its indices, flat position and place in the chunk."""
 
-    share: Share
+    layout: ChunkLayout
     indices: tuple[Exp, ...]
     position: Exp
     offset: Exp
@@ -78,9 +78,9 @@ class Point:
 
 @dataclass(slots=True)
 class ChunkBuilder(KernelBuilder):
-    """A kernel for a work-group: shared-out arrays and how they meet other memory.
+    """A kernel for a work-group: arrays in chunks and their copies in other memory.
 
-    ``cooperative``: the code under construction is run by all work-items alike.
+    ``cooperative``: all work-items run the code under construction alike.
     """
 
     cooperative: bool = True
@@ -90,8 +90,8 @@ class ChunkBuilder(KernelBuilder):
     contiguous: set[Size] = field(default_factory=set)
     loops: list[Size] = field(default_factory=list)
     rows: list[tuple[Size, Size]] = field(default_factory=list)
-    shares: dict[Size, Share] = field(default_factory=dict)
-    spreading: dict[VName, Share] = field(default_factory=dict)
+    layouts: dict[Size, ChunkLayout] = field(default_factory=dict)
+    chunked_results: dict[VName, ChunkLayout] = field(default_factory=dict)
     exchanged: dict[VName, View] = field(default_factory=dict)
     independent: set[VName] = field(default_factory=set)
     point: Point | None = None
@@ -102,57 +102,59 @@ class ChunkBuilder(KernelBuilder):
         self.staged = self.names.fresh("staged")
         self.subgroup = self.names.fresh("subgroup")
 
-    def share_out(self, groups: Size, wanted: tuple[Atom, Atom], *,
-                  teams: bool) -> distribution.GroupShape:
-        """The step that chooses the constants of the kernel, if possible as they are wanted."""
-        chunks = tuple(distribution.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
+    def group_shape(self, groups: Size, wanted: tuple[Atom, Atom], *,
+                    teams: bool) -> distribution.GroupShape:
+        """The step that chooses the constants of the kernel, if possible the wanted ones."""
+        chunks = tuple(distribution.Chunk(each.chunk, each.whole, each.points)
+                       for each in self.layouts.values())
         return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
                                        tuple(self.loops), tuple(self.rows), groups, wanted, teams)
 
-    # Shares
+    # Chunks
 
-    def share(self, points: Size) -> Share:
-        """How arrays of ``points`` elements are shared out in this kernel."""
-        if points not in self.shares:
-            self.shares[points] = Share(points, self.names.fresh("chunk"),
-                                        self.names.fresh("whole"), points in self.contiguous)
-        return self.shares[points]
+    def layout(self, points: Size) -> ChunkLayout:
+        """The layout of arrays of ``points`` elements in this kernel."""
+        if points not in self.layouts:
+            self.layouts[points] = ChunkLayout(points, self.names.fresh("chunk"),
+                                               self.names.fresh("whole"), points in self.contiguous)
+        return self.layouts[points]
 
     def points(self, type_: ArrayType) -> Size:
         """The number of elements of an array."""
         return product([self.host_size(size) for size in type_.shape])
 
-    def spread(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
-               share: Share) -> PointSpread:
+    def chunked_array(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
+                      layout: ChunkLayout) -> ChunkedArray:
         """A new array in private memory."""
         mem = self.names.fresh(base)
-        self.emit(imp.DeclareArray(mem, prim, share.chunk))
+        self.emit(imp.DeclareArray(mem, prim, layout.chunk))
         self.owned[-1].add(mem)
-        return PointSpread(prim, shape, mem, lambda ix: self._own_place(share, ix), share=share)
+        return ChunkedArray(prim, shape, mem, lambda ix: self._own_place(layout, ix), layout=layout)
 
-    def _own_place(self, share: Share, indices: Indices) -> Exp:
+    def _own_place(self, layout: ChunkLayout, indices: Indices) -> Exp:
         here = self.point
-        if here is None or here.share != share or tuple(indices) != here.indices:
-            raise CompilerBug("a work-item reaches for an element of another's chunk")
+        if here is None or here.layout != layout or tuple(indices) != here.indices:
+            raise CompilerBug("a work-item accesses the chunk of another one")
         return here.offset
 
-    def each(self, share: Share, shape: tuple[Exp, ...], work: Callable[[Point], None]) -> None:
-        """``work`` at all elements of an array, each done by the work-item that has it."""
+    def each(self, layout: ChunkLayout, shape: tuple[Exp, ...],
+             work: Callable[[Point], None]) -> None:
+        """``work`` at all elements of an array, each by the work-item that has it."""
         offset = self.names.fresh("k")
         points = volume(shape)
         with self.alone_in(None) as code:
-            position = self.declare("p", Prim.I64, share.position(imp.Var(offset)))
+            position = self.declare("p", Prim.I64, layout.position(imp.Var(offset)))
             with self.block() as inside:
                 indices = tuple(self.declare("i", Prim.I64, i)
                                 for i in unflat_index(position, shape))
-                self.point = Point(share, indices, position, imp.Var(offset))
+                self.point = Point(layout, indices, position, imp.Var(offset))
                 work(self.point)
             exists = imp.Apply("or", Prim.BOOL, (
-                imp.Apply("eq", Prim.I64, (imp.Var(share.whole), lit(1))),
+                imp.Apply("eq", Prim.I64, (imp.Var(layout.whole), lit(1))),
                 imp.Apply("lt", Prim.I64, (position, points))))
             self.emit(imp.If(exists, tuple(inside)))
         self.independent.add(offset)
-        self.emit(imp.For(offset, lit(0), imp.Var(share.chunk), lit(1), tuple(code),
+        self.emit(imp.For(offset, lit(0), imp.Var(layout.chunk), lit(1), tuple(code),
                           unroll=_short(inside)))
 
     @contextmanager
@@ -166,8 +168,8 @@ class ChunkBuilder(KernelBuilder):
         self.owned.pop()
         self.cooperative, self.point = was, here
 
-    def shared(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
-        """All points of ``shape``, however many, shared out over the work-items."""
+    def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
+        """``work`` at all points of ``shape``, of any number, divided over the work-items."""
         points = volume(shape)
         position = self.names.fresh("v")
         with self.alone_in(None) as code:
@@ -180,8 +182,8 @@ class ChunkBuilder(KernelBuilder):
     def _memory(self, name: VName, type_: ArrayType, count: Size) -> View:
         if not self.cooperative:
             return KernelBuilder._memory(self, name, type_, count)
-        if (share := self.spreading.get(name)) is not None:
-            return self.spread(name, type_.elem, self.shape(type_), share)
+        if (layout := self.chunked_results.get(name)) is not None:
+            return self.chunked_array(name, type_.elem, self.shape(type_), layout)
         return row_major(self.local(name, type_.elem, count), type_.elem, self.shape(type_))
 
     def local(self, base: str | VName, prim: Prim, count: Size) -> VName:
@@ -191,21 +193,21 @@ class ChunkBuilder(KernelBuilder):
         return mem
 
     def is_private(self, type_: Type) -> bool:
-        """Whether an array belongs to a work-item, and is in its private memory."""
+        """True if an array belongs to a work-item, and is in its private memory."""
         return not self.cooperative and KernelBuilder.is_private(self, type_)
 
     def array(self, name: VName) -> View:
-        """An array all of whose elements can be reached."""
+        """An array with all its elements in reach."""
         value = KernelBuilder.array(self, name)
         return self.exchange(value) if self.cooperative and isinstance(value,
-                                                                       PointSpread) else value
+                                                                       ChunkedArray) else value
 
-    def exchange(self, source: PointSpread) -> View:
+    def exchange(self, source: ChunkedArray) -> View:
         """A copy in local memory, where all work-items see all elements."""
         assert source.mem is not None
         if source.mem not in self.exchanged:
-            points, shape = source.share.points, source.shape
-            if source.share.contiguous:
+            points, shape = source.layout.points, source.shape
+            if source.layout.contiguous:
                 mem = self.local(source.mem, source.prim, points + ceil_div(
                     points, Size.of(PADDING)))
                 view = View(source.prim, shape, mem, lambda ix: padded(flat_index(ix, shape)))
@@ -217,7 +219,7 @@ class ChunkBuilder(KernelBuilder):
 
     @contextmanager
     def inner(self) -> Iterator[list[ImpStm]]:
-        """A nested body: what it brings to local memory is not there after it."""
+        """A nested body: its copies in local memory do not exist after it."""
         exchanged = dict(self.exchanged)
         with KernelBuilder.inner(self) as code:
             yield code
@@ -226,11 +228,11 @@ class ChunkBuilder(KernelBuilder):
     def writable(self, param: Param, name: VName, read: Iterable[VName] = ()) -> View:
         """Memory with the value of ``name`` that may be changed.
 
-        A shared-out array is changed in a copy, so others may read it meanwhile.  That may be the
-        copy that work-items exchange elements through, unless other names show that.
+        An array in chunks is changed in a copy, so others may read it meanwhile.  That may be the
+        copy in local memory by which work-items exchange elements, unless other names show it.
         """
         value = self.value(name)
-        if not self.cooperative or not isinstance(value, PointSpread):
+        if not self.cooperative or not isinstance(value, ChunkedArray):
             return KernelBuilder.writable(self, param, name, read)
         assert value.mem is not None
         if self.dead(name) and param.name not in self.dest:
@@ -245,9 +247,9 @@ class ChunkBuilder(KernelBuilder):
         return out
 
     def bind_copy(self, param: Param, source: View) -> None:
-        """Bind a name to fresh memory; a shared-out array stays shared out."""
-        if self.cooperative and isinstance(source, PointSpread):
-            out: View = self.spread(param.name, source.prim, source.shape, source.share)
+        """Bind a name to fresh memory; an array in chunks stays in chunks."""
+        if self.cooperative and isinstance(source, ChunkedArray):
+            out: View = self.chunked_array(param.name, source.prim, source.shape, source.layout)
             self.copy(out, source)
             self.bind(param, out)
         else:
@@ -259,46 +261,46 @@ class ChunkBuilder(KernelBuilder):
         """Copy all elements, together."""
         if not self.cooperative:
             KernelBuilder.copy(self, target, source)
-        elif isinstance(target, PointSpread):
-            if isinstance(source, PointSpread) and source.share != target.share:
+        elif isinstance(target, ChunkedArray):
+            if isinstance(source, ChunkedArray) and source.layout != target.layout:
                 source = self.exchange(source)
-            self._copy_chunks(target.share, target, source)
-        elif isinstance(source, PointSpread):
-            self._copy_chunks(source.share, target, source)
+            self._copy_chunks(target.layout, target, source)
+        elif isinstance(source, ChunkedArray):
+            self._copy_chunks(source.layout, target, source)
         else:
-            self.shared(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
+            self.all_points(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
 
-    def _copy_chunks(self, share: Share, target: View, source: View) -> None:
+    def _copy_chunks(self, layout: ChunkLayout, target: View, source: View) -> None:
         def element(here: Point) -> None:
             self.emit(target.write(here.indices, source.read(here.indices)))
 
         outside = next((v for v in (target, source) if self._is_global(v)), None)
-        if outside is None or not share.contiguous:
-            self.each(share, target.shape, element)
+        if outside is None or not layout.contiguous:
+            self.each(layout, target.shape, element)
             return
         with self.block() as by_stage:
-            self._copy_staged(share, target, source)
+            self._copy_staged(layout, target, source)
         with self.block() as directly:
-            self.each(share, target.shape, element)
+            self.each(layout, target.shape, element)
         self.emit(imp.If(imp.Apply("and", Prim.BOOL, (
             imp.Apply("eq", Prim.I64, (imp.Var(self.staged), lit(1))),
-            imp.Apply("lt", Prim.I64, (lit(1), imp.Var(share.chunk))))),
+            imp.Apply("lt", Prim.I64, (lit(1), imp.Var(layout.chunk))))),
             tuple(by_stage), tuple(directly)))
 
     def _is_global(self, view: View) -> bool:
-        return (view.mem is not None and not isinstance(view, PointSpread)
+        return (view.mem is not None and not isinstance(view, ChunkedArray)
                 and not self.is_local(view))
 
     def is_local(self, view: View) -> bool:
-        """Whether an array is in local memory."""
+        """True if an array is in local memory."""
         return any(view.mem == array.name for array in self.locals)
 
-    def _copy_staged(self, share: Share, target: View, source: View) -> None:
-        """Between chunks and global memory, by way of local memory: both sides in order."""
-        count = Size.var(self.group) * Size.var(share.chunk)
+    def _copy_staged(self, layout: ChunkLayout, target: View, source: View) -> None:
+        """Copy between chunks and global memory, through local memory: both sides in order."""
+        count = Size.var(self.group) * Size.var(layout.chunk)
         count = (count + ceil_div(count, Size.of(PADDING))) * Size.var(self.staged)
         stage = self.local("stage", target.prim, count)
-        neighbours = Share(share.points, share.chunk, share.whole, contiguous=False)
+        neighbours = ChunkLayout(layout.points, layout.chunk, layout.whole, contiguous=False)
 
         def read(here: Point) -> Exp:
             return imp.Load(stage, padded(here.position), target.prim)
@@ -306,8 +308,8 @@ class ChunkBuilder(KernelBuilder):
         def write(here: Point, value: Exp) -> ImpStm:
             return imp.Store(stage, padded(here.position), value, target.prim)
 
-        into, out_of = (share, neighbours) if isinstance(source, PointSpread) else (neighbours,
-                                                                                    share)
+        into, out_of = (layout, neighbours) if isinstance(source, ChunkedArray) else (neighbours,
+                                                                                      layout)
         self.each(into, target.shape, lambda here: self.emit(
             write(here, source.read(here.indices))))
         self.each(out_of, target.shape, lambda here: self.emit(
@@ -315,8 +317,8 @@ class ChunkBuilder(KernelBuilder):
 
 
 def _short(code: Sequence[ImpStm]) -> bool:
-    """Whether a loop body is worth unrolling."""
-    return _count(code) <= UNROLLED
+    """True if a loop body is worth unrolling."""
+    return _count(code) <= MOST_UNROLLED_STATEMENTS
 
 
 def _count(code: Sequence[ImpStm]) -> int:
@@ -325,7 +327,7 @@ def _count(code: Sequence[ImpStm]) -> int:
     for stm in code:
         match stm:
             case imp.For() | imp.While() | imp.AtomicUpdate():
-                return UNROLLED + 1
+                return MOST_UNROLLED_STATEMENTS + 1
             case imp.If(_, then_, else_):
                 total += 1 + _count(then_) + _count(else_)
             case _:

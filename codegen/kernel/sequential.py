@@ -1,7 +1,7 @@
 """Sequential code inside a kernel: core statements to imperative ones.
 
-Meaning is by value, so an update copies unless the array's memory was made in the same body and
-no other name for it is used later.
+Arrays are values, so an update copies the array.  It works in place if the memory was made in the
+same body and no other name for it is used later.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
-from runelift.codegen.kernel.column_strips import BREADTH, all_strips, columns_of_lambda
+from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, all_strips, columns_of_lambda
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan.views import View, iota, lit, op, replicate, within
@@ -56,11 +56,11 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, elem_of
 
-SELECTED = 4
+MOST_SELECTED_STATEMENTS = 4
 """Branches with at most this many cheap operations together run both."""
 
 
-Part: TypeAlias = Exp | tuple[Exp, Exp, Exp]
+AccessDim: TypeAlias = Exp | tuple[Exp, Exp, Exp]
 """A dimension of an access: an index, or the start, count and stride of a slice."""
 
 
@@ -138,7 +138,7 @@ class KernelBuilder(SecondOrder):
             return
         with self.block() as strips:
             all_strips(self, columns, outs, width)
-        enough = imp.Apply("le", Prim.I64, (lit(BREADTH), width))
+        enough = imp.Apply("le", Prim.I64, (lit(STRIP_COLUMNS), width))
         self.emit(imp.If(enough, tuple(strips), tuple(elements)))
 
     def _wide(self, atom: Atom) -> Exp:
@@ -172,7 +172,7 @@ class KernelBuilder(SecondOrder):
             return self.array(fresh.name)
         return value
 
-    def selection(self, exp: Index | Update, view: View) -> list[Part]:
+    def selection(self, exp: Index | Update, view: View) -> list[AccessDim]:
         """The dims of an access as expressions, with bounds checks."""
         if not exp.checked:
             return [self._part(dim) for dim in exp.dims]
@@ -183,18 +183,18 @@ class KernelBuilder(SecondOrder):
         return [self._inside(dim, size, message, values)
                 for dim, size in zip(dims, view.shape, strict=True)]
 
-    def _part(self, dim: Dim) -> Part:
+    def _part(self, dim: Dim) -> AccessDim:
         if isinstance(dim, SliceDim):
             return self.scalar(dim.start), self.scalar(dim.count), self.scalar(dim.stride)
         return self.scalar(dim)
 
-    def _held(self, part: Part) -> Part:
+    def _held(self, part: AccessDim) -> AccessDim:
         """An index that is computed once."""
         if isinstance(part, tuple | imp.Var | imp.Lit):
             return part
         return self.declare("index", Prim.I64, part)
 
-    def _written(self, part: Part) -> tuple[Exp, ...]:
+    def _written(self, part: AccessDim) -> tuple[Exp, ...]:
         """A dimension of an access as a program writes it: an index, or start, stop and step."""
         if not isinstance(part, tuple):
             return (part,)
@@ -203,8 +203,8 @@ class KernelBuilder(SecondOrder):
             return start, op("add", start, count)
         return start, op("add", start, op("mul", count, stride)), stride
 
-    def _inside(self, part: Part, size: Exp, message: str, values: list[Exp]) -> Part:
-        """A dimension checked against the bounds; one that is inside if it was not."""
+    def _inside(self, part: AccessDim, size: Exp, message: str, values: list[Exp]) -> AccessDim:
+        """A dimension checked against the bounds; one inside them if the check fails."""
         if not isinstance(part, tuple):
             inside = within(part, size)
             self.fail_unless(inside, message, values)
@@ -303,14 +303,14 @@ class KernelBuilder(SecondOrder):
                 self.bind(param, views[param.name])
 
     def _selectable(self, exp: If) -> bool:
-        """Whether both branches are so cheap and safe that both may run."""
+        """True if both branches are cheap and safe enough to run both."""
         stms = (*exp.then_.stms, *exp.else_.stms)
-        return (len(stms) <= SELECTED and all(isinstance(t, Prim) for t in exp.ret)
+        return (len(stms) <= MOST_SELECTED_STATEMENTS and all(isinstance(t, Prim) for t in exp.ret)
                 and all(isinstance(s.exp, PrimOp) and not OPS[s.exp.op].traps
                         and s.exp.op != "pow" for s in stms))
 
     def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
-        """A loop; carried arrays get memory of their own, which the body may update in place."""
+        """A loop; carried arrays get memory that the body may update in place."""
         inits = [self.any(p.init) for p in exp.params]
         carried: list[Value] = []
         for out, p, init in zip(pat, exp.params, inits, strict=True):
@@ -345,7 +345,7 @@ class KernelBuilder(SecondOrder):
         self.bind_all(pat, carried)
 
     def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
-        """Whether a loop may keep its values in the memory of ``init``."""
+        """True if a loop may keep its values in the memory of ``init``."""
         return (isinstance(param.init, VName) and init.mem is not None and self.dead(param.init)
                 and out.name not in self.dest)
 

@@ -1,4 +1,4 @@
-"""Code under a condition that has barriers: what lies between them is under the condition."""
+"""Masks: code with barriers under a condition, with the barriers outside of the condition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def masked(cond: Exp, code: Sequence[Stm], last: Mapping[VName, int], place: int
 
 
 def last_uses(code: Sequence[Stm]) -> dict[VName, int]:
-    """By which statement of a block variables and memories are read or changed last."""
+    """The last statement of a block that reads or changes each variable and memory."""
     last: dict[VName, int] = {}
     for place, outer in enumerate(code):
         inside = statements((outer,))
@@ -48,13 +48,13 @@ def last_uses(code: Sequence[Stm]) -> dict[VName, int]:
     return last
 
 
-def apart(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
-          ) -> tuple[Stm, ...] | None:
+def barriers_outside(cond: Exp, code: Sequence[Stm], is_known: Callable[[Exp], bool]
+                     ) -> tuple[Stm, ...] | None:
     """``code`` if ``cond``, with its barriers outside of the condition.
 
-    ``cond`` does not change meanwhile.  What is ``settled`` when the kernel is built keeps its
-    shape; other loops with barriers inside do nothing unless the condition holds.  None where a
-    branch with barriers changes what it asks, or where work-items shuffle.
+    ``code`` does not change ``cond``.  Loops and branches that are ``is_known`` when the kernel is
+    built keep their shape.  Other loops with barriers do nothing unless the condition holds.  None
+    if a branch with barriers changes its condition, or if work-items shuffle.
     """
     found: list[Stm] = []
     held: list[Stm] = []
@@ -64,7 +64,7 @@ def apart(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
         if not any(isinstance(s, imp.Barrier | imp.Shuffle) for s in statements((stm,))):
             held.append(stm)
             continue
-        outside = _outside(cond, stm, settled, own)
+        outside = _outside(cond, stm, is_known, own)
         if outside is None:
             return None
         found += *masked(cond, held, last, place), *outside
@@ -72,18 +72,18 @@ def apart(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
     return *found, *masked(cond, held, last, len(code))
 
 
-def _outside(cond: Exp, stm: Stm, settled: Callable[[Exp], bool], own: Set[VName]
+def _outside(cond: Exp, stm: Stm, is_known: Callable[[Exp], bool], own: Set[VName]
              ) -> tuple[Stm, ...] | None:
-    """A statement with barriers if ``cond``; ``own`` are variables that are used there only."""
+    """A statement with barriers if ``cond``; ``own`` are variables that only this code uses."""
     match stm:
-        case imp.For(_, start, bound, step, body) if all(map(settled, (start, bound, step))):
-            inside = apart(cond, body, settled)
+        case imp.For(_, start, bound, step, body) if all(map(is_known, (start, bound, step))):
+            inside = barriers_outside(cond, body, is_known)
             return None if inside is None else (replace(stm, body=inside),)
-        case imp.If(known, then_, else_) if settled(known):
-            return imp.If(known, *(_side(cond, side, settled) for side in (then_, else_))),
+        case imp.If(known, then_, else_) if is_known(known):
+            return imp.If(known, *(_side(cond, side, is_known) for side in (then_, else_))),
         case imp.Barrier():
             return stm,
-    if _shuffles(stm, settled):
+    if _shuffles(stm, is_known):
         return None
     match stm:
         case imp.For(_, start, bound):
@@ -93,17 +93,18 @@ def _outside(cond: Exp, stm: Stm, settled: Callable[[Exp], bool], own: Set[VName
     return None  # a branch that changes what it asks: of others the barriers are outside
 
 
-def _shuffles(stm: Stm, settled: Callable[[Exp], bool]) -> bool:
-    """Whether work-items shuffle, also where the device has no sub-groups."""
-    if isinstance(stm, imp.If) and settled(stm.cond):
+def _shuffles(stm: Stm, is_known: Callable[[Exp], bool]) -> bool:
+    """True if work-items shuffle even on a device without sub-groups."""
+    if isinstance(stm, imp.If) and is_known(stm.cond):
         return False
     return isinstance(stm, imp.Shuffle) or any(
-        _shuffles(inner, settled) for block in blocks(stm) for inner in block)
+        _shuffles(inner, is_known) for block in blocks(stm) for inner in block)
 
 
-def _side(cond: Exp, code: tuple[Stm, ...], settled: Callable[[Exp], bool]) -> tuple[Stm, ...]:
-    """A side of a settled branch; as it is under the condition if need be: it may be in no kernel
-    for this device.
+def _side(cond: Exp, code: tuple[Stm, ...], is_known: Callable[[Exp], bool]) -> tuple[Stm, ...]:
+    """A side of a known branch; with barriers under the condition if there is no other way.
+
+    That side may be in no kernel for this device.
     """
-    found = apart(cond, code, settled)
+    found = barriers_outside(cond, code, is_known)
     return (imp.If(cond, code),) if found is None else found

@@ -1,17 +1,21 @@
 """Generalised histograms over the grid.
 
-Many updates of few bins get in each other's way, so each work-group makes *sub-histograms* of its
-own (Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling generalized histograms for GPU",
-SC 2020).  How many copies a group has in local memory, and hence how its updates keep out of each
-other's way, is decided at run time from the number of bins:
+Many updates of few bins collide.  So each work-group updates *sub-histograms*, which are combined
+at the end, by one group per bin.  The number of copies of the bins that fit into local memory
+decides the strategy at run time:
 
 - a copy for each work-item, if these fit: no update meets another;
 - fewer copies, with atomic updates, for operators on one value of 32 or 64 bits;
 - no copy: atomic updates of the result in global memory, for the same operators;
 - otherwise every work-item has a sub-histogram in global memory, and there are as many work-items
-  as some memory has room for.
+  as a limit on memory allows.
 
-Sub-histograms are combined by one group per bin.  Operators on arrays run sequentially.
+Kernels: ``seghist_local`` or ``seghist_global`` fill sub-histograms, ``seghist_final`` combines
+them.  ``seghist`` updates the result, a work-item per element.  Operators on arrays run
+sequentially (``seghist_sequential``), a work-item per segment.
+
+Source: Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling generalized histograms for GPU",
+SC 2020.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
     GID,
     GROUP_ID,
-    LEAST_SHARE,
+    LEAST_ELEMENTS,
     LID,
     LSIZE,
     Lowering,
@@ -49,22 +53,22 @@ from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import HistOp, Operator, Param, PrimOp, SegHist
 from runelift.ir.types import Atom, i64
 
-NATIVE = frozenset({"add", "min", "max", "and", "or", "xor"})
-GLOBAL_SHARE = 64
+ATOMIC_OPERATIONS = frozenset({"add", "min", "max", "and", "or", "xor"})
+ELEMENTS_PER_GLOBAL_COPY = 64
 """Elements per work-item that has a sub-histogram in global memory."""
-GLOBAL_BYTES = 1 << 26
-"""How much global memory all sub-histograms of one operation may take."""
-LOCAL = Size.var(plan.LOCAL_BYTES)
+GLOBAL_COPIES_BYTES = 1 << 26
+"""The bytes of global memory that all sub-histograms of one operation may take."""
+LOCAL_MEMORY = Size.var(plan.LOCAL_BYTES)
 
 
 def native_operation(op_: Operator) -> str | None:
-    """The atomic instruction that an operator is, if there is one."""
+    """The atomic instruction that computes an operator, if there is one."""
     if len(op_.lam.ret) != 1 or len(op_.lam.body.stms) != 1:
         return None
     (stm,) = op_.lam.body.stms
     match stm.exp:
         case PrimOp(name, prim, args):
-            if (name in NATIVE and prim.is_int and prim.bits >= 32
+            if (name in ATOMIC_OPERATIONS and prim.is_int and prim.bits >= 32
                     and set(args) == {p.name for p in op_.lam.params}
                     and op_.lam.body.result == (stm.pat[0].name,)):
                 return name
@@ -72,13 +76,13 @@ def native_operation(op_: Operator) -> str | None:
 
 
 def is_lockable(op_: HistOp) -> bool:
-    """Whether an atomic update of one word does it."""
+    """True if an atomic update of one word performs the operator."""
     types = op_.op.lam.ret
     return len(types) == 1 and isinstance(types[0], Prim) and types[0].bits >= 32
 
 
 def seghist(lowering: Lowering, exp: SegHist) -> None:
-    """A histogram per segment; how depends on the operators and the number of bins."""
+    """A histogram per segment; the strategy depends on the operators and the number of bins."""
     if not all(isinstance(t, Prim) for o in exp.ops for t in o.op.lam.ret):
         _sequential(lowering, exp)
         return
@@ -88,7 +92,7 @@ def seghist(lowering: Lowering, exp: SegHist) -> None:
         for type_ in op_.op.lam.ret:
             bytes_ = bytes_ + lowering.size(op_.bins) * require_scalar(type_).bytes
     room = greatest(Size.of(1), bytes_)
-    fitting = ceil_div(LOCAL - room + 1, room)  # rounds down
+    fitting = ceil_div(LOCAL_MEMORY - room + 1, room)  # rounds down
     copies = lowering.scalar("copies", least(lowering.group, fitting))
     private = branch(lowering, lambda: _in_local_memory(lowering, exp, copies, atomic=False))
     if atomic:
@@ -109,7 +113,7 @@ def _choose(lowering: Lowering, least_: Atom, copies: VName, enough: tuple[plan.
 
 def _update(k: KernelBuilder, exp: SegHist, segment: Sequence[Exp],
             change: Callable[[int, Exp, list[Value]], None]) -> Callable[[Exp], None]:
-    """What to do with an element of a segment: ``change`` gets operator, bin and values."""
+    """The action for an element of a segment: ``change`` gets operator, bin and values."""
     def element(index: Exp) -> None:
         bind_point(k, exp.space, [*segment, index])
         values = k.body(exp.body)
@@ -150,7 +154,7 @@ def _parts(lowering: Lowering, exp: SegHist, per_segment: VName) -> _Parts:
 def _in_local_memory(lowering: Lowering, exp: SegHist, copies: VName, *, atomic: bool) -> None:
     """Groups with ``copies`` sub-histograms each; without ``atomic`` one per work-item."""
     segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
-    most_bins = greatest(lowering.group * LEAST_SHARE,
+    most_bins = greatest(lowering.group * LEAST_ELEMENTS,
                          *(lowering.size(o.bins) * 2 for o in exp.ops))
     per = lowering.scalar("per_segment", greatest(Size.of(1), least(
         ceil_div(length, most_bins), ceil_div(lowering.groups, greatest(Size.of(1), segments)))))
@@ -241,7 +245,8 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
     segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
     room = greatest(Size.of(1), bytes_ * segments)
     per = lowering.scalar("per_segment", greatest(Size.of(1), least(
-        ceil_div(length, Size.of(GLOBAL_SHARE)), ceil_div(Size.of(GLOBAL_BYTES), room),
+        ceil_div(length, Size.of(ELEMENTS_PER_GLOBAL_COPY)),
+        ceil_div(Size.of(GLOBAL_COPIES_BYTES), room),
         ceil_div(lowering.groups * lowering.group, greatest(Size.of(1), segments)))))
     parts = _parts(lowering, exp, per)
     k = lowering.builder()

@@ -1,18 +1,22 @@
-"""Scans in one pass: work-groups look back at the totals of earlier tiles.
+"""Scans in one pass, with decoupled look-back.
 
-A group takes the next tile in order, scans it, and makes its total known; then it waits until
-some earlier tile has made known the total of all elements up to its end, and all tiles after that
-one their own totals.  Put together these give what comes before the tile, so every element is read
-once and written once (Merrill and Garland 2016, "Single-pass parallel prefix scan with decoupled
-look-back").  Unlike there, a group looks back at a fixed window of tiles, and totals are put
-together from the left, one after the other: so results are the same in every run, to the last bit.
+A group takes the next tile in order, scans it, and publishes its *aggregate*.  Then it waits until
+some earlier tile has published its *prefix*, and all tiles after that one their aggregates.  A
+prefix is the total of all elements up to the end of a tile.  Combined, they give the total before
+the tile.  So every element is read once and written once.  Unlike the source, a group looks back at
+a fixed window of tiles and combines totals from the left.  So results are equal in every run, to
+the last bit.
 
-What a tile makes known are *words* of 64 bits, each of them written and read as a whole: a status
-and 32 bits of a value.  Values that need several words are there when all of these have the same
-status, so no fences are needed.  A status says what kind of total it belongs to, and in which
-*epoch* it was written: every scan on a device is an epoch, so nothing need be cleared between
-them.  Element 0 of the statuses has the present epoch and how many tiles have been taken; whoever
-takes the last one begins the next epoch.
+Kernel ``segscan_once``: take a tile (a ticket by an atomic addition), scan it, publish, wait,
+combine the window, write.  Each work-item watches one tile of the window.
+
+Tiles publish *words* of 64 bits, each written and read as a whole: a status and 32 bits of a value.
+A value of several words is complete when all have the same status, so no fences are needed.  A
+status is the kind of total and the *epoch* of the scan.  Every scan on a device is a new epoch, so
+statuses need no clearing.  Element 0 of the buffer holds the epoch and the number of taken tiles.
+The group that takes the last tile begins the next epoch.
+
+Source: Merrill and Garland 2016, "Single-pass parallel prefix scan with decoupled look-back".
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from runelift.codegen.kernel.launch_builder import GROUP_ID, LID, LSIZE, NUM, Lowering
+from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, LSIZE, Lowering
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import IS_FIRST
 from runelift.codegen.plan import plan
@@ -33,24 +37,24 @@ from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.sizes import Size, least
 from runelift.ir.types import Const
 
-LATE = ("The device did not finish an earlier part of a scan in time; "
-        "the part that waited for it is number {}.")
+LATE_MESSAGE = ("The device did not finish an earlier part of a scan in time; "
+                "the part that waited for it is number {}.")
 
 FIRST_STATUS = 16
-"""Statuses are so far from the count of tiles that they are not in one line of the cache."""
+"""The distance of the statuses from the count of tiles: another cache line."""
 
-LOADED = 16
-"""How many words of totals a work-item holds while it puts them together."""
+MOST_LOADED_WORDS = 16
+"""The most words of totals that a work-item loads before it combines them."""
 
-OWN, WHOLE = 1, 2
+AGGREGATE, PREFIX = 1, 2
 """Kinds of totals: of the tile's elements, and of all elements up to its end.
 
-Where a segment starts inside of a tile, its total after that is at once of the second kind.
+If a segment starts inside of a tile, its total after that is at once of the second kind.
 """
 IS_LAST = imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1))))
 
 
-def scan_looking_back(lowering: Lowering, scan: Scan) -> None:
+def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
     """The kernel and its launch."""
     words = Size.of(sum(_words(p) for p in scan.values()))
     statuses = lowering.names.fresh("statuses")
@@ -58,13 +62,13 @@ def scan_looking_back(lowering: Lowering, scan: Scan) -> None:
         statuses, Size.var(scan.tiles) * words + Size.of(FIRST_STATUS)))
     tile = ScanTile(lowering, scan)
     k = tile.k
-    k.constants.append(scan.shares.window)
+    k.constants.append(scan.tile_shape.window)
     with k.block() as code:
         _LookBack(tile, statuses).run()
     groups = Size.var(scan.tiles)
     if k.scratch:
         groups = least(groups, lowering.groups)
-        code = [imp.For(k.names.fresh("turn"), GROUP_ID, imp.Var(scan.tiles), NUM,
+        code = [imp.For(k.names.fresh("turn"), GROUP_ID, imp.Var(scan.tiles), GROUP_COUNT,
                         (*code, imp.Barrier(imp.Space.LOCAL)))]
     k.emit(*code)
     tile.launch("segscan_once", groups)
@@ -74,7 +78,7 @@ def scan_looking_back(lowering: Lowering, scan: Scan) -> None:
 
 
 def _words(prim: Prim) -> int:
-    """How many words a value needs."""
+    """The number of words of a value."""
     return 2 if prim.bits == 64 else 1
 
 
@@ -120,15 +124,15 @@ def _i32(value: int) -> Exp:
 
 
 class _LookBack:
-    """What a group does for one tile."""
+    """The work of a group for one tile."""
 
     def __init__(self, tile: ScanTile, statuses: VName) -> None:
         self.tile = tile
         self.k: KernelBuilder = tile.k
         self.scan = tile.scan
         self.statuses = statuses
-        self.window = imp.Var(self.scan.shares.window)
-        prims, window = self.scan.values(), Size.var(self.scan.shares.window)
+        self.window = imp.Var(self.scan.tile_shape.window)
+        prims, window = self.scan.values(), Size.var(self.scan.tile_shape.window)
         self.told = self._local("told", Prim.U64, Size.of(1))
         self.latest = self._local("latest", Prim.I32, Size.of(2))
         self.kinds = self._local("kinds", Prim.I32, window)
@@ -159,7 +163,7 @@ class _LookBack:
                 later, imp.Apply("not", Prim.BOOL, (tile.starts_within(tile.length()),)))))
         with k.block() as publish:
             tile.complete(totals, carries, fresh)
-            self._publish(imp.Select(own, _u32(OWN), _u32(WHOLE), Prim.U32), totals)
+            self._publish(imp.Select(own, _u32(AGGREGATE), _u32(PREFIX), Prim.U32), totals)
         k.emit(imp.If(IS_LAST, tuple(publish)))
         latest = self._wait()
         with k.block() as fold:
@@ -192,12 +196,12 @@ class _LookBack:
             _high(ticket), _u32(4))))
 
     def _place(self, word: int, number: Exp) -> Exp:
-        """Where a word of a tile is: neighbouring tiles have theirs side by side."""
+        """The place of a word of a tile; neighbouring tiles have theirs next to each other."""
         return op("add", op("add", op("mul", lit(word), imp.Var(self.scan.tiles)), number),
                   lit(FIRST_STATUS))
 
     def _publish(self, kind: Exp, totals: Sequence[Sequence[imp.Var]]) -> None:
-        """Make the totals of the tile known."""
+        """Publish the totals of the tile."""
         k = self.k
         status = k.declare("status", Prim.U64, imp.Apply("shl", Prim.U64, (
             imp.Convert(Prim.U32, Prim.U64, imp.Apply("add", Prim.U32, (self.epoch, kind))),
@@ -213,13 +217,13 @@ class _LookBack:
     # Waiting
 
     def _wait(self) -> imp.Var:
-        """Look at the window of earlier tiles until it says what comes before this one.
+        """Poll the window of earlier tiles until the total before this one is known.
 
-        A work-item watches a tile of the window.  The result is odd and not negative if all went
-        well; then half of it is where in the window the last total of kind WHOLE is, and all after
-        it are of kind OWN.
+        A work-item watches a tile of the window.  The result is odd and not negative on success.
+        Then half of it is the place in the window of the last prefix, and all tiles after it have
+        aggregates.
         """
-        k, patience = self.k, imp.Var(self.scan.shares.patience)
+        k, patience = self.k, imp.Var(self.scan.tile_shape.patience)
         latest = k.declare("latest", Prim.I32, _i32(1))
         going = k.declare("going", Prim.BOOL, self.open)
         polls = k.declare("polls", Prim.I64, lit(0))
@@ -230,7 +234,7 @@ class _LookBack:
             with k.block() as look:
                 self._look(kind)
             k.emit(imp.If(imp.Apply("and", Prim.BOOL, (
-                watches, imp.Apply("lt", Prim.I32, (kind, _i32(WHOLE))))), tuple(look)))
+                watches, imp.Apply("lt", Prim.I32, (kind, _i32(PREFIX))))), tuple(look)))
             k.emit(imp.Barrier(imp.Space.LOCAL))
             k.emit(imp.If(IS_FIRST, (imp.Store(
                 self.latest, op("and", op("add", polls, lit(1)), lit(1)), _i32(-1), Prim.I32),)))
@@ -258,7 +262,7 @@ class _LookBack:
                      for n, w in enumerate(words)))
             status = k.declare("status", Prim.U32, _high(words[0]))
             found = k.declare("found", Prim.U32, imp.Apply("sub", Prim.U32, (status, self.epoch)))
-            known: Exp = imp.Apply("le", Prim.U32, (found, _u32(WHOLE)))
+            known: Exp = imp.Apply("le", Prim.U32, (found, _u32(PREFIX)))
             for word in words[1:]:
                 known = imp.Apply("and", Prim.BOOL, (
                     known, imp.Apply("eq", Prim.U32, (_high(word), status))))
@@ -271,31 +275,31 @@ class _LookBack:
         k.emit(imp.Store(self.kinds, LID, kind, Prim.I32))
 
     def _is_followed(self, kind: imp.Var) -> Exp:
-        """Whether the work-item's total is of another kind than OWN, unlike the next one.
+        """True if the watched total is no aggregate, and the next one, if any, is.
 
-        Only one such work-item, mostly, has to tell the others.
+        Mostly one work-item is in that position, and tells the others.
         """
         after = op("add", LID, lit(1))
         return imp.Apply("and", Prim.BOOL, (
-            imp.Apply("not", Prim.BOOL, (imp.Apply("eq", Prim.I32, (kind, _i32(OWN))),)),
+            imp.Apply("not", Prim.BOOL, (imp.Apply("eq", Prim.I32, (kind, _i32(AGGREGATE))),)),
             imp.Apply("or", Prim.BOOL, (
                 imp.Apply("eq", Prim.I64, (after, self.window)),
                 imp.Apply("eq", Prim.I32, (
-                    imp.Load(self.kinds, after, Prim.I32), _i32(OWN)))))))
+                    imp.Load(self.kinds, after, Prim.I32), _i32(AGGREGATE)))))))
 
     def _mark(self, kind: imp.Var) -> Exp:
-        """A number that grows along the window, and is odd for totals of kind WHOLE."""
+        """A number that grows along the window, and is odd for prefixes."""
         return imp.Apply("add", Prim.I32, (
             imp.Apply("mul", Prim.I32, (imp.Convert(Prim.I64, Prim.I32, LID), _i32(2))),
-            imp.Select(imp.Apply("eq", Prim.I32, (kind, _i32(WHOLE))), _i32(1), _i32(0),
+            imp.Select(imp.Apply("eq", Prim.I32, (kind, _i32(PREFIX))), _i32(1), _i32(0),
                        Prim.I32)))
 
-    # Putting together
+    # Combining
 
     def _fold(self, latest: imp.Var, totals: Sequence[Sequence[imp.Var]], own: Exp) -> None:
-        """Put the totals of the window together, make the tile's known, and tell the group."""
+        """Combine the totals of the window, publish the tile's prefix, and tell the group."""
         k = self.k
-        k.fail_unless(_is_found(latest), LATE, [self.tile.number])
+        k.fail_unless(_is_found(latest), LATE_MESSAGE, [self.tile.number])
         first = k.declare("first", Prim.I64, imp.Apply("div", Prim.I64, (
             imp.Convert(Prim.I32, Prim.I64, imp.Apply("max", Prim.I32, (latest, _i32(0)))),
             lit(2))))
@@ -319,18 +323,20 @@ class _LookBack:
         with k.block() as publish:
             for op_, sum_, total in zip(self.scan.exp.ops, sums, totals, strict=True):
                 combine(k, op_, sum_, total)
-            self._publish(_u32(WHOLE), totals)
+            self._publish(_u32(PREFIX), totals)
         k.emit(imp.If(own, tuple(publish)))
         k.emit(*(imp.Store(m, lit(0), s, p) for m, s, p in zip(
             self.before, (s for ss in sums for s in ss), self.scan.values(), strict=True)))
 
     def _together(self) -> int:
-        """How many totals are loaded before they are put together, since local memory is slow."""
-        return max(1, LOADED // sum(map(_words, self.scan.values())))
+        """The number of totals that are loaded before they are combined, since local memory is
+        slow.
+        """
+        return max(1, MOST_LOADED_WORDS // sum(map(_words, self.scan.values())))
 
 
 def _is_found(latest: imp.Var) -> Exp:
-    """Whether what :meth:`_LookBack._wait` found says what comes before the tile."""
+    """True if :meth:`_LookBack._wait` found the total before the tile."""
     return imp.Apply("and", Prim.BOOL, (
         imp.Apply("le", Prim.I32, (_i32(0), latest)),
         imp.Apply("eq", Prim.I32, (

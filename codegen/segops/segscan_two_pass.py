@@ -1,12 +1,19 @@
-"""Segmented scans over the grid, tile by tile.
+"""Segmented scans over the grid: the choice of a strategy, and scans in two passes.
 
-Work-groups scan tiles: pieces of the flat index space, regardless of where segments start.  Where
-a device can, they look back at each other's totals
-(:mod:`~runelift.codegen.segops.segscan_single_pass`). Elsewhere one kernel finds the total of
-every tile, one work-group scans the totals, and one kernel scans the tiles for good, so elements
-are computed or read twice and written once.  Where segments start is known from the widths; a
-total counts only up to the first start (Blelloch 1990, "Prefix sums and their applications",
-section 1.5).
+Strategies:
+
+- *small* segments (``segscan_small``): a work-item per segment, up to a length that is a parameter;
+- *single pass* (``segscan_once``), if groups of the device may wait for each other
+  (:mod:`~runelift.codegen.segops.segscan_single_pass`);
+- *two passes* otherwise.
+
+Groups scan tiles of the flat index space, regardless of segment starts
+(:mod:`~runelift.codegen.segops.scan_tiles`).  In two passes, ``segscan_sums`` makes the total of
+every tile, ``segscan_carries`` scans the totals in one group, and ``segscan`` scans the tiles.  So
+elements are computed or read twice, and written once.  A single tile needs only the last kernel.
+The total of a tile counts only up to its first segment start.
+
+Source: Blelloch 1990, "Prefix sums and their applications", section 1.5.
 """
 
 from __future__ import annotations
@@ -16,20 +23,20 @@ from dataclasses import dataclass
 
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.launch_builder import (
+    GROUP_COUNT,
     GROUP_ID,
     LID,
     LSIZE,
-    NUM,
     Lowering,
     WithScalar,
     bind_point,
     branch,
     choose_by_length,
     each_point,
+    even_part,
     require_scalar,
     reset,
     scalars,
-    share,
     store_results,
     total,
 )
@@ -38,7 +45,7 @@ from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
-from runelift.codegen.segops.segscan_single_pass import scan_looking_back
+from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -50,7 +57,7 @@ from runelift.ir.types import i64
 
 
 def segscan(lowering: Lowering, exp: SegScan) -> None:
-    """Small segments by work-items, all others by tiles."""
+    """Scan small segments by work-items, all others by tiles."""
     if len(exp.space) == 1:
         _segscan_tiles(lowering, exp)
         return
@@ -87,28 +94,29 @@ def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
 
 
 def _segscan_tiles(lowering: Lowering, exp: SegScan) -> None:
-    """In one pass where the host says how long groups may wait for each other, else in two."""
-    scan = _share(lowering, exp)
-    once = branch(lowering, lambda: scan_looking_back(lowering, scan))
+    """In one pass if the host lets groups wait for each other, else in two."""
+    scan = _choose_tiles(lowering, exp)
+    once = branch(lowering, lambda: scan_single_pass(lowering, scan))
     twice = branch(lowering, lambda: _scan_twice(lowering, scan))
     patient = lowering.names.fresh("patient")
-    lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.shares.patience)),
+    lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)),
                        plan.Branch(patient, once, twice)]
 
 
-def _share(lowering: Lowering, exp: SegScan) -> Scan:
-    """Choose the tiles."""
+def _choose_tiles(lowering: Lowering, exp: SegScan) -> Scan:
+    """The step that chooses the tiles, and the scan in these."""
     prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
-    shares = distribution.Tile(fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"),
-                       fresh("patience"), lowering.scalar("points", total(lowering, exp.space)),
-                       sum(p.bytes for ps in prims for p in ps),
-                       (lowering.group_size, lowering.setting(Quantity.CHUNK)))
-    points, tile = Size.var(shares.points), Size.var(shares.group) * Size.var(shares.chunk)
+    shape = distribution.ScanTileShape(
+        fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
+        lowering.scalar("points", total(lowering, exp.space)),
+        sum(p.bytes for ps in prims for p in ps),
+        (lowering.group_size, lowering.setting(Quantity.CHUNK)))
+    points, tile = Size.var(shape.points), Size.var(shape.group) * Size.var(shape.chunk)
     subgroup = fresh("subgroup")
-    lowering.steps += [shares, distribution.SubGroup(subgroup, shares.group)]
-    lowering.env = WithScalar(lowering.env, shares.patience)
-    return Scan(exp, prims, shares, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
+    lowering.steps += [shape, distribution.SubGroupSize(subgroup, shape.group)]
+    lowering.env = WithScalar(lowering.env, shape.patience)
+    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
 
 
 # Two passes
@@ -116,11 +124,11 @@ def _share(lowering: Lowering, exp: SegScan) -> Scan:
 
 @dataclass(frozen=True, slots=True)
 class _Passes:
-    """What the three kernels share besides: names of buffers.
+    """The buffers of a scan in two passes.
 
-    ``sums`` has the totals of the tiles, per operator and value, and ``flags``, for more than one
-    segment, whether a segment starts in a tile.  ``kept`` has the values of all elements where
-    they are too costly to be computed twice.
+    ``sums`` has the totals of the tiles, per operator and value.  For several segments, ``flags``
+    tells if a segment starts in a tile.  ``kept`` has the values of all elements, if they are too
+    costly to be computed twice.
     """
 
     scan: Scan
@@ -131,7 +139,7 @@ class _Passes:
 
 def _scan_twice(lowering: Lowering, scan: Scan) -> None:
     """The three kernels; a single tile needs only the last, if it computes its elements."""
-    exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.shares.points)
+    exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.tile_shape.points)
     passes = _Passes(
         scan, [[lowering.temporary("sum", p, tiles) for p in ps] for ps in scan.prims],
         lowering.temporary("flag", Prim.BOOL, tiles) if len(exp.space) > 1 else None,
@@ -175,7 +183,7 @@ def _tile_sums(lowering: Lowering, passes: _Passes) -> None:
                                  Prim.BOOL))
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1)))), tuple(last)))
     if k.scratch:
-        k.emit(imp.For(tile.number.name, GROUP_ID, imp.Var(scan.tiles), NUM,
+        k.emit(imp.For(tile.number.name, GROUP_ID, imp.Var(scan.tiles), GROUP_COUNT,
                        (*code, imp.Barrier(imp.Space.LOCAL))))
         tile.launch("segscan_sums", least(Size.var(scan.tiles), lowering.groups))
     else:
@@ -214,7 +222,7 @@ def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
     """One group scans the totals in place: runs of work-items, then a scan of the runs."""
     scan, k = passes.scan, lowering.builder_of_groups()
     exp = scan.exp
-    part = share(k, imp.Var(scan.tiles), LID, LSIZE)
+    part = even_part(k, imp.Var(scan.tiles), LID, LSIZE)
     totals = [scalars(k.neutral(o)) for o in exp.ops]
     several = passes.flags is not None
     fresh = k.declare("fresh", Prim.BOOL, truth(False)) if several else None

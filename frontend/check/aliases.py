@@ -30,7 +30,7 @@ class Origin:
 
     @property
     def shown(self) -> str:
-        """The name as messages show it; what has none is described."""
+        """The name as messages show it, or a description."""
         return self.name if " " in self.name else f'"{self.name}"'
 
 
@@ -42,8 +42,8 @@ NONE: Origins = frozenset()
 class Leaf:
     """A value without components.
 
-    For a function, ``unique`` says which parts of what it makes of its next ``arity`` arguments
-    are unique; its type knows if ``arity`` is 0.
+    For a function, ``unique`` says which parts of its result are unique, once it has its next
+    ``arity`` arguments.  If ``arity`` is 0, its type says so.
     """
 
     origins: Origins = NONE
@@ -175,7 +175,7 @@ def united(parts: tuple[Unique, ...]) -> Unique:
 
 
 def with_unique_result(type_: Type, arity: int, unique: Unique) -> Type:
-    """A function type that says what is unique of the result after ``arity`` arguments."""
+    """A function type that says which parts of its result after ``arity`` arguments are unique."""
     if arity == 0 or not isinstance(type_, Arrow):
         return type_
     rest = with_unique_result(type_.codomain, arity - 1, unique)

@@ -198,7 +198,7 @@ class Checker(Settling):
         self.errors += check_causality(dec, self.solved.unknown)
         dec.type = self.solved.resolve(scheme.type)
         errors, function = check_uniqueness(dec, self._constants)
-        if not dec.instance:  # what is abstract in general may be returned, whatever it is here
+        if not dec.instance:  # a type that is abstract elsewhere may be returned
             self.errors += errors
         dec.type = with_unique_result(dec.type, function.arity, function.unique)
         if not isinstance(dec.type, Arrow | Abstract) and holds_arrays(dec.type):

@@ -196,7 +196,7 @@ class Inference(Loops):
         return type_
 
     def _forget_sizes(self, type_: Type) -> Type:
-        """The same type with sizes that may be any."""
+        """The type with all sizes replaced by unknown ones."""
         type_ = self.solved.resolve(type_)
         fresh = {v: self.solved.size_meta() for v in sizes_in(type_)}
         return loosen(replace_names(type_, {}, fresh), self.solved)
@@ -249,7 +249,7 @@ class Inference(Loops):
                           else ("name", identity))
 
     def _arrow(self, type_: Type, exp: ast.Exp, number: int, args: tuple[ast.Exp, ...]) -> Arrow:
-        """The type of a function, which what is left of ``exp`` after some arguments must be."""
+        """The function type that the rest of ``exp`` after some arguments must have."""
         type_ = self.solved.head(type_)
         if isinstance(type_, MetaVar) and type_.id in self.solved.values:
             raise self._error(

@@ -77,7 +77,7 @@ class Loops(Indexing):
         raise self._error("bad-pattern", pattern.span, "A loop without '=' needs names.")
 
     def _loop_body(self, exp: ast.LoopExp, init: Type) -> tuple[Type, Type]:
-        """The type of the loop's values, and of what its body makes of them."""
+        """The type of the loop's values, and of the next ones that its body makes."""
         bound = self.infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
         array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
         with self.inner_scope():

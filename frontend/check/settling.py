@@ -29,7 +29,7 @@ from runelift.ir.source import Span
 
 
 class Settling(Inference):
-    """Settles the types of what has been inferred."""
+    """The last step of inference: settles types that are still open."""
 
     def _finish(self, decided: Collection[VName]) -> None:
         """Give undetermined number types their defaults, and write all types into the tree.

@@ -152,7 +152,7 @@ class Substitution:
         return meta
 
     def size(self, size: Size) -> Size:
-        """``size`` with what is known."""
+        """``size`` with known sizes put in."""
         while not _is_constant(size) and (known := size.variables() & self.sizes.keys()):
             size = size.substitute(lambda v: self.sizes[v] if v in known else Size.var(v))
         return size
@@ -272,7 +272,7 @@ class Substitution:
             self._meet(required, type_)
 
     def _meet(self, required: Required, type_: Type) -> None:
-        """Make ``type_``, a type without requirements or of a known form, have what it must."""
+        """Give ``type_``, without requirements or of a known form, the parts that it must have."""
         type_ = self.head(type_)
         if isinstance(type_, MetaVar):
             if type_.id in self.allowed:
@@ -303,7 +303,7 @@ class Substitution:
         if self._as_written(left, right):
             return
         if left.variable in right.variables() or right.variable in left.variables():
-            raise SizeMismatch(left, right)  # n = n + m is no way to say that m is 0
+            raise SizeMismatch(left, right)  # n = n + m does not define m as 0
         for monomial, coefficient in sorted(difference.terms, key=lambda term: (
                 not self.parameters.isdisjoint(term[0]),
                 Size(((term[0], 1),)) not in (left, right))):  # names before sums
@@ -313,7 +313,7 @@ class Substitution:
                 if isinstance(name, VName) and name in self.flexible:
                     value = Size(tuple((m, -c // coefficient) for m, c in difference.terms
                                        if m != monomial))
-                    both = left.variables() & right.variables()  # n = n + n is no way to say 0
+                    both = left.variables() & right.variables()  # nor does n = n + n define n
                     if name not in value.variables() | both and (
                             Size.var(name) in (left, right) or _never_negative(value)):
                         self.sizes[name] = next((s for s in (left, right) if s == value), value)

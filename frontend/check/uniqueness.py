@@ -82,7 +82,7 @@ class Walk:
 
     def bind(self, pattern: ast.Pattern, tree: Tree, env: Env,
              fixed: str = "") -> Tree:
-        """Bind the names of a pattern; the tree of the value with origins for what has none."""
+        """Bind the names of a pattern; the tree of the value with origins where it has none."""
         match pattern:
             case ast.PatName(_, name):
                 env[name] = self.named(name, pattern.type, tree, fixed)
@@ -169,7 +169,7 @@ class Walk:
     # Expressions
 
     def exp(self, exp: ast.Exp, env: Env) -> Tree:
-        """Walk an expression in the order of its evaluation; what its value may share."""
+        """Walk an expression in the order of its evaluation; the origins its value may share."""
         match exp:
             case ast.Name(span, name):
                 tree = self.look(str(name), span, env)

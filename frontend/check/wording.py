@@ -65,7 +65,7 @@ class Wording:
         return f"Expected {what} {wanted}, found {given}."
 
     def _kind(self, type_: Type) -> str | None:
-        """The word for a type of which only is known what it may be."""
+        """The word for a type of which only the candidates are known."""
         head = self.solved.head(type_)
         if isinstance(head, MetaVar) and (allowed := self.solved.allowed.get(head.id)):
             return _KINDS.get(allowed, "bool" if allowed == {Prim.BOOL} else "number")

@@ -415,7 +415,7 @@ class Arrays:
         return rebuild(array, iter([leaf(a, v) for a, v in pairs]))
 
     def retype(self, leaf: Dynamic, shape: tuple[Atom, ...], span: Span) -> Dynamic:
-        """The same array with sizes that are equal but named otherwise."""
+        """The array with sizes that are equal but have other names."""
         if shape == shape_of(leaf.type):
             return leaf
         type_ = ArrayType(elem_of(leaf.type), shape)

@@ -30,7 +30,7 @@ STATEMENT_BUDGET = 200_000
 
 @dataclass(slots=True)
 class Scope:
-    """The statements of a body under construction, and what is already computed in it."""
+    """The statements of a body under construction, and the values already computed in it."""
 
     stms: list[Stm] = field(default_factory=list)
     known: dict[Hashable, Atom] = field(default_factory=dict)
@@ -237,7 +237,7 @@ def _needed(atoms: Iterable[Atom], inside: Scope) -> dict[int, Stm] | None:
 
 
 def _key(exp: Exp) -> Exp:
-    """One form for integer operations that are the same: ``1 + n``, ``n + 1`` and ``n - -1``."""
+    """The normal form of equal integer operations: ``1 + n``, ``n + 1`` and ``n - -1``."""
     match exp:
         case PrimOp("sub", prim, (x, Const(value))):
             return PrimOp("add", prim, (x, Const(compute("sub", prim, 0, int(value)), prim)))

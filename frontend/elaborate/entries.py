@@ -204,7 +204,7 @@ def _argument(e: Evaluator, type_: Type, sizes: dict[VName | Size, Param], param
     def size(length: Size) -> Atom:
         if length.constant is not None:
             return i64(length.constant)
-        key = length.variable or length  # what is computed, the program compares if it matters
+        key = length.variable or length  # the program compares computed sizes where it matters
         if key not in sizes:
             base = key.base if isinstance(key, VName) else "size"
             sizes[key] = e.builder.fresh(base, Prim.I64)

@@ -179,7 +179,7 @@ class Evaluator:
         """The value of ``exp``."""
         if exp.as_size is not None and (known := env.get(computed(exp.as_size))) is not None:
             return known
-        match exp:  # what programs have most of comes first
+        match exp:  # the most frequent expressions come first
             case ast.Name():
                 return self._variable(exp, env)
             case ast.Apply(span, fun, args):

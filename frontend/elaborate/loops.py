@@ -132,7 +132,7 @@ def _rounds(e: Evaluator, exp: ast.LoopExp, env: Env) -> _Rounds | None:
 
 def _carried(builder: Builder, parts: Sequence[Dynamic], varying: Set[tuple[int, int]]
              ) -> tuple[list[LoopParam], list[LoopParam]]:
-    """The parameters of a loop: the sizes that change, then what it carries."""
+    """The parameters of a loop: the sizes that change, then the values that it carries."""
     sizes: list[LoopParam] = []
     params: list[LoopParam] = []
     for k, part in enumerate(parts):

@@ -61,7 +61,7 @@ class _Evaluator:
         self.out: list[ast.CoreDec] = []
         self._read = read
         self._used = {"|>", "<|"}
-        """Those of declarations, and of operators that are checked unlike functions."""
+        """Names of declarations, and of operators that are checked unlike functions."""
         self._types: dict[str, ast.TypeDec] = {}
         self._files: dict[Path, Structure | None] = {}
         self._signatures: dict[str, Signature] = {}
@@ -117,7 +117,7 @@ class _Evaluator:
             case module_ast.SigDec(_, name, sig):
                 found.signatures[name] = self._signature(sig, scope)
             case module_ast.OpenDec(span, mod):
-                # a name that it keeps to itself must be none that the program can write
+                # its hidden names must be none that the program can write
                 opened = self.evaluate(mod, scope, prefix or "open.")
                 if isinstance(opened, Functor):
                     raise wrong("not-a-structure", span, "A parametric module cannot be opened.",

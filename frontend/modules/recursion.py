@@ -1,14 +1,14 @@
-"""Functions that call themselves last are loops.
+"""Tail recursion: functions that call themselves last become loops.
 
-``def f p = if c then e else f a`` is, with names that are new::
+``def f p = if c then e else f a`` becomes, with fresh names::
 
     let (again, present) = loop (again, present) = (true, p) while again do
       let p = present in if c then (false, present) else (true, a)
     let p = present in e
 
-The loop finds the arguments of the last call, and what is left of the body makes its result.  A
+The loop finds the arguments of the last call, and the rest of the body makes its result.  A
 parameter that every call passes on stays outside of the loop, so that it may be a function.  Size
-parameters are those of the arguments that are there.  Other recursion is left for the type checker
+parameters are those of the present arguments.  Other recursion is left for the type checker
 to refuse: it would take a stack for each work-item.  (Futhark has recursion since release 0.27.)
 """
 
@@ -95,7 +95,7 @@ def _new_names(dec: ast.ValDec, count: int) -> list[str]:
 def _at_ends(exp: ast.Exp, work: Callable[[ast.Exp], ast.Exp | None]) -> ast.Exp | None:
     """An expression with ``work`` of those that may be evaluated last, for its value.
 
-    None stands for what is never evaluated.
+    None stands for an expression that is never evaluated.
     """
     new = duplicate(exp)
     match new:
@@ -170,6 +170,6 @@ def _value_of(pattern: ast.Pattern) -> ast.Exp | None:
 
 
 def _all(values: list[ast.Exp | None]) -> tuple[ast.Exp, ...] | None:
-    """These values, if there is none that is not known."""
+    """These values, if all of them are known."""
     known = tuple([value for value in values if value is not None])
     return known if len(known) == len(values) else None

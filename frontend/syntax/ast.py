@@ -110,8 +110,8 @@ TypeExp: TypeAlias = (
 class SizeParam(Node):
     """``[n]`` among the parameters of a function or the binders of a let.
 
-    ``size`` is the name that the type checker gives it in types, or ``known`` what it finds for
-    the binder of a let.
+    ``size`` is the name that the type checker gives it in types.  ``known`` is the size that it
+    finds for the binder of a let.
     """
 
     name: str
@@ -562,7 +562,7 @@ class ValDec(Node):
 class TypeDec(Node):
     """``type t [n] 'a = u``; ``kind`` is the ``~`` or ``^`` after ``type``.
 
-    ``hidden``: a module type does not say what it is.
+    ``hidden``: a module type hides its definition.
     """
 
     name: str

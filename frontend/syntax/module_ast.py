@@ -1,6 +1,6 @@
 """The syntax tree of the module language, which holds that of declarations.
 
-The parser makes it and :mod:`runelift.frontend.modules.modules` evaluates it away; what is left is
+The parser makes it and :mod:`runelift.frontend.modules.modules` evaluates it away; the result is
 a
 :class:`~runelift.frontend.syntax.ast.Flat` program.
 """

@@ -46,7 +46,7 @@ def parse_type(text: str) -> ast.TypeExp:
 
 
 def parse_exp(source: Source, text: str | None = None) -> ast.Exp:
-    """A single expression; ``text`` is what is read instead, with everything at its place."""
+    """A single expression; ``text``, if given, is read instead, with the same places."""
     exp: ast.Exp = _parse(source, "exp", text)
     return exp
 
@@ -537,7 +537,7 @@ class _Builder(Transformer[Token, Any]):
 
 
 def _check_readable(name: str, span: Span) -> None:
-    """A name that begins with an underscore says that nothing uses what it stands for."""
+    """A name that begins with an underscore says that its value is never used."""
     if name.startswith("_"):
         raise ProgramError(Diagnostic("syntax-error", span, f"Use of '{name}', which begins with "
                                       "an underscore, as only names do that are not used.",

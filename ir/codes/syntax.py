@@ -1,4 +1,4 @@
-"""Codes of what is wrong before anything has a meaning."""
+"""Codes of mistakes in the text of a program."""
 
 from __future__ import annotations
 

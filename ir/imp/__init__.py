@@ -186,9 +186,9 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """All work-items of the group wait here; what they wrote is then visible to the group.
+    """All work-items of the group wait here; their writes are then visible to the group.
 
-    That holds for local and global memory; ``space`` tells the reader which one it is there for.
+    That holds for local and global memory; ``space`` tells the reader which one it serves.
     """
 
     space: Space
@@ -196,11 +196,11 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """``name``, a new scalar, := what ``value`` is for work-item ``source`` of the group.
+    """``name``, a new scalar, := the ``value`` that work-item ``source`` of the group has.
 
-    All work-items of the group come by, as to a barrier, but memory is not the same for all after
-    it.  ``source`` is one of the same sub-group: these have ``subgroup`` work-items in a row each,
-    a constant of the kernel and a power of two.
+    All work-items of the group reach it together, as a barrier, but it does not order memory.
+    ``source`` is in the same sub-group.  A sub-group has ``subgroup`` consecutive work-items: a
+    constant of the kernel and a power of two.
     """
 
     name: VName

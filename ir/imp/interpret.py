@@ -94,7 +94,7 @@ class _Log:
 
 @dataclass(slots=True)
 class _Memory:
-    """Cells, and who touched them: work-items since their group's last barrier, and groups.
+    """Cells and their accesses: by work-items since their group's last barrier, and by groups.
 
     Memories in one place share their logs, in which a cell covers ``granules`` positions.
     Private memory needs none, nor do groups have one in local memory.

@@ -99,7 +99,7 @@ def evaluated(stms: Iterable[Stm]) -> list[Exp]:
 
 
 def loaded(code: Iterable[Stm]) -> set[VName]:
-    """The memories that code loads from or changes depending on what they hold."""
+    """The memories that code loads from or changes depending on their contents."""
     inside = statements(code)
     changed = {s.mem for s in inside if isinstance(s, imp.Atomic | imp.AtomicUpdate | imp.Peek)}
     return changed | {exp.mem for exp in evaluated(inside) if isinstance(exp, imp.Load)}
@@ -136,7 +136,7 @@ def named_by(stm: Stm) -> VName | None:
 
 
 def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
-    """An expression with what it is made of changed."""
+    """An expression with its parts changed."""
     match exp:
         case imp.Apply(_, _, args):
             return replace(exp, args=tuple(map(change, args)))

@@ -149,7 +149,7 @@ class Known:
     """Quotients and (under minus the divisor) remainders by constants."""
 
     def inner(self, *facts: Size) -> Known:
-        """The same for a place inside, where more holds."""
+        """The facts of a place inside, where more holds."""
         return Known(self.rewriting, self.facts.given(*facts), dict(self.values), set(self.tame),
                      dict(self.conditions), dict(self.numbers), dict(self.types),
                      dict(self.counting), dict(self.divided))
@@ -157,7 +157,7 @@ class Known:
     # Facts
 
     def learn(self, *facts: Size) -> None:
-        """These are not negative."""
+        """Learn that ``facts`` are not negative."""
         self.facts = self.facts.given(*(f for f in facts if f.constant is None))
 
     def bind(self, type_: Type) -> None:
@@ -168,7 +168,7 @@ class Known:
                 self.learn(self.value(size))
 
     def declare(self, params: Sequence[Param]) -> None:
-        """These names are bound from here on."""
+        """Declare names that are bound from here on."""
         for param in params:
             self.types[param.name] = param.type
             self.bind(param.type)

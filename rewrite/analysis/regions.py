@@ -86,7 +86,7 @@ def disjoint(known: Known, one: Region | None, other: Region) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A region of an array that a statement looks at, with what is known there.
+    """A region of an array that a statement looks at, with the facts known there.
 
     ``name``: the slice that an access makes, if it makes one; ``None`` for an element, and for
     uses that are no accesses by indices.
@@ -120,7 +120,7 @@ def accesses(stm: Stm, aliases: dict[VName, Region | None], known: Known) -> Ite
 
 
 def accesses_in(body: Body, aliases: dict[VName, Region | None], known: Known) -> Iterator[Access]:
-    """The same for a body, with what it returns; ``known`` learns what its statements say."""
+    """The accesses of a body and its result; ``known`` learns from its statements."""
     for stm in body.stms:
         yield from accesses(stm, aliases, known)
         known.pass_by(stm)
@@ -130,7 +130,7 @@ def accesses_in(body: Body, aliases: dict[VName, Region | None], known: Known) -
 
 
 def _bodies(exp: Exp, known: Known) -> Iterator[tuple[Body, Known]]:
-    """The bodies inside of an expression, with what is known in them."""
+    """The bodies inside of an expression, with the facts known in them."""
     if isinstance(exp, If):
         for body, truth in ((exp.then_, True), (exp.else_, False)):
             side = known.inner()

@@ -13,7 +13,7 @@ None where it does not apply.  Its docstring is its law::
 The first line is the law ``lhs ⇒ rhs``; lines that start with ``Provided:``, ``Because:``,
 ``Does not handle:`` or ``Source:`` are its notes.  A rule looks through the operands of its
 statement with the :class:`~runelift.rewrite.engine.scope.Scope` and never traverses further than
-its own statement.  Which rules run, how often, and who watches is the :class:`Rewriting`'s.
+its own statement.  A :class:`Rewriting` says which rules run and how often, and has the trace.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ Trace: TypeAlias = Callable[[Rule, tuple[Stm, ...], tuple[Stm, ...]], None]
 
 @dataclass(slots=True)
 class Rewriting:
-    """One run of the optimiser: which rules may fire, how often each did, and who watches.
+    """One run of the optimiser: the rules that may fire, a count of their firings, and a trace.
 
-    ``fuel`` is how many firings are left (None: as many as it takes), so that a wrong rule can
+    ``fuel`` is the number of firings left (None: as many as it takes), so that a wrong rule can
     be found by bisection.
     """
 

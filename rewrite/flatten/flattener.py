@@ -1,4 +1,4 @@
-"""The driver of flattening: tries the rules on a statement, and keeps what they share."""
+"""The driver of flattening: tries the rules on a statement, and keeps their common state."""
 
 from __future__ import annotations
 

@@ -152,9 +152,9 @@ class Walk:
                 self.nest.point(p, h.name) for p, h in zip(pat, host, strict=True))
 
     def flush(self, extra: Sequence[VName] = ()) -> tuple[Param, ...]:
-        """Run the pending statements; ``extra`` names are stored besides what is needed later.
+        """Run the pending statements; ``extra`` names are stored besides names used later.
 
-        The result are the expanded arrays of ``extra``.
+        Returns the expanded arrays of ``extra``.
         """
         stored = [p for stm in self.pending for p in stm.pat
                   if self._is_used_later(p.name) and p.name not in extra]
@@ -222,7 +222,7 @@ class Walk:
         return host.name
 
     def results(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        """The results of the body, expanded by Σ; what is still pending runs in one kernel."""
+        """The results of the body, expanded by Σ; pending statements run in one kernel."""
         if not self.nest.space:
             return atoms
         self.look_ahead(frozenset())

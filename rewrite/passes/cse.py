@@ -1,4 +1,4 @@
-"""Common subexpressions: what has been computed in scope is not computed again."""
+"""Common subexpressions: a value computed in scope is not computed again."""
 # ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations

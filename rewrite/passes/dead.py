@@ -20,10 +20,9 @@ def remove_unused(program: Program, rewriting: Rewriting) -> Program:
 
 
 class BackwardWalk:
-    """The state of a walk: ``scope.live`` is what is used after the present statement.
+    """The state of a walk: ``scope.live`` has the names used after the present statement.
 
-    Binders are unique, so a name that is used in one body is in no other body's way: one set
-    serves all of them.
+    Binders are unique, so one set serves all bodies.
     """
 
     def __init__(self, rewriting: Rewriting) -> None:
@@ -33,11 +32,11 @@ class BackwardWalk:
         self.deep = Mapper(lambda a: a, lambda name: name, self.body, self.lambda_)
 
     def fun(self, fun: Fun) -> Fun:
-        """The function without what its results do not need."""
+        """The function without code that its results do not need."""
         return replace(fun, body=self.body(fun.body))
 
     def body(self, body: Body) -> Body:
-        """A body; afterwards what it uses is live."""
+        """A body without unused code; afterwards the names that it uses are live."""
         self.live |= names_in(body.result)
         before = self.scope.defs
         self.scope.defs = {p.name: stm for stm in body.stms for p in stm.pat}

@@ -75,11 +75,11 @@ from runelift.rewrite.passes.rivals import (
 )
 
 SHARED_POINTS = 4096
-"""From how many points on a product, or a reduction of neighbourhoods, keeps a device busy."""
+"""Points with which a product, or a reduction of neighbourhoods, keeps a device busy."""
 
 
 def estimate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
-    """``program`` with what the defaults of its guards depend on."""
+    """``program`` with guards that have what their defaults depend on."""
     rewriting = rewriting or Rewriting(names)
     return Program(tuple(replace(fun, body=_body(fun.body, rewriting, EVERYWHERE, _types(fun)))
                          for fun in program.funs))
@@ -141,8 +141,8 @@ def neighbours_share(exp: Versions, types: Types) -> Exp | None:
     """versions (par ≥ device: neighbourhoods, …) ⇒ versions (par ≥ min device 4096: …, …)
 
     Provided: all operations of the version reduce neighbourhoods of their points.
-    Because: where points are few, several work-items share one, and neighbours what they load
-        (:mod:`runelift.codegen.segops.segred_blocked`); groups for each of them would load
+    Because: if points are few, several work-items share one, and neighbours share loads
+        (:mod:`runelift.codegen.segops.segred_blocked`).  Groups for each point would load
         everything again.
     """
     return with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
@@ -162,8 +162,8 @@ def _has_neighbourhoods(version: Version, types: Types) -> bool:
 def roots_share(exp: Versions, types: Types) -> Exp | None:
     """versions (par ≥ device: quotients by roots, …) ⇒ versions (par ≥ min device 4096: …, …)
 
-    Provided: all operations of the version reduce what is divided by roots of f32, and of arrays
-        that are the same for several points.
+    Provided: all operations of the version reduce quotients by roots of f32, of arrays that are
+        the same for several points.
     Because: a work-item makes the quotients of several points together
         (:mod:`runelift.codegen.passes.rsqrt`), and several work-items share a point where points
         are few.
@@ -278,8 +278,8 @@ def _in_loops(body: Body) -> Iterator[SegOp]:
 def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
     """versions (rows: …, group g groups n: …) ⇒ versions (rows, group g groups n: …, …)
 
-    Because: rows that no group can take had better have a work-item each, and so had many rows that
-        neither keeps.
+    Because: a work-item each is better for rows that no group can take, and for many rows that
+        neither version keeps.
     """
     beside = next((v.guard for v in exp.alternatives
                    if v.guard is not None and v.guard.kind is Kind.INTRA), None)

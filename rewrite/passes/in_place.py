@@ -72,7 +72,7 @@ def note_view(views: Views, stm: Stm) -> None:
 
 
 def shown(array: VName, views: Views, known: Known) -> dict[VName, Region | None]:
-    """The names under which (parts of) an array are known, and what they show of it.
+    """The names under which (parts of) an array are known, each with the region it shows.
 
     None for views that are no slices.
     """
@@ -180,7 +180,7 @@ class _Judge:
 
 
 def _views(body: Body, names: Set[VName]) -> set[VName]:
-    """The names, and those of views of what they stand for; a copy may be a view."""
+    """The names, and those of views of their arrays; a copy may be a view."""
     found = set(names)
     for stm in body.stms:
         if view_of(stm.exp) in found or (isinstance(stm.exp, Copy | Replicate)

@@ -167,7 +167,7 @@ def _is_calm(exp: Exp) -> bool:
 
 def _scattered(made: Stm, scatter: Stm, elements: Mapping[VName, VName], needed: Sequence[Param],
                names: Names) -> Iterator[Stm]:
-    """The scatter that does the map, too, and returns what is ``needed`` of it."""
+    """The scatter that does the map, too, and returns those of its results that are ``needed``."""
     one, two = made.exp, scatter.exp
     assert isinstance(one, SegMap)
     assert isinstance(two, SegScatter)

@@ -140,7 +140,7 @@ class _Walk:
 
 @dataclass(slots=True)
 class _Done:
-    """The statements of a body so far: what is known after them, and where names are bound."""
+    """The statements of a body so far: the facts after them, and the places of names."""
 
     known: Known
     views: Views
@@ -148,7 +148,7 @@ class _Done:
     places: dict[VName, int] = field(default_factory=dict)
 
     def append(self, stm: Stm) -> None:
-        """One more statement."""
+        """Add a statement."""
         self.known.pass_by(stm)
         self._note(stm)
 
@@ -176,7 +176,7 @@ class _Done:
 class _Rest:
     """The statements of a body that are still to come, and its result.
 
-    They come with the present names of what has been renamed before.
+    They come with the present names of variables that were renamed before.
     """
 
     def __init__(self, body: Body) -> None:
@@ -227,7 +227,7 @@ class _Rest:
         return self.before.get(name, [name])
 
     def uses(self, name: VName) -> bool:
-        """True if a name is used in what is still to come."""
+        """True if a name is used in the statements still to come."""
         return any(self.last.get(n, -1) >= self.next for n in self._names(name)) or any(
             name in free_vars(stm) for stm in self.back)
 
@@ -238,7 +238,7 @@ class _Rest:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """An update, with what its body does before and after it.
+    """An update, with the statements of its body before and after it.
 
     ``back``: statements that come after the update, before all others.
     """
@@ -424,7 +424,7 @@ class _Again:
     views: list[Stm] = field(default_factory=list)
 
     def derive(self, name: VName) -> VName:
-        """The same slice of the new array."""
+        """The slice of the new array for a slice ``name`` of the old one."""
         if name not in self.renamed:
             old = self.site.done.views[name]
             assert old.dims is not None
@@ -467,7 +467,7 @@ def _in_versions(names: Names, maker: Stm, exp: Versions, stm: Stm, update: Upda
 def _without_copies(site: _Site, maker: Stm, others: Sequence[Stm]) -> tuple[Stm, list[int]]:
     """The maker with views instead of copies of parts of the array that only it looks at.
 
-    And where these copies are.  They were as good as views
+    Also the places of these copies.  They were as good as views
     (:func:`~runelift.ir.consumption.idle_copies`) until the update came so close.
     """
     aliases = shown(site.update.array, site.done.views, site.known)

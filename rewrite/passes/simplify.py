@@ -1,4 +1,4 @@
-"""Simplification: rules forwards, what is unused backwards, until nothing changes."""
+"""Simplification: a forward walk with rules, a backward walk for unused code, repeated."""
 
 from __future__ import annotations
 

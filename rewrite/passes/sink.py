@@ -45,7 +45,7 @@ def sink_elements(body: Body, own: Set[VName], names: Names) -> tuple[Stm, ...] 
 
 
 def _sinkable(body: Body, own: Set[VName]) -> dict[VName, Stm]:
-    """The statements that can go into the kernels that need them, in order, by what they bind."""
+    """The statements that can go into the kernels that need them, in order, by their names."""
     stms, found = body.stms, dict[VName, Stm]()
     for stm in stms:
         if len(stm.pat) == 1 and is_scalar(stm) and not may_fail(stm.exp) and (
@@ -71,7 +71,7 @@ def _sinkable(body: Body, own: Set[VName]) -> dict[VName, Stm]:
 
 
 def _with_elements(found: Mapping[VName, Stm]) -> dict[VName, Stm]:
-    """Those that read an element, or need one that does."""
+    """The statements that read an element, or need one that does."""
     kept = dict[VName, Stm]()
     for name, stm in found.items():
         if _read_by(stm) or not kept.keys().isdisjoint(free_vars(stm)):
@@ -101,7 +101,7 @@ def _read_by(stm: Stm) -> set[VName]:
 
 
 def _with_code(stm: Stm, sunk: Mapping[VName, Stm], names: Names) -> Stm:
-    """A statement with what it needs of ``sunk`` inside, if it is a kernel."""
+    """A statement; a kernel has the statements of ``sunk`` that it needs inside."""
     exp = stm.exp
     if not isinstance(exp, KERNELS):
         return stm

@@ -1,4 +1,4 @@
-"""Indexing and layout: an index of a view is an index of what it views."""
+"""Indexing and layout: an index of a view is an index of the array it views."""
 # ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
@@ -432,7 +432,7 @@ def _indexed(type_: Type, dims: Iterable[Dim]) -> Type:
 
 
 class _Terms:
-    """Index arithmetic in front of a statement, without what is known to do nothing."""
+    """Index arithmetic in front of a statement, without operations that do nothing."""
 
     def __init__(self, scope: Scope, stm: Stm) -> None:
         self.scope = scope

@@ -291,7 +291,7 @@ UNUSED = RuleBook([
     unused_map_result, unused_redomap_result, unused_scatter_result, unused_hist_result,
     unused_segmented_result, copy_of_dying,
 ])
-"""Rules that look at what is used after a statement."""
+"""Rules that look at the names used after a statement."""
 
 UNUSED_INPUTS = RuleBook([unused_input])
-"""Rules that look at what is used inside of a statement."""
+"""Rules that look at the names used inside of a statement."""

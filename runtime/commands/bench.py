@@ -24,6 +24,7 @@ import numpy as np
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
+from runelift.runtime.commands.open_program import open_program, pick_entry
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -32,8 +33,6 @@ from runelift.runtime.commands.options import (
     add_policy,
     add_program,
     add_tuning,
-    open_program,
-    pick_entry,
 )
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program

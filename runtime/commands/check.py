@@ -9,8 +9,8 @@ import argparse
 import warnings
 
 from runelift.frontend.load import load
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import Diagnostic, ProgramError, ProgramWarning
+from runelift.ir.files import read_source
 from runelift.ir.names import Names
 from runelift.runtime.commands.options import add_json, add_program, existing, print_json
 from runelift.runtime.compilation.diagnostics import diagnostic_json

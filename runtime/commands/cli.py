@@ -8,24 +8,22 @@ module of :mod:`runelift.runtime.commands` with two functions, ``configure(parse
 from __future__ import annotations
 
 import argparse
-import atexit
 import errno
-import gc
 import importlib
 import json
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
 from runelift.runtime.compilation.diagnostics import as_json, as_text
-from runelift.runtime.devices import pyopencl_quirks as bindings
-from runelift.runtime.host.gc_policy import look_seldom
+from runelift.runtime.devices import pyopencl_quirks
+from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 
 COMMANDS = {
     "check": "check a program for errors, without running it",
@@ -91,9 +89,9 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    look_seldom()
-    bindings.keep_nothing()
-    atexit.register(gc.freeze)  # nobody needs to look for garbage then
+    collect_rarely()
+    pyopencl_quirks.disable_caches()
+    freeze_at_exit()
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
@@ -134,32 +132,17 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     """
     if not HELP.isdisjoint(arguments):
         return nullcontext()
-    if command in RUNNING:
-        from runelift.runtime.devices.driver import icd as early
+    if command != "autotune" and command not in RUNNING:
+        return nullcontext()
+    # late: start-up; other commands begin nothing ahead
+    from runelift.runtime.commands import ahead
 
-        early.begin(_option("--device", arguments))
-    return _tuning_ahead(arguments) if command == "autotune" else nullcontext()
-
-
-@contextmanager
-def _tuning_ahead(arguments: Sequence[str]) -> Iterator[None]:
-    """What tuning needs first: a process that runs programs, the program, to know of devices."""
-    from runelift.runtime.processes.process import started_ahead
-
-    device, policy = _option("--device", arguments), _option("--policy", arguments)
-    program = next((each for each in arguments if each.endswith(".fut")), None)
-    with started_ahead(device) as go:
-        from runelift.runtime.devices.driver.preload import word_for
-        from runelift.runtime.processes.compile_ahead import compiled_ahead
-
-        with compiled_ahead(program, policy or "all") as is_new:
-            go("" if is_new else word_for(program, policy or "all"))
-            from runelift.runtime.devices.driver import icd as early
-            from runelift.runtime.processes.build_pool import tried_ahead
-
-            with tried_ahead(device) if is_new else nullcontext():
-                early.begin(device, runs=False)
-                yield
+    device = _option("--device", arguments)
+    if command == "autotune":
+        program = next((each for each in arguments if each.endswith(".fut")), None)
+        return ahead.tuning_ahead(device, program, _option("--policy", arguments) or "all")
+    ahead.begin_device(device)
+    return nullcontext()
 
 
 def _option(name: str, arguments: Sequence[str]) -> str | None:

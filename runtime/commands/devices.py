@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 
 from runelift.runtime.commands.options import add_json, print_json
 from runelift.runtime.devices.info import DeviceInfo, find_devices
+from runelift.runtime.records.format import table
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +27,6 @@ def facts(device: DeviceInfo) -> dict[str, object]:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift devices``."""
-    from runelift.runtime.records.format import table
-
     devices = find_devices()
     if args.json:
         print_json([facts(device) for device in devices])

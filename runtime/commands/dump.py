@@ -17,14 +17,12 @@ from __future__ import annotations
 
 import argparse
 
-from runelift.runtime.commands.options import (
-    add_entry,
-    add_policy,
-    add_program,
-    add_rewriting,
-    existing,
-    rewriting_of,
-)
+from runelift.ir.files import read_source
+from runelift.runtime.commands.open_program import pick_entry
+from runelift.runtime.commands.options import add_entry, add_policy, add_program, existing
+from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.program import Program
 
 STAGES = ("core", "opt", "flat", "imp", "kernels", "host", "tree")
 
@@ -42,11 +40,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift dump``."""
-    from runelift.frontend.syntax.files import read_source
-    from runelift.runtime.commands.options import pick_entry
-    from runelift.runtime.compilation.pipeline import compile_source
-    from runelift.runtime.program import Program
-
     compiled = compile_source(read_source(existing(args.program)), policy=args.policy,
                               rewriting=rewriting_of(args))
     program = Program(compiled, None)

@@ -15,23 +15,22 @@ from dataclasses import asdict
 from pathlib import Path
 
 from runelift.frontend.load import load
-from runelift.frontend.syntax.files import read_source
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
+from runelift.ir.files import read_source
 from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import optimise
+from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_json,
     add_policy,
-    add_rewriting,
     existing,
-    pick_entry,
     print_json,
-    rewriting_of,
 )
+from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.geometry.parameter_space import render

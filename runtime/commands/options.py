@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from runelift.ir.errors import UserError, unknown_entry
-
-if TYPE_CHECKING:
-    from runelift.ir.syntax import Stm
-    from runelift.rewrite.engine.rule import Rewriting, Rule
-    from runelift.runtime.program import Program
+from runelift.ir.errors import UserError
 
 POLICIES = ("all", "classic", "moderate")
 
@@ -43,47 +36,6 @@ def add_contract(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fp-contract", action="store_true",
                         help="let the device round a * b + c once instead of twice: faster, but no "
                              "longer equal to the interpreter to the last bit")
-
-
-def add_rewriting(parser: argparse.ArgumentParser) -> None:
-    """What the optimiser may do, and whether it tells."""
-    group = parser.add_argument_group("rewrite rules ('runelift rules' lists them)")
-    group.add_argument("--disable", metavar="RULE", action="append", default=[],
-                       help="leave out a rule or a whole pass; may be repeated")
-    group.add_argument("--fuel", metavar="N", type=int,
-                       help="stop rewriting after rules have fired N times")
-    group.add_argument("--trace-rules", action="store_true",
-                       help="show every firing of a rule on standard error")
-
-
-def rewriting_of(args: argparse.Namespace) -> Rewriting:
-    """The rewriting that the options of :func:`add_rewriting` ask for."""
-    from runelift.ir.names import Names
-    from runelift.rewrite.engine.rule import Rewriting
-    from runelift.rewrite.registry import PASSES, RULES
-
-    known = {each.name for each in PASSES} | {each.name for each in RULES}
-    for name in args.disable:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise UserError(f"No rule or pass is called '{name}'."
-                            + (f"  Did you mean '{near[0]}'?" if near else
-                               "  'runelift rules' lists them."))
-    if args.fuel is not None and args.fuel < 0:
-        raise UserError("--fuel cannot be negative.")
-    return Rewriting(Names(), frozenset(args.disable), args.fuel,
-                     print_firing if args.trace_rules else None)
-
-
-def print_firing(rule: Rule, before: tuple[Stm, ...], after: tuple[Stm, ...]) -> None:
-    """Show what a rule did, on standard error."""
-    from runelift.ir.pretty import pretty_stm
-
-    def lines(sign: str, stms: tuple[Stm, ...]) -> list[str]:
-        return [f"  {sign} {line}" for stm in stms for line in pretty_stm(stm).splitlines()]
-
-    print("\n".join([f"{rule.name}:", *lines("-", before), *lines("+", after)]),
-          file=sys.stderr)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -150,25 +102,3 @@ def existing(path: Path) -> Path:
         raise UserError(f"Cannot read '{path}': "
                         + ("Is a directory." if path.is_dir() else "No such file or directory."))
     return path
-
-
-def open_program(args: argparse.Namespace, *, tuned: bool = True,
-                 settings: Mapping[str, int] | None = None) -> Program:
-    """Compile the program of the command line; one that is not ``tuned`` runs elsewhere."""
-    from runelift.runtime.compile import compile as compile_program
-
-    path = existing(args.program)
-    return compile_program(path, device=args.device, policy=args.policy,
-                           fp_contract=args.fp_contract,
-                           tuning=(getattr(args, "tuning", None) if tuned else {}),
-                           settings=settings, runs=tuned)
-
-
-def pick_entry(program: Program, name: str | None) -> str:
-    """The entry point ``name``, or main, or the only one."""
-    if name is None:
-        name = "main" if "main" in program.entries or len(program.entries) != 1 else (
-            program.entries[0])
-    if name not in program.entries:
-        raise unknown_entry(name, program.entries)
-    return name

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import sys
-import time
-from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.strategies.trials import SearchStep
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress as Bars
+    from runelift.runtime.commands.terminal import Terminal
 
 
 class Display(Protocol):
@@ -59,63 +54,11 @@ class NoDisplay:
         pass
 
 
-class Terminal:
-    """A line with what is measured, how much of it is done, the best so far, and the time left."""
-
-    def __init__(self, console: Console | None = None) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TaskProgressColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        self._bars: Bars = Progress(
-            TextColumn("{task.description}"), BarColumn(bar_width=20), TaskProgressColumn(),
-            TextColumn("{task.fields[best]}"), TimeRemainingColumn(), transient=True,
-            console=console or Console(stderr=True))
-        self._task = self._bars.add_task("starting", total=None, best="")
-        self._best: dict[str, float] = {}
-        self._from = time.perf_counter()
-        self._seconds = math.inf
-
-    def measured(self, progress: Progress) -> None:
-        """Show the dataset, and its quickest run so far."""
-        best = min(progress.seconds, self._best.get(progress.what, math.inf))
-        self._best[progress.what] = best
-        self._bars.update(self._task, description=progress.what, completed=progress.done,
-                          total=progress.total,
-                          best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
-
-    def searched(self, step: SearchStep) -> None:
-        """Show how good the best thresholds are."""
-        self._bars.update(self._task, description=f"run {step.runs}",
-                          best=f"best score {step.score:.4g}")
-
-    def trying(self, what: str) -> None:
-        """Show what is tried."""
-        passed = time.perf_counter() - self._from
-        known = math.isfinite(self._seconds)
-        self._bars.update(self._task, description=what, best="",
-                          completed=min(passed, self._seconds),
-                          total=self._seconds if known else None)
-
-    def within(self, seconds: float) -> None:
-        """Count the time from here on."""
-        self._from, self._seconds = time.perf_counter(), seconds
-        self._bars.reset(self._task, best="")
-
-    def __enter__(self) -> Display:
-        self._bars.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self._bars.stop()
-
-
 def display() -> NoDisplay | Terminal:
     """A display for this process."""
-    return Terminal() if sys.stderr.isatty() else NoDisplay()
+    if not sys.stderr.isatty():
+        return NoDisplay()
+    # late: start-up; what draws on a terminal imports much
+    from runelift.runtime.commands.terminal import Terminal
+
+    return Terminal()

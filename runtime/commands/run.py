@@ -18,6 +18,7 @@ from typing import Any
 
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
+from runelift.runtime.commands.open_program import open_program, pick_entry
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -25,8 +26,6 @@ from runelift.runtime.commands.options import (
     add_policy,
     add_program,
     add_tuning,
-    open_program,
-    pick_entry,
 )
 from runelift.runtime.data.values import load_values, read_values, write_values
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from runelift.frontend.load import load
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import CompilerLimitation, ProgramError, UserError
+from runelift.ir.files import read_source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
@@ -38,9 +38,11 @@ from runelift.runtime.commands.options import (
     add_tuning,
     print_json,
 )
+from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
+from runelift.runtime.versions.forest import plans
 from runelift.runtime.versions.tuning_file import tuning_of
 
 SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
@@ -248,8 +250,6 @@ class _Subject:
     """A compiled program under test."""
 
     def __init__(self, path: Path, source: Source, args: argparse.Namespace) -> None:
-        from runelift.runtime.compile import compile as compile_program
-
         self._args = args
         if args.interpreter:
             self._core = load(source, Names(), tuning_of(path, args.tuning).values)
@@ -292,8 +292,6 @@ class _Subject:
             return
         yield "", self._run({})
         if self._args.all_versions and self._program.device_info is not None:
-            from runelift.runtime.versions.forest import plans
-
             for force in plans(self._program.tree.entry(entry)):
                 if force:
                     yield _show(force), self._run(force)

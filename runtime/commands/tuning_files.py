@@ -75,11 +75,12 @@ def write_report(args: argparse.Namespace, program: Program, tuning: Tuning,
                 finer: Sequence[refined.ConfirmedSizeGuards], validated: Mapping[str, PairedTimes],
                 left_out: Mapping[str, list[held_out.HeldOut]]) -> None:
     """The report of ``--html``."""
-    from runelift.runtime.tuner.report.html.document import document, write_page
-    from runelift.runtime.tuner.report.html.tuned import tuned
+    # late: start-up; tunings without a page do without
+    from runelift.runtime.tuner.report.html import document, tuned
 
-    write_page(args.html, document(f"Tuning of {args.program.name}", tuned(
-        tuning, about_runs(args, program), tried, finer, validated, left_out)))
+    page = document.document(f"Tuning of {args.program.name}", tuned.tuned(
+        tuning, about_runs(args, program), tried, finer, validated, left_out))
+    document.write_page(args.html, page)
 
 
 def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:

@@ -115,7 +115,8 @@ class RandomArray:
         if threads == 1:
             self._fill(made, *ends)
         else:
-            from concurrent.futures import ThreadPoolExecutor  # loads much else
+            # late: start-up; it imports much else
+            from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(threads) as pool:
                 for done in [pool.submit(self._fill, made, *part) for part in pairwise(ends)]:

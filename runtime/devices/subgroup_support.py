@@ -1,14 +1,13 @@
-"""What a device offers to work-items of a sub-group that hand each other values.
+"""Sub-groups: the ways in which work-items of a device may hand each other values.
 
-Kernels are written in OpenCL C 1.2, which has no sub-groups; what takes their place differs from
-maker to maker (``prelude.cl``).  How many work-items a sub-group has is up to the device, and on
-some to the compiler, for each kernel anew.  All that is said here is tried before it is relied on
+Kernels are written in OpenCL C 1.2, which has no sub-groups; extensions differ from maker to maker
+(``prelude.cl``).  The size of a sub-group depends on the device, and on some on the compiler, for
+each kernel anew.  Probes confirm it before kernels rely on it
 (:mod:`runelift.runtime.execution.probes.subgroups`).
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,19 +30,6 @@ class ShuffleMethod:
         """The options of programs that have all the ``others`` without sub-groups."""
         kept = (each for each in others if not each.startswith("-cl-std="))
         return (self.standard, *kept, *self.options, f"-DSUBGROUP={self.size}")
-
-    def hold_in(self, kernel: Any, handle: Any) -> bool:
-        """Whether a kernel that was built, for groups of one size, has such sub-groups."""
-        if self.fixed:
-            return True
-        import pyopencl as cl
-
-        with suppress(cl.Error):
-            group = kernel.get_work_group_info(
-                cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE, handle)[0]
-            asked = cl.kernel_sub_group_info.MAX_SUB_GROUP_SIZE_FOR_NDRANGE
-            return bool(kernel.get_sub_group_info(handle, asked, [group]) == self.size)
-        return False
 
 
 def by_assembly(size: int) -> ShuffleMethod:

@@ -25,11 +25,9 @@ class DeviceArray:
 
     def get(self) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array."""
-        import pyopencl as cl
-
         out = np.empty(self.shape, self.prim.dtype)
         if out.size:
-            cl.enqueue_copy(self.device.plain, out, self.buffer.handle, is_blocking=True)
+            self.device.read(self.buffer, out)
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

@@ -1,7 +1,7 @@
 """Records of long loops, of whose iterations only some were made.
 
 Where all iterations launch the same kernels
-(:func:`runelift.codegen.emit.persistent.may_persist`), a record of hundreds of them tells no more
+(:func:`runelift.codegen.plan.steady_loops.may_persist`), a record of hundreds of them tells no more
 than one of a few, but takes as much longer.  So a record that is for the tuner alone leaves such a
 loop early, with what it has computed until then, and a few iterations stand for the others: the
 commands and encounters of these follow in the record as if they had been made, each iteration as
@@ -21,7 +21,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.epilogue import split
+from runelift.codegen.plan.epilogue import split_epilogue
 
 if TYPE_CHECKING:
     from runelift.runtime.records.recorder import Command, OpenEncounter
@@ -40,7 +40,7 @@ def how_many(iterations: int) -> int:
 
 def is_predictable(host: plan.Plan) -> bool:
     """Whether what a plan issues depends on nothing that the device computes."""
-    issuing, _ = split(host)
+    issuing, _ = split_epilogue(host)
     return not any(isinstance(step, plan.Read | plan.WhileLoop)
                    for step in plan.all_steps(issuing))
 

@@ -195,6 +195,7 @@ def _sums(values: Iterable[float]) -> list[float]:
 def _times(events: Sequence[tuple[Any, float]]) -> list[Command]:
     if not events:
         return []
+    # late: start-up; the tuner reads records, and opens no device
     import pyopencl as cl
 
     info = cl.profiling_info

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from runelift.frontend.load import load
-from runelift.frontend.syntax.files import read_source
 from runelift.ir import parse as ir_text
 from runelift.ir.codes import CODES, GROUPS
 from runelift.ir.codes.explanation import Explanation, files
 from runelift.ir.errors import ProgramWarning, UserError
+from runelift.ir.files import read_source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.runtime.compilation.diagnostics import as_text

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.runtime.data.text import Reader, Value, prim_of
 from runelift.runtime.data.values import load_values, read_bytes
@@ -29,16 +27,12 @@ def evaluate(script: Source, program: Source, device: DeviceInfo | None) -> list
 
     The interpreter runs it where there is no device.  Files lie beside the program.
     """
-    # what compiles is not there yet where a program has been compiled before
-    from runelift.frontend.load import checked
-    from runelift.frontend.scripts import ENTRY, entry_point, given
-    from runelift.rewrite.engine.rule import Rewriting
-    from runelift.runtime.compilation.pipeline import compile_module
+    # late: start-up; a program that is kept needs no compiler
+    from runelift.runtime.compilation.script import ENTRY, compile_script, given
 
     asked = given(script)
     values = [_value(each, Path(program.name).parent) for each in asked]
-    module = checked(program, partial(entry_point, script, asked, [_type(v) for v in values]))
-    compiled = compile_module(program, module, policy=POLICY, rewriting=Rewriting(Names()))
+    compiled = compile_script(program, script, asked, [_type(v) for v in values], policy=POLICY)
     runner = Program(compiled, device, policy=POLICY)
     runner.loaded.stores_plans = False  # no later run has this script
     return runner.run(ENTRY, [part for value in values for part in value])[0]

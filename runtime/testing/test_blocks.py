@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
-from runelift.frontend.syntax.files import read_source
+from runelift.ir.files import read_source
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.data.dataset import Generator, RandomArray

@@ -63,23 +63,23 @@ MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
 
 ROWS = VName("rows", -3)
-"""How many rows of a block a work-item has, see :class:`distribution.Block`."""
+"""How many rows of a block a work-item has, see :class:`distribution.ProductTileShape`."""
 
 SLABS = VName("slabs", -6)
-"""How many slabs have room, see :class:`distribution.Block`."""
+"""How many slabs have room, see :class:`distribution.ProductTileShape`."""
 
 COLUMNS = 2
-"""How many columns a work-item reduces at a time, see :class:`distribution.Strip`."""
+"""How many columns a work-item reduces at a time, see :class:`distribution.StripShape`."""
 
 STAGED, CHUNK, WINDOW, PATIENCE = (
     VName(base, -tag) for tag, base in enumerate(("staged", "chunk", "window", "patience"), 10))
-"""How groups scan tiles, see :class:`distribution.Tile`."""
+"""How groups scan tiles, see :class:`distribution.ScanTileShape`."""
 
 TEAMS = VName("teams", -4)
-"""How many groups run side by side, see :class:`distribution.Teams`."""
+"""How many groups run side by side, see :class:`distribution.TeamCount`."""
 
 WIDTH = VName("width", -5)
-"""How many points of a map a work-item has, see :class:`distribution.Width`."""
+"""How many points of a map a work-item has, see :class:`distribution.MapWidth`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
@@ -315,32 +315,32 @@ class Machine:
                     values = share_out(self.shares, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups), teams=step.teams,
-                                       apart=step.apart, rows=tuple(
+                                       apart=step.independent, rows=tuple(
                                            (self.size(n), self.size(m)) for n, m in step.rows))
                     self.scalars.update(zip(step.names(), values, strict=True))
-                case distribution.Teams(name, even, groups=groups):
+                case distribution.TeamCount(name, even, groups=groups):
                     self.scalars[name] = self.scalars[TEAMS]
                     self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
-                case distribution.SubGroup(name, group):
+                case distribution.SubGroupSize(name, group):
                     self.scalars[name] = subgroup_of(self.shares, self.scalars[group])
                 case distribution.GroupSize(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
-                case distribution.Width(name, rows=rows, most=most):
+                case distribution.MapWidth(name, rows=rows, most=most):
                     self.scalars[name] = max(1, min(self.scalars[WIDTH], most, self.size(rows)))
-                case distribution.Tile():
+                case distribution.ScanTileShape():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
                                             strict=True))
                 case plan.AllocScanStatus(name, words):
                     if name not in self.buffers:
                         self.put(name, np.zeros(self.size(words), np.uint64))
-                case distribution.Block():
+                case distribution.ProductTileShape():
                     values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS],
                               self.scalars[SLABS], 1)
                     self.scalars.update(zip(step.names(), values, strict=True))
-                case distribution.Coarse():
+                case distribution.SegmentBlockShape():
                     self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0, 0), strict=True))
-                case distribution.Strip(width=width):
+                case distribution.StripShape(width=width):
                     values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
@@ -348,9 +348,9 @@ class Machine:
                 case plan.Operation(_, parameters, inner):
                     for each in parameters:
                         self.scalars[each.variable] = self.atom(
-                            plan.DEFAULTS.get(each.quantity, i64(0)))
+                            plan.PARAMETER_DEFAULTS.get(each.quantity, i64(0)))
                     self.run(inner)
-                case plan.Settle():
+                case plan.Commit():
                     pass
                 case plan.Choose(_, versions):
                     self.run(self.choose(versions).steps)

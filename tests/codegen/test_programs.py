@@ -16,7 +16,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import plan
-from runelift.frontend.syntax.files import read_source
+from runelift.ir.files import read_source
 from runelift.ir.names import VName
 from runelift.ir.types import Const
 from runelift.runtime.compilation.pipeline import compile_source
@@ -81,7 +81,7 @@ class ProgramMachine(ModelMachine):
                 for i in range(self.atom(bound)):
                     self.scalars[index] = i
                     self.run(body)
-            case plan.CopyBuffer(target, source, _, count, plan.START):
+            case plan.CopyBuffer(target, source, _, count, plan.FROM_START):
                 number = self.size(count)
                 self.buffers[target][:number] = self.buffers[source][:number]
             case _:

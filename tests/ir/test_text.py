@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import ProgramError
+from runelift.ir.files import read_source
 from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.names import VName
 from runelift.ir.parse import parse

@@ -1,4 +1,4 @@
-"""A program with a choice, for tests of tuning files and reports; what is compiled."""
+"""A program with a choice, for tests of tuning files and reports; programs that were compiled."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runelift.ir.source import Source
-from runelift.runtime.compilation import pipeline as compiler
+from runelift.runtime.compilation import pipeline
 from runelift.runtime.devices.info import select
 from runelift.runtime.processes import process
 
@@ -20,7 +20,7 @@ entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss
 
 @pytest.fixture(autouse=True)
 def _none_is_left() -> Iterator[None]:
-    """Commands leave processes that are to end after this one, of which many are to come."""
+    """End processes that commands leave to end after this one: many tests are to come."""
     yield
     for left in list(process._outliving):
         left.end()
@@ -41,13 +41,13 @@ def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setenv("RUNELIFT_KEEP", "1")
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
     found: list[str] = []
-    compile_source = compiler.compile_source
+    compile_source = pipeline.compile_source
 
     def noted(source: Source, **options: object) -> object:
         found.append(Path(source.name).name)
         return compile_source(source, **options)
 
-    monkeypatch.setattr(compiler, "compile_source", noted)
+    monkeypatch.setattr(pipeline, "compile_source", noted)
     return found
 
 

@@ -142,7 +142,7 @@ def _outer(walk: Walk, nest: Nest, lam: Lambda) -> SegMap:
 
 
 def _intragroup(walk: Walk, nest: Nest, lam: Lambda) -> SegMap | str:
-    """e_middle: one work-group per point, what is inside flattened over its work-items.
+    """e_middle: one work-group per point, its body flattened over the work-items.
 
     If there is no such version, why not.
     """

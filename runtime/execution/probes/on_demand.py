@@ -21,40 +21,36 @@ class _Probe(Protocol):
     """A module of this package with a probe."""
 
     def probe_plan(self) -> Plan:
-        """The plan of a program that tells."""
+        """The plan of the program of the probe."""
 
     def works(self, device: Device) -> bool:
-        """Whether the program has the right results on the device."""
+        """True if the program has the right results on the device."""
 
 
-def _forward_progress() -> _Probe:
-    # late: start-up; it lowers and runs a program, and most devices are known
-    from runelift.runtime.execution.probes import forward_progress
+def _probes() -> tuple[_Probe, _Probe]:
+    """The probes of forward progress and of sub-groups."""
+    # late: start-up; they lower and run programs, and most devices are known
+    from runelift.runtime.execution.probes import forward_progress, subgroups
 
-    return forward_progress
-
-
-def _subgroups() -> _Probe:
-    # late: start-up; it lowers and runs a program, and most devices are known
-    from runelift.runtime.execution.probes import subgroups
-
-    return subgroups
+    return forward_progress, subgroups
 
 
 class _OnDemand:
     """The probes of this package."""
 
     def forward_progress(self, device: Device) -> bool:
-        """Whether groups of the device can wait for each other."""
-        return _forward_progress().works(device)
+        """True if groups of the device can wait for each other."""
+        progress, _ = _probes()
+        return progress.works(device)
 
     def subgroup_size(self, device: Device, offer: ShuffleMethod) -> ShuffleMethod | None:
         """The offer with the size of sub-groups; None if they are not work-items in a row."""
         return subgroup_size(device, offer)
 
     def subgroups(self, device: Device) -> bool:
-        """Whether the sub-groups that the device uses at present are what it says."""
-        return _subgroups().works(device)
+        """True if the sub-groups that the device uses at present are what it says."""
+        _, groups = _probes()
+        return groups.works(device)
 
 
 PROBES = _OnDemand()
@@ -68,11 +64,11 @@ def open_device(info: DeviceInfo) -> Device:
 def plan_probes(info: DeviceInfo) -> None:
     """Make the plans of the probes of a device, unless it is known to pass them."""
     if not is_proven(info, LOOK_BACK):
-        _forward_progress().probe_plan()
-        _subgroups().probe_plan()
+        for probe in _probes():
+            probe.probe_plan()
 
 
 def plans_of_probes() -> Iterator[Callable[[], Plan]]:
-    """What makes the plan of each probe; they are kept."""
-    yield _forward_progress().probe_plan
-    yield _subgroups().probe_plan
+    """Functions that make the plan of each probe, once in a process."""
+    for probe in reversed(_probes()):
+        yield probe.probe_plan

@@ -1,8 +1,7 @@
 """Thresholds from costs: exact, jointly over all datasets, never worse than the default.
 
-What is made small is an :class:`~runelift.runtime.tuner.costs.objective.Objective`: unless another
-one is asked for, the sum over the datasets of the time relative to the dataset's best possible
-time.
+An :class:`~runelift.runtime.tuner.costs.objective.Objective` is minimised.  By default it is the
+sum over the datasets of the time relative to the dataset's best possible time.
 """
 
 from __future__ import annotations
@@ -17,12 +16,9 @@ import numpy as np
 from runelift.ir.guards import Guard
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts, met
 from runelift.runtime.tuner.costs.objective import Objective
-from runelift.runtime.tuner.fit.chain_solver import ENOUGH, never
+from runelift.runtime.tuner.fit.chain_solver import never
 from runelift.runtime.tuner.fit.joint_solver import compared, never_slower, roots_of
 from runelift.runtime.versions.forest import Site
-
-STEEP = 0.02
-"""The least power of the parallelism at which the ratio of two sides says where they cross."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +54,21 @@ class Fit:
 
 
 def fit(costs: Costs, default: Mapping[str, int], *, aim: Objective = Objective.RELATIVE,
-        enough: int = ENOUGH) -> Fit:
+        enough: int | None = None) -> Fit:
     """The best thresholds for the measured costs, by the objective ``aim``.
 
     ``default`` are the thresholds that hold without tuning.  No dataset becomes slower than
     with ``default``, by more than the noise: if the best thresholds do that, the dataset's
-    weight is raised.
+    weight is raised.  Solutions look at ``enough`` sets of encounters, as the policy of the costs
+    says if it is not given.
     """
     costs = costs.compact()
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     if not datasets:
         return Fit(dict(default), {}, {}, {}, {}, "nothing was measured completely")
     kept: str | None = None
-    found, exact = never_slower(costs, datasets, aim, default, enough)
+    found, exact = never_slower(costs, datasets, aim, default,
+                                costs.policy.fit.sets if enough is None else enough)
     if found is None:
         kept, best = "no other thresholds do better without slowing a dataset down", dict(default)
     elif aim.score(datasets, found) < aim.score(datasets, default):
@@ -95,8 +93,8 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
             move: bool) -> tuple[dict[str, int], dict[str, Interval]]:
     """Put every threshold where it generalises best in the interval in which it is equally good.
 
-    A threshold that makes no difference to the measured encounters keeps its default; so do those
-    of trees where none are better than the default, which 0 may stand for: that is no number to
+    A threshold that makes no difference to the measured encounters keeps its default.  So do those
+    of trees where none are better than the default.  The default may be 0, which is no number to
     move.  With ``move`` unset only the intervals are found.
     """
     result, intervals = dict(thresholds), {}
@@ -110,7 +108,7 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
                 everywhere = interval.low == 0 and interval.high >= never([])
                 if move and result[guard.name] > 0:
                     result[guard.name] = default[guard.name] if everywhere else _within(
-                        interval, datasets, site, index, result)
+                        interval, datasets, site, index, result, costs.policy.fit.steepness)
             for point in reached[site.name]:
                 for inner in point.inner.get(point.choose(result), ()):
                     reached[inner.site.name].append(inner)
@@ -118,11 +116,11 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
 
 
 def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, index: int,
-            thresholds: Mapping[str, int]) -> int:
+            thresholds: Mapping[str, int], steepness: float) -> int:
     """The threshold of an interval that should do best for parallelism that was not measured.
 
-    By which factor the version is slower than what runs otherwise is taken for a power of the
-    parallelism; where that is 1 lies the threshold, if it is in the interval.  Else it is the
+    The factor by which the version is slower than what runs otherwise is taken for a power of the
+    parallelism.  The threshold lies where that is 1, if that is in the interval; else in the
     middle.
     """
     name = site.guards[index].name
@@ -132,7 +130,7 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
               if par > 0 and 0 < one < math.inf and 0 < other < math.inf]
     if len({par for par, _ in usable}) > 1:
         slope, level = map(float, np.polyfit([x for x, _ in usable], [y for _, y in usable], 1))
-        if slope < -STEEP and 0 <= -level / slope < math.log(interval.high + 1):
+        if slope < -steepness and 0 <= -level / slope < math.log(interval.high + 1):
             crossing = round(math.exp(-level / slope))
             if interval.low < crossing <= interval.high:
                 return crossing
@@ -141,10 +139,10 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
 
 def _interval(points: Sequence[EncounterCosts], candidates: list[int], thresholds: dict[str, int],
               guard: Guard) -> Interval:
-    """How far the threshold of a guard can be moved, the others fixed, with the same choices.
+    """The interval of a guard's threshold with the same choices, the other thresholds fixed.
 
-    It decides at ``points``: there it must go on to hold for the least parallelism for which it
-    does, and not to for the greatest for which it does not.
+    The guard decides at ``points``.  There it must still hold for the least parallelism for which
+    it does now, and still fail for the greatest for which it fails.
     """
     now = thresholds[guard.name]
     holds, fails = list[int](), list[int]()
@@ -161,7 +159,7 @@ def _interval(points: Sequence[EncounterCosts], candidates: list[int], threshold
 
 def chosen_versions(tree: Site, dataset: DatasetCosts,
                     thresholds: Mapping[str, int]) -> dict[str, int]:
-    """How often each leaf version of a tree runs on a dataset under these thresholds."""
+    """The number of runs of each leaf version of a tree on a dataset under these thresholds."""
     counts: dict[str, int] = {}
     for point in dataset.points:
         if point.site.name == tree.name:

@@ -1,15 +1,15 @@
-"""The search for the best setting of one operation, on the inputs that it meets in runs.
+"""Successive halving: the search for the best setting of one operation, on inputs of runs.
 
-A small space is tried in whole, of a large one those that differ from the default in one parameter,
-some at random and then the neighbours of the best.  The better half is tried again, and of that
-the better half (successive halving: Karnin, Koren and Somekh 2013, "Almost optimal exploration in
-multi-armed bandits"), so most of the time goes to the settings among which it is hard to tell.  All
-are tried in turn, so that a drift of the clock frequency meets them alike, and the default in each
-turn.
+A small space is tried in whole.  Of a large one, settings that differ from the default in one
+parameter are tried, some at random, and then the neighbours of the best.  The better half is tried
+again, and of that the better half.  So most of the time goes to settings that are hard to tell
+apart.  All are tried in turn, so that a drift of the clock frequency affects them alike, and the
+default in each turn.
 
-Other ways to find out which settings are good
-(:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`) come before the halving and take most
-of the time.
+Source: Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits".
+
+Other ways to find good settings (:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`) come
+before the halving and take most of the time.
 """
 
 from __future__ import annotations
@@ -22,30 +22,15 @@ from dataclasses import dataclass, field
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy
 
-EXHAUSTIVE = 30
-"""The largest space that is tried in whole."""
-DRAWN = 20
-"""How many settings of a larger space are drawn."""
-FINALISTS = 3
-"""How many are left when halving ends,"""
-REPEATS = 5
-"""and how often each of them is tried at least."""
-HANDED_ON = 6
-"""How many settings that were best on some inputs are tried on others."""
 LOCAL = "local"
 """The strategy that tries the neighbours of the best."""
-EXPLORED = 0.7
-"""What part of the time other strategies may explore; the rest goes to the best that they found."""
-WORTHWHILE = 0.02
-"""By how much an operation must get faster: less could not be told from chance."""
-TOLERANCE = 0.02
-"""By how much it may seem slower on a dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialTimes:
-    """What settings took at one meeting (seconds), which stands for ``weight`` of the objective."""
+    """The seconds of settings at one execution, which stands for ``weight`` of the objective."""
 
     dataset: str
     weight: float
@@ -60,9 +45,9 @@ class TrialTimes:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A setting of an operation, and what it took at one meeting (seconds); None if it cannot run.
+    """A setting of an operation, and its seconds at one execution; None if it cannot run.
 
-    ``default`` is what the default setting took there.
+    ``default`` are the seconds of the default setting there.
     """
 
     dataset: str
@@ -73,16 +58,15 @@ class Trial:
 
 @dataclass(slots=True)
 class SuccessiveHalving:
-    """The settings of one operation, and how they did on the inputs so far.
+    """A search of the settings of one operation, with their times on the inputs so far.
 
-    ``thorough``: how many times as many settings are tried as usual.  ``ahead``: for how many
-    of them kernels can be built at the same time.
+    ``ahead`` is the number of settings whose kernels can be built at the same time.
     ``impossible`` has those that could not be built or launched, with the reason.
     """
 
     space: ParameterSpace
     seed: int = 0
-    thorough: int = 1
+    policy: ParameterPolicy = NORMAL.parameters
     ahead: int = 1
     strategy: str = LOCAL
     clock: Callable[[], float] = time.perf_counter
@@ -104,9 +88,9 @@ class SuccessiveHalving:
         return self.space.operation.name
 
     def search(self, dataset: str, weight: float, seconds: float) -> Search:
-        """Try settings for so many seconds; what came of it is a sample."""
+        """Try settings for so many seconds; their times become a sample."""
         end = self.clock() + seconds
-        local = self.strategy == LOCAL
+        local, finalists = self.strategy == LOCAL, self.policy.finalists
         times: dict[Setting, list[float]] = {}
         same: dict[Setting, Setting] = {}
         default = self.space.default
@@ -114,16 +98,18 @@ class SuccessiveHalving:
         if local or self.samples:
             alive = [s for s in self._entrants() if s != default and s not in self.impossible]
         else:
-            alive = yield from self._explore(times, same, self.clock() + EXPLORED * seconds)
+            alive = yield from self._explore(times, same, self.clock() +
+                                             self.policy.exploring_part * seconds)
         while alive:
             yield from self._round([default, *alive], times, same, end)
             if self.clock() >= end:
                 break
             alive = _ranked([s for s in alive if s in times], times)
-            if len(alive) <= FINALISTS and all(len(times[s]) >= REPEATS for s in alive):
+            if len(alive) <= finalists and all(
+                    len(times[s]) >= self.policy.repeats for s in alive):
                 break
-            alive = alive[: max(FINALISTS, len(alive) // 2)]
-            if local and not self.samples and len(alive) <= FINALISTS:
+            alive = alive[: max(finalists, len(alive) // 2)]
+            if local and not self.samples and len(alive) <= finalists:
                 alive = [*alive, *(n for s in alive[:1] for n in self._neighbours(s)
                                    if n not in times and n not in same
                                    and n not in self.impossible)]
@@ -137,7 +123,7 @@ class SuccessiveHalving:
                                 list[Setting]]:
         """Try what the strategy asks for; the best of it."""
         default = self.space.default
-        exploring = EXPLORING[self.strategy](self.space, random.Random(self.seed))
+        exploring = EXPLORING[self.strategy](self.space, random.Random(self.seed), self.policy)
         batch = next(exploring, [])
         while batch and self.clock() < end:
             yield from self._round([default, *(s for s in batch if s != default)], times, same, end)
@@ -145,7 +131,7 @@ class SuccessiveHalving:
                 batch = exploring.send({s: min(found) for s, found in times.items()})
             except StopIteration:
                 break
-        return [s for s in _ranked(list(times), times) if s != default][: 2 * FINALISTS]
+        return [s for s in _ranked(list(times), times) if s != default][: 2 * self.policy.finalists]
 
     def _round(self, settings: Sequence[Setting], times: dict[Setting, list[float]],
                same: dict[Setting, Setting], end: float) -> Search:
@@ -170,11 +156,11 @@ class SuccessiveHalving:
         """All settings or some of them, or those that did best on other inputs."""
         if self.samples:
             known = self.samples[0].seconds
-            return _ranked(list(known), {s: [self.score(s)] for s in known})[:HANDED_ON]
-        everything = self.everything
-        if len(everything) <= EXHAUSTIVE * self.thorough:
+            return _ranked(list(known), {s: [self.score(s)] for s in known})[:self.policy.handed_on]
+        everything, policy = self.everything, self.policy
+        if len(everything) <= policy.exhaustive * policy.thorough:
             return everything
-        drawn = random.Random(self.seed).sample(everything, DRAWN * self.thorough)
+        drawn = random.Random(self.seed).sample(everything, policy.drawn * policy.thorough)
         return list(dict.fromkeys([*self._apart(self.space.default), *drawn]))
 
     def _apart(self, setting: Setting) -> Iterator[Setting]:
@@ -195,7 +181,7 @@ class SuccessiveHalving:
                     yield changed
 
     def score(self, setting: Setting) -> float:
-        """What the setting takes on all inputs, relative to the default; infinite if unknown."""
+        """The time of a setting on all inputs, relative to the default; infinite if unknown."""
         ratios = [(s.weight, s.ratio(setting)) for s in self.samples]
         if not ratios or any(ratio is None for _, ratio in ratios):
             return float("inf")
@@ -203,7 +189,7 @@ class SuccessiveHalving:
         return sum(w * r for w, r in ratios if r is not None) / total if total else 1.0
 
     def trials(self) -> list[Trial]:
-        """What every setting took on each input, by the names of the parameters."""
+        """The times of all settings on each input, by the names of the parameters."""
         names = [each.parameter.name for each in self.space.ranges]
         return [Trial(sample.dataset, dict(zip(names, setting, strict=True)), seconds,
                       sample.default)
@@ -215,9 +201,9 @@ class SuccessiveHalving:
         """The best setting that slows no dataset down; the default unless it is clearly better."""
         known = {s for sample in self.samples for s in sample.seconds}
         for setting in sorted(known, key=self.score):
-            if self.score(setting) > 1 - WORTHWHILE:
+            if self.score(setting) > 1 - self.policy.worthwhile:
                 break
-            if all((s.ratio(setting) or 0) <= 1 + TOLERANCE for s in self.samples):
+            if all((s.ratio(setting) or 0) <= 1 + self.policy.tolerance for s in self.samples):
                 return setting
         return self.space.default
 

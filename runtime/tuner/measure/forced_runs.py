@@ -1,13 +1,13 @@
-"""Measuring every version of a program on every dataset.
+"""Forced runs: measuring every version of a program on every dataset.
 
-Each run forces one version at every site at once (see
-:func:`runelift.runtime.versions.forest.plans`), so a dataset needs as many runs as the largest
-tree has leaf versions.  The runs are repeated in turn (A B C A B C), so that a drift of the clock
-frequency meets all versions alike; short ones more often.
+Each run forces one version at every site (see
+:func:`runelift.runtime.versions.forest.plans`).  So a dataset needs as many runs as the largest
+tree has leaf versions.  Runs are repeated in turn (A B C A B C), so that a drift of the clock
+frequency affects all versions alike.  Short runs are repeated more often.
 
 Recording costs time: a launch with profiling takes the host twice as long on some devices, and
-loops do not run as persistent kernels.  So each run is made twice, with and without a record,
-and the record is corrected by the difference (:meth:`~.records.Record.without_recording`).
+loops do not run as persistent kernels.  So each run is made with and without a record, and the
+record is corrected by the difference (:meth:`~.records.Record.without_recording`).
 Further repetitions are made without one
 (:class:`~runelift.runtime.tuner.measure.repetitions.Schedule`).
 """
@@ -32,34 +32,28 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, RecordAndTime
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
-from runelift.runtime.tuner.measure.repetitions import MORE, Schedule, runs_as
+from runelift.runtime.tuner.measure.repetitions import Schedule, runs_as
 from runelift.runtime.tuner.measure.warm_up import WarmUp
+from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.tuner.prune.contenders import missed
 from runelift.runtime.tuner.prune.extrapolation import Extrapolation
 from runelift.runtime.versions.forest import Forest, plans
-
-SMALL = 1 << 28
-"""How many bytes of inputs are kept until these are measured, so that their kernels can be built
-together; those of random arrays, which are made later, do not count."""
-BESIDE = 1 << 29
-"""How many bytes all inputs may have, if some are to wait on the device while others are
-measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForcedRuns:
     """Measures by runs with forced versions; datasets share ``budget`` seconds.
 
-    ``only`` are the plans to run, if not all: then nobody looks for further ones
-    (:mod:`~runelift.runtime.tuner.prune.contenders`), and whoever shared them out does that.  With
-    ``every``, versions are run that other datasets rule out
-    (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.
+    ``only`` are the plans to run, if not all.  Then the caller looks for further ones
+    (:mod:`~runelift.runtime.tuner.prune.contenders`).  With ``every``, versions are run that other
+    datasets rule out (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.
     """
 
     repeats: ClassVar[int] = 3
     budget: float = math.inf
     only: tuple[Force, ...] | None = None
     every: bool = False
+    policy: TuningPolicy = NORMAL
 
     def runs(self, forest: Forest) -> int:
         """One for each plan."""
@@ -70,7 +64,7 @@ class ForcedRuns:
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """See :func:`measure`."""
         return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
-                       budget=self.budget, only=self.only, every=self.every)
+                       method=self)
 
     def surely(self, known: Measurements | None = None) -> ForcedRuns:
         """There are no estimates, but no version is left out either."""
@@ -79,6 +73,10 @@ class ForcedRuns:
     def within(self, seconds: float) -> ForcedRuns:
         """The same in at most so many seconds."""
         return replace(self, budget=min(seconds, self.budget))
+
+    def following(self, policy: TuningPolicy) -> ForcedRuns:
+        """The method with another policy."""
+        return replace(self, policy=policy)
 
     def of(self, some: Sequence[Force]) -> ForcedRuns:
         """The same for some plans only."""
@@ -102,17 +100,18 @@ class AwaitBuilds:
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             repeats: int = 3, log: RunStore | None = None,
             progress: Callable[[Progress], None] = lambda _: None,
-            budget: float = math.inf, only: Sequence[Force] | None = None,
-            every: bool = False) -> Measurements:
-    """LoggedRun every plan on every dataset, once to warm up and then at least ``repeats`` times.
+            method: ForcedRuns = ForcedRuns()) -> Measurements:
+    """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
 
-    Short runs are repeated :data:`MORE` times as often, which ``progress`` does not count.  An
-    interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  RunStore that
-    the log knows are not repeated.  ``only`` and ``every`` are as for :class:`ForcedRuns`.
+    Short runs are repeated more often, which ``progress`` does not count.  An interruption (Ctrl-C)
+    ends the measuring, and what has been measured is returned.  Runs that the log knows are not
+    repeated.
     """
-    result, outlook = Measurements(forest.entry), Estimates(at_once=program.occupancy)
-    counted = len(plans(forest) if only is None else only) * repeats
-    end = time.perf_counter() + budget
+    pruning = method.policy.pruning
+    result = Measurements(forest.entry)
+    estimates = Estimates(at_once=program.occupancy, policy=pruning)
+    counted = len(method.plans(forest)) * repeats
+    end = time.perf_counter() + method.budget
     later, first = deque[Callable[[], bool]](), list[LoggedRun]()
 
     def take(index: int, runs: Iterator[LoggedRun | AwaitBuilds]) -> bool:
@@ -133,7 +132,8 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     try:
         before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
         numbers = [len(before[d.name]) for d in datasets]
-        datasets, small, builds = with_builds_begun(program, forest, datasets, before)
+        datasets, small, builds = with_builds_begun(program, forest, datasets, before,
+                                                    method.policy.repetition)
         for index, dataset in enumerate(datasets):
             known = before[dataset.name]
             result.runs += known
@@ -141,12 +141,12 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
-            trends = None if every or only is not None else Extrapolation(
+            extrapolation = None if method.every or method.only is not None else Extrapolation(
                 forest, [run for run in (*first, *result.runs) if run.dataset != dataset.name],
-                program.occupancy)
-            patient = small and math.isinf(budget)
-            runs = measure_dataset(program, forest, dataset, repeats, outlook, known, deadline,
-                                   only, trends, patient=patient, builds=builds)
+                program.occupancy, pruning)
+            patient = small and math.isinf(method.budget)
+            runs = measure_dataset(program, forest, dataset, repeats, estimates, known, deadline,
+                                   method, extrapolation, patient=patient, builds=builds)
             if not take(index, runs):
                 later.append(partial(take, index, runs))
         while later:
@@ -161,14 +161,16 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 
 
 def with_builds_begun(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
-                      known: Mapping[str, Sequence[LoggedRun]]) -> tuple[Sequence[Dataset], bool,
-                                                                         bool]:
+                      known: Mapping[str, Sequence[LoggedRun]],
+                      policy: RepetitionPolicy = NORMAL.repetition
+                      ) -> tuple[Sequence[Dataset], bool, bool]:
     """The same datasets; kernels for those of which nothing is known begin to be built.
 
     Not if their inputs are too large to be kept until they are measured.  It is told whether there
     is room for all of them on the device, and whether anything is being built.
     """
-    made, room, beside, builds = dict[str, Args](), SMALL, BESIDE, False
+    made, builds = dict[str, Args](), False
+    room, beside = policy.kept_bytes, policy.device_bytes
     new = [dataset for dataset in datasets if not known[dataset.name]]
     with suppress(UserError, CompilerLimitation):
         for dataset in new:
@@ -188,39 +190,42 @@ def _best(run: LoggedRun) -> float:
 
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                outlook: Estimates) -> Iterator[LoggedRun]:
+                estimates: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
     """As :func:`measure_dataset`, all at once."""
-    return (run for run in measure_dataset(program, forest, dataset, repeats, outlook)
+    return (run for run in measure_dataset(program, forest, dataset, repeats, estimates,
+                                       method=method)
             if isinstance(run, LoggedRun))
 
 
 def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                    outlook: Estimates, known: Sequence[LoggedRun] = (), deadline: float = math.inf,
-                    only: Sequence[Force] | None = None, trends: Extrapolation | None = None, *,
+                    estimates: Estimates, known: Sequence[LoggedRun] = (),
+                    deadline: float = math.inf, method: ForcedRuns = ForcedRuns(),
+                    extrapolation: Extrapolation | None = None, *,
                     patient: bool = False,
                     builds: bool = False) -> Iterator[LoggedRun | AwaitBuilds]:
-    """RunStore of every plan, in turn; short ones are repeated more often, unless they are far off.
+    """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
 
-    The default version runs first, and then those with most parallelism: what others may take
-    depends on it (:mod:`~runelift.runtime.tuner.measure.time_limits`,
-    :mod:`runelift.runtime.records.estimates`).  Plans that are far behind are not repeated; where
+    The default version runs first, and then those with most parallelism.  Limits of others depend
+    on these (:mod:`~runelift.runtime.tuner.measure.time_limits`,
+    :mod:`runelift.runtime.records.estimates`).  Plans that are far behind are not repeated.  Where
     only such plans show a version that may be the best of its site, it is repeated with the best
-    ones of other sites, unless that is what a plan runs anyway.  After the deadline there is no
-    further run, and plans that have not been run are left out.  ``only`` is as for
-    :class:`ForcedRuns`.  What ``trends`` rule out is not run, once a first run has shown how large
-    the dataset is.
+    ones of others.  After the deadline there is no further run, and plans that have
+    not been run are left out.  Versions that the ``extrapolation`` rules out are skipped, once a
+    first run has shown how large the dataset is.
 
-    Who is ``patient`` hears of it before runs whose kernels are only now being built, and can see
-    to other things first: before further plans, and, where anything ``builds`` from the start,
-    before first runs are repeated.
+    A ``patient`` caller is told before runs whose kernels are still being built, and can do other
+    things first.  That is before further plans, and before first runs are repeated if anything
+    ``builds`` from the start.
     """
-    asked = [dict(force) for force in (plans(forest) if only is None else only)]
+    only, policy = method.only, method.policy
+    asked = [dict(force) for force in method.plans(forest)]
+    turns = policy.repetition.short_factor * repeats
     schedule = Schedule(asked, repeats, [run for run in known if run.force in asked
-                                         or (only is None and not run.reference)])
+                                         or (only is None and not run.reference)], policy)
     todo = schedule.todo
     if {} in asked:
         schedule.keep({})  # devices are compared by it
-    wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, MORE * repeats)]
+    wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, turns)]
     if not wanted:
         return
     try:
@@ -228,20 +233,20 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
     except (UserError, CompilerLimitation) as error:  # it does not fit on the device
         yield from (LoggedRun(dataset.name, todo[number], None, str(error)) for number in wanted)
         return
-    warming = WarmUp(program, forest, dataset, args, outlook, asked, trends)
-    schedule.beside(warming.default)
+    warming = WarmUp(program, forest, dataset, args, estimates, asked, extrapolation)
+    schedule.saw_default(warming.default)
     first = dict[int, LoggedRun]()
     records = {todo.index(run.force): run.record for run in known
                if run.record is not None and run.time is not None and run.force in todo}
     warming.rule_out([run.record for run in known if run.record is not None])
     made_before = [run.force for run in known]
-    while wanted or warming.left_out:
-        if warming.left_out:
-            for run in warming.left_out:
+    while wanted or warming.skipped:
+        if warming.skipped:
+            for run in warming.skipped:
                 schedule.ran(schedule.add(run.force), run)
-            yield from (run for run in warming.left_out if run.force not in made_before)
-            wanted = schedule.instead(wanted, warming.instead[::-1], MORE * repeats)
-            warming.left_out = []
+            yield from (run for run in warming.skipped if run.force not in made_before)
+            wanted = schedule.replace(wanted, warming.instead[::-1], turns)
+            warming.skipped = []
             continue
         number = wanted.pop(0)
         if first and time.perf_counter() > deadline:
@@ -268,7 +273,7 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
                 yield run
 
     numbers = [number for number in first if not schedule.behind(number)]
-    if again := [todo[number] for number in numbers if schedule.wants(number, MORE * repeats)]:
+    if again := [todo[number] for number in numbers if schedule.wants(number, turns)]:
         forced = [force for force in again if force]  # what runs by default has been timed
         if patient and builds and forced and program.prebuild_all(
                 dataset.entry, [dataset.arguments()], forced):
@@ -285,7 +290,8 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
             yield first[number]
     further = list[dict[str, int]]()
     if only is None:
-        look = partial(missed, forest, made.copy(), [todo[each] for each in numbers])
+        look = partial(missed, forest, made.copy(), [todo[each] for each in numbers],
+                       policy.pruning)
         with beside_runs(look) if program.out_of_process else nullcontext(look) as found:
             if program.out_of_process:
                 yield from repeated(numbers, 1)
@@ -293,13 +299,13 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
                        if not any(runs_as(force, first[number]) for number in numbers)]
     schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
     if further and patient and program.prebuild_all(dataset.entry, [dataset.arguments()], further):
-        for repeat in range(MORE * repeats):
+        for repeat in range(turns):
             yield from repeated(numbers, repeat)
         yield AwaitBuilds()
     if further:
         program.prebuild(dataset.entry, args, further)
     numbers += map(schedule.keep, further)
-    for repeat in range(MORE * repeats):
+    for repeat in range(turns):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from runelift.runtime.tuner.costs.log import Measurements, RunStore
 from runelift.runtime.tuner.measure.measurable import Force, Measurable
+from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.versions.forest import Forest
 
 
@@ -39,6 +40,11 @@ class MeasuringMethod(Protocol):
         """The default number of repetitions of a run."""
         ...
 
+    @property
+    def policy(self) -> TuningPolicy:
+        """The numbers that decide how it measures, and how its costs are used."""
+        ...
+
     def runs(self, forest: Forest) -> int:
         """The number of runs of a dataset that it needs, without repetitions."""
         ...
@@ -51,6 +57,10 @@ class MeasuringMethod(Protocol):
 
     def surely(self, known: Measurements | None = None) -> MeasuringMethod:
         """The method without estimates; what is ``known`` is not measured again."""
+        ...
+
+    def following(self, policy: TuningPolicy) -> MeasuringMethod:
+        """The method with another policy."""
         ...
 
     def within(self, seconds: float) -> MeasuringMethod:

@@ -1,8 +1,8 @@
 """Measuring by replay: one run per dataset tells what every version costs at every encounter.
 
 What comes out are the records that forced runs would have made, so everything after is the same.
-They are corrected by an ordinary run without a record: recording makes issuing slower, and what
-that costs the default versions, relative to their time, it costs the others.
+They are corrected by an ordinary run without a record, as recording makes issuing slower.  Other
+versions are slowed down by it as much as the default ones, relative to their time.
 
 A dataset that does not fit on the device twice, or whose run fails, is measured by forced runs.
 """
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 from runelift.ir.errors import CompilerLimitation, UserError
@@ -26,11 +27,8 @@ from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, 
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, forced_runs, with_builds_begun
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
-from runelift.runtime.tuner.measure.repetitions import MORE, SHORT
+from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.versions.forest import Forest, plans
-
-TIMES = 3
-"""How often a dataset is run without a record, and how much more often short ones are replayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class ReplayRuns:
     ``factor``.
 
     Datasets share ``budget`` seconds, which a run that has begun may exceed.  ``stopped`` are
-    versions that were not over in time, by dataset: nobody waits for them again.
+    versions that were not over in time, by dataset: they do not run again.
     """
 
     repeats: ClassVar[int] = 1
@@ -47,6 +45,7 @@ class ReplayRuns:
     factor: float = 3.0
     budget: float = math.inf
     stopped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    policy: TuningPolicy = NORMAL
 
     def runs(self, forest: Forest) -> int:
         """One run sees all versions."""
@@ -59,6 +58,10 @@ class ReplayRuns:
     def within(self, seconds: float) -> ReplayRuns:
         """The same in at most so many seconds."""
         return replace(self, budget=min(seconds, self.budget))
+
+    def following(self, policy: TuningPolicy) -> ReplayRuns:
+        """The method with another policy."""
+        return replace(self, policy=policy)
 
     def of(self, some: Sequence[Force]) -> None:
         """A run tells of all plans."""
@@ -75,12 +78,14 @@ class ReplayRuns:
         An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
         """
         result = Measurements(forest.entry)
-        banned, outlook = dict[str, str](), Estimates(at_once=program.occupancy)
+        banned = dict[str, str]()
+        estimates = Estimates(at_once=program.occupancy, policy=self.policy.pruning)
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
             before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
-            datasets, *_ = with_builds_begun(program, forest, datasets, before)
+            datasets, *_ = with_builds_begun(program, forest, datasets, before,
+                                             self.policy.repetition)
             for done, dataset in enumerate(datasets, start=1):
                 known = before[dataset.name]
                 if complete(known, plans(forest), repeats):
@@ -93,10 +98,10 @@ class ReplayRuns:
                 stopped = dict(self.stopped.get(dataset.name, {}))
                 result.stopped[dataset.name] = stopped
                 race = Race(self.factor, self.rounds, banned=banned, stopped=stopped,
-                            outlook=outlook, single=single,
+                            estimates=estimates, single=single,
                             deadline=now + (end - now) / (len(datasets) - done + 1))
                 for run in _dataset_runs(program, forest, dataset, race,
-                                         repeats):
+                                         repeats, self.policy):
                     result.runs.append(run)
                     if log:
                         log.append(forest.entry, run)
@@ -107,18 +112,20 @@ class ReplayRuns:
 
 
 def _dataset_runs(program: Measurable, forest: Forest, dataset: Dataset, race: Race,
-                  repeats: int) -> Iterator[LoggedRun]:
+                  repeats: int, policy: TuningPolicy) -> Iterator[LoggedRun]:
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
-        race.outlook.begin(program.prebuild(dataset.entry, args, [{}, *todo]))
+        race.estimates.begin(program.prebuild(dataset.entry, args, [{}, *todo]))
         program.time(dataset.entry, args)  # what other versions may take depends on it
-        numbered = _replays(program, dataset, args, race, repeats, todo)
+        numbered = _replays(partial(program.replay, dataset.entry, args, race), race, repeats, todo,
+                            policy.repetition)
         right = _right(numbered[0][1], todo)
-        timing = _timing(program, forest.entry, args, right)
+        timing = _timing(program, forest.entry, args, right, policy.repetition)
     except (OutOfReplayMemory, UnknownCost, UserError, CompilerLimitation):
         args = ()  # there is to be room for them again
-        yield from forced_runs(program, forest, dataset, ForcedRuns.repeats, race.outlook)
+        yield from forced_runs(program, forest, dataset, ForcedRuns.repeats, race.estimates,
+                               ForcedRuns(policy=policy))
         return
     for number, replayed in numbered:
         correction = RecordingCorrection.of(replayed.record(right), timing)
@@ -128,9 +135,9 @@ def _dataset_runs(program: Measurable, forest: Forest, dataset: Dataset, race: R
                 yield run
 
 
-def _replays(program: Measurable, dataset: Dataset, args: Args, race: Race, repeats: int,
-             todo: Sequence[Force]) -> list[tuple[int, ReplayRecord]]:
-    """RunStore with their numbers; one in which a version was wrong is repeated without it.
+def _replays(replay: Callable[[], ReplayRecord], race: Race, repeats: int, todo: Sequence[Force],
+             policy: RepetitionPolicy) -> list[tuple[int, ReplayRecord]]:
+    """Runs with their numbers; one in which a version was wrong is repeated without it.
 
     Where a run without replay is short, there are more; the race goes on from one to the next.
     """
@@ -139,13 +146,13 @@ def _replays(program: Measurable, dataset: Dataset, args: Args, race: Race, repe
     while len(kept) < wanted:
         number += 1
         race.repeated = bool(kept)
-        replayed = program.replay(dataset.entry, args, race)
+        replayed = replay()
         if replayed.banned:
             kept.clear()
             continue
         kept.append((number, replayed))
-        if replayed.record(_right(replayed, todo)).span < SHORT:
-            wanted = TIMES * repeats
+        if replayed.record(_right(replayed, todo)).span < policy.short_seconds:
+            wanted = policy.replay_runs * repeats
         if race.late:
             break
     return kept
@@ -161,11 +168,12 @@ def _right(replayed: ReplayRecord, todo: Sequence[Force]) -> Force | None:
     return todo[-1]
 
 
-def _timing(program: Measurable, entry: str, args: Args, force: Force | None) -> Timing:
-    """What a run takes without a record, after one to warm up."""
+def _timing(program: Measurable, entry: str, args: Args, force: Force | None,
+            policy: RepetitionPolicy) -> Timing:
+    """The times of a run without a record, after one to warm up."""
     long = program.timing(entry, args, force=force).seconds
-    times = [program.timing(entry, args, force=force)
-             for _ in range(TIMES * (MORE if long < SHORT else 1))]
+    count = policy.replay_runs * (policy.short_factor if long < policy.short_seconds else 1)
+    times = [program.timing(entry, args, force=force) for _ in range(count)]
     return Timing(median([t.seconds for t in times]), median([t.issue for t in times]))
 
 
@@ -189,11 +197,11 @@ def _run(dataset: str, force: Force, number: int, replayed: ReplayRecord,
 
 @dataclass(frozen=True, slots=True)
 class RecordingCorrection:
-    """How long runs take without a record, by what their records say.
+    """Converts records to times of runs without a record.
 
     ``device`` and ``host`` are factors for the times of either, ``slack`` is what neither accounts
-    for.  Where the host waits for the device, ``extra`` seconds come to the span of commands, or
-    as many for each launch of the default run if recording made that slower.
+    for.  Where the host waits for the device, ``extra`` seconds are added to the span of commands.
+    If recording made the default run slower, they are shared among its ``launches``.
     """
 
     device: float
@@ -211,7 +219,7 @@ class RecordingCorrection:
         return cls(device, host, max(0.0, slack), timing.seconds - record.span, record.launches)
 
     def timing(self, record: Record) -> Timing:
-        """What the run of a record would take without it."""
+        """The times of the run of a record, if it were made without."""
         issue = self.host * record.issue
         if not record.waits:
             return Timing(max(self.device * record.device_time, issue) + self.slack, issue)

@@ -94,9 +94,7 @@ def load_cma() -> ModuleType:
     """The package ``cma``; UserError where it is not installed."""
     try:
         with warnings.catch_warnings(action="ignore"):  # that it cannot plot
-            import cma
+            return importlib.import_module("cma")
     except ImportError:
         raise UserError("The strategies 'cma' and 'cma-indices' need the package 'cma': "
                         "pip install 'runelift[cma]'.") from None
-    module: ModuleType = cma
-    return module

@@ -23,6 +23,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pyopencl as cl
+
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.comparable import DeviceModel, devices_of, model_of, place_of, spec_of
@@ -109,8 +111,6 @@ def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
 
 def _lock_of(info: DeviceInfo) -> Path:
     """The file that stands for a device, for all processes of a user on this machine."""
-    import pyopencl as cl
-
     try:  # processes may see different devices of a machine, each as its first
         which = f"bus {info.handle.pci_bus_id_nv}, slot {info.handle.pci_slot_id_nv}"
     except (AttributeError, cl.Error):

@@ -64,16 +64,16 @@ class MeasuredProgram(Measurable):
 
     def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:
         """Have other processes begin to build what runs need, as far as shapes tell."""
-        return self.program.loaded.prebuilder.foresee(entry, inputs, forces)
+        return self.program.loaded.prebuilder.prebuild_all(entry, inputs, forces)
 
     def prebuild(self, entry: str, args: Args, forces: Sequence[Force],
                  recorded: Sequence[Force] = ()) -> int | None:
         """Build what runs need, several programs of kernels at a time."""
-        return self.program.loaded.prebuilder.prepare(entry, args, forces, recorded)
+        return self.program.loaded.prebuilder.prebuild(entry, args, forces, recorded)
 
     def save_manifest(self) -> None:
         """Keep what was built for the next tuning."""
-        self.program.loaded.prebuilder.remember()
+        self.program.loaded.prebuilder.save_manifest()
 
     def record(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None, samples: bool = True) -> Record:
@@ -81,13 +81,12 @@ class MeasuredProgram(Measurable):
 
         With ``samples``, it leaves long loops early: a few iterations tell the times of all.
         """
-        # late: start-up
-        from runelift.runtime.execution import command_buffer
-
         chosen = self._chosen(thresholds)
         self.program.loaded.prepare_first_run(entry, args, force or {}, chosen)
         executable, bound = self._bound(entry, args)
-        return command_buffer.record(executable, bound, chosen, force or {}, samples=samples)
+        found: Record = self.program.loaded.command_buffer.record(
+            executable, bound, chosen, force or {}, samples=samples)
+        return found
 
     def timing(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None) -> Timing:
@@ -96,18 +95,15 @@ class MeasuredProgram(Measurable):
         A run that builds kernels is made again.  So is a short one that is slower than those after
         it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless the device is late.
         """
-        # late: start-up
-        from runelift.runtime.execution.command_buffer import perform, prepare
-
         loaded = self.program.loaded
         plan, executable = loaded.plan(entry), loaded.executable(entry)
-        chosen = self._chosen(thresholds)
+        chosen, command_buffer = self._chosen(thresholds), loaded.command_buffer
         for _ in range(UNDISTURBED_RUNS):
             bound = loaded.bind(plan, list(args))
-            least = prepare(executable, bound, chosen, force or {})
+            least = command_buffer.prepare(executable, bound, chosen, force or {})
             loaded.device.plain.finish()
             built, started = executable.build_seconds, time.perf_counter()
-            outcome = perform(executable, bound, chosen, force or {}, record=False)
+            outcome = command_buffer.perform(executable, bound, chosen, force or {}, record=False)
             timing = Timing(time.perf_counter() - started, outcome.issue)
             del outcome  # the next run may have its buffers
             steady = timing.seconds >= least or timing.issue < ISSUE_SHARE * timing.seconds
@@ -120,12 +116,9 @@ class MeasuredProgram(Measurable):
     def warm_up(self, entry: str, args: Args, *, force: Force | None = None,
                 thresholds: Thresholds | None = None) -> None:
         """Run until short calls are as fast as they become."""
-        # late: start-up
-        from runelift.runtime.execution.command_buffer import WARM
-
         self.time(entry, args, force=force, thresholds=thresholds)  # it may build kernels
-        spent, count = 0.0, 1
-        while count < WARM and spent < WARM_UP_SECONDS:
+        spent, count, most = 0.0, 1, self.program.loaded.command_buffer.WARM_UP_RUNS
+        while count < most and spent < WARM_UP_SECONDS:
             spent += self.time(entry, args, force=force, thresholds=thresholds)
             count += 1
 
@@ -133,13 +126,11 @@ class MeasuredProgram(Measurable):
                  often: bool = False) -> Sequence[float]:
         """The seconds of runs with each of these thresholds; ``often``: of fused launches."""
         if often:
-            # late: start-up
-            from runelift.runtime.execution.command_buffer import shortened
-
             each_once = {id(each): each for each in choices}.values()
+            fused_programs = self.program.loaded.command_buffer.fused_programs
             self.program.loaded.executable(entry).make_ready(
                 source for each in each_once
-                for source in shortened(*self._bound(entry, args), each, {}))
+                for source in fused_programs(*self._bound(entry, args), each, {}))
             for thresholds in each_once:
                 self.warm_up(entry, args, thresholds=thresholds)
         return super().time_all(entry, args, choices)
@@ -147,14 +138,12 @@ class MeasuredProgram(Measurable):
     def saved_launches(self, entry: str, args: Args, choices: Sequence[Thresholds]
                        ) -> Sequence[int]:
         """The number of launches and copies that each run saves when it comes often."""
-        # late: start-up
-        from runelift.runtime.execution.command_buffer import savings
-
+        savings = self.program.loaded.command_buffer.savings
         return [savings(*self._bound(entry, args), each, {}) for each in choices]
 
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
         """Run every version at every encounter, one after the other on equal inputs."""
-        # late: start-up
+        # late: start-up; few programs are replayed
         from runelift.runtime.replay.replay_run import replay
 
         return replay(*self._bound(entry, args), self.program.thresholds, race)[1]
@@ -167,7 +156,7 @@ class MeasuredProgram(Measurable):
                      thresholds: Thresholds | None = None, searches: Searches | None = None,
                      ) -> Sequence[OperationTime]:
         """Run an entry point, and settings of its operations as searches ask for them."""
-        # late: start-up
+        # late: start-up; only the tuner tries settings
         from runelift.runtime.trials.trial_run import TrialRun
 
         executable, bound = self._bound(entry, args)

@@ -10,6 +10,7 @@ processor.
 from __future__ import annotations
 
 import itertools
+import math
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -35,7 +36,6 @@ from runelift.runtime.tuner.measure.measurable import (
 )
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
 from runelift.runtime.tuner.workers import requests
-from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.requests import Request
 from runelift.runtime.tuner.workers.watchdog import BUILD_SECONDS, Watchdog
 
@@ -103,13 +103,16 @@ class Remote(Measurable):
     @property
     def builders(self) -> int:
         """The number of programs of kernels that are built at the same time."""
-        return (self._builders.count if self._builders is not None
-                else MeasuredProgram(self.program).builders)
+        if self._builders is not None:
+            return self._builders.count
+        info = self.program.device_info
+        return 1 if info is None else info.builders
 
     @property
     def occupancy(self) -> float:
         """The number of work-items that keep all of the device busy."""
-        return MeasuredProgram(self.program).occupancy
+        info = self.program.device_info
+        return math.inf if info is None else info.choice.threshold
 
     def place(self, args: Args) -> PlacedArguments:
         """The arguments, brought to the device by this worker and its successors."""
@@ -294,7 +297,7 @@ class Remote(Measurable):
             self._placed.clear()
             self._opened = True
             self._open()
-            builders = self._builders is not None and self._builders.there
+            builders = self._builders is not None and self._builders.started
             if self.out_of_process and self.stops and not (self._spare or builders):
                 self._spare = self._new()
         if unused := [number for number in self._dropped if number in self._placed]:
@@ -314,7 +317,7 @@ class Remote(Measurable):
 
     def _new(self) -> Process:
         """A further worker: where one was lost, a builder is ready at once."""
-        taken = self._builders.take() if self._builders is not None and self.stops else None
+        taken = self._builders.take_worker() if self._builders is not None and self.stops else None
         return taken or Process(self._device)
 
     def _bring(self, args: PlacedArguments) -> None:
@@ -405,7 +408,7 @@ class Remote(Measurable):
                 self._have_built(worker, *data)
             case "trials":
                 if self._builders is not None:
-                    self._builders.settle(BUILD_SECONDS)
+                    self._builders.wait_for_probes(BUILD_SECONDS)
                 send(worker.connection, None)
 
     def _have_built(self, worker: Process, sources: Sequence[Source], waits: bool) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 BuilderRequest: TypeAlias = tuple[Any, ...]
-"""``("build", source)``, ``("prove",)`` or ``("prove_subgroups",)``."""
+"""``("build", source)``, ``("probe_forward_progress",)`` or ``("probe_subgroups",)``."""
 
 
 @dataclass(frozen=True, slots=True)

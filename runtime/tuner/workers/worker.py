@@ -19,18 +19,25 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runelift.codegen.plan.plan import Plan
-from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.compilation.reuse import read_kept
+from runelift.runtime.compilation.reuse import load_compiled
+from runelift.runtime.devices.build import Infeasible, build_program
+from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.execution.probes.on_demand import (
+    open_device,
+    plan_probes,
+    plans_of_probes,
+)
 from runelift.runtime.execution.run import DeviceFailed
-from runelift.runtime.host.background import short_turns
+from runelift.runtime.host.background import frequent_switches
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.program import Program
 from runelift.runtime.replay.replay_records import OutOfReplayMemory, UnknownCost
@@ -40,9 +47,6 @@ from runelift.runtime.tuner.workers import requests
 from runelift.runtime.tuner.workers.measured_program import NOTABLE_SECONDS, MeasuredProgram
 from runelift.runtime.tuner.workers.requests import BuilderRequest, Request
 from runelift.runtime.versions.size_guards import GuardedThresholds
-
-if TYPE_CHECKING:
-    from runelift.runtime.devices.context import Device
 
 KNOWN_THRESHOLDS = 16
 """The number of thresholds with size guards that are recognised in later requests."""
@@ -73,7 +77,7 @@ class Session:
         """Other processes probe the device."""
         self._known_thresholds: deque[GuardedThresholds] = deque(maxlen=KNOWN_THRESHOLDS)
         self._probes: Future[None] | None = None
-        self._short_turns = contextlib.ExitStack()
+        self._frequent_switches = contextlib.ExitStack()
         self._expected: Program | None = None
         self._last_message = -math.inf
         """The time of the last message of the present request."""
@@ -105,10 +109,10 @@ class Session:
                 self.measured.save_manifest()
             case ("build", source):
                 self.build(source)
-            case ("prove",):
-                self._opened().prove()
-            case ("prove_subgroups",):
-                self._opened().prove_subgroups()
+            case ("probe_forward_progress",):
+                self._opened().probe_forward_progress()
+            case ("probe_subgroups",):
+                self._opened().probe_subgroups()
             case _:
                 raise AssertionError(f"no request: {request}")
         return None
@@ -208,7 +212,7 @@ class Session:
         if self.source is not None:
             path, policy = self.source
             with contextlib.suppress(RuneliftError):
-                return read_kept(read_source(Path(path)), policy=policy)
+                return load_compiled(read_source(Path(path)), policy=policy)
         return None
 
     def expect(self) -> None:
@@ -232,8 +236,6 @@ class Session:
 
     def build(self, source: Sequence[str]) -> None:
         """Build a program of kernels for the binary cache."""
-        from runelift.runtime.devices.build import Infeasible, build_program
-
         if self.device is not None:
             with contextlib.suppress(Infeasible), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -242,18 +244,16 @@ class Session:
     def begin_probes(self, info: DeviceInfo) -> None:
         """Probe the device in a thread, as soon as it is open.
 
-        Plans are made meanwhile, so threads take short turns.  Nothing else may use the device
+        Plans are made meanwhile, so threads switch often.  Nothing else may use the device
         before :meth:`_await_probes`.
         """
-        from runelift.runtime.execution.probes.on_demand import open_device, plan_probes
-
         def probe() -> None:
             plan_probes(info)
             device = open_device(info)
-            device.prove()
-            device.prove_subgroups()
+            device.probe_forward_progress()
+            device.probe_subgroups()
 
-        self._short_turns.enter_context(short_turns())
+        self._frequent_switches.enter_context(frequent_switches())
         self._probes = ThreadPoolExecutor(1, "probes").submit(probe)
 
     def _await_probes(self) -> None:
@@ -265,13 +265,11 @@ class Session:
         if self._probes is not None:
             self._probes.result()
             self._probes = None
-            self._short_turns.close()
+            self._frequent_switches.close()
         if self.device is not None and not self._opened().confirm():
             self.program.loaded.forget_prebuilt()
 
     def _opened(self) -> Device:
-        from runelift.runtime.execution.probes.on_demand import open_device
-
         assert self.device is not None
         return open_device(self.device)
 
@@ -294,8 +292,8 @@ class Session:
         executable = loaded.executable(entry)
         executable.building = partial(self._send, "building")
         executable.outside = self._build_outside if self.outside else None
-        executable.joins = fuses and not loaded.device.info.is_host
-        executable.tapes_first = True
+        executable.may_fuse = fuses and not loaded.device.info.is_host
+        executable.captures_first = True
         if source is not None:
             getattr(executable, source)
         if time.perf_counter() - self._last_message > NOTABLE_SECONDS:
@@ -352,30 +350,27 @@ class Session:
         self._last_message = time.perf_counter()
 
 
-def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
-          opened: Callable[[], None] = lambda: None, told: BuildRequest | None = None,
+def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
+          opened: Callable[[], None] = lambda: None, opening: BuildRequest | None = None,
           request: Any = None) -> None:
     """Open the device, call ``opened``, and answer requests until there are no more.
 
-    The device is ``told``, or comes first over the connection.  A process that only ``builds``
-    sends a message when it is ready, and does not prepare to run programs.  It prepares to probe
-    the device if it ``tries``.  With a first ``request``, it has been ready before.
+    The device is that of ``opening``, which else comes over the connection.  A process that only
+    ``builds`` sends a message when it is ready, and does not prepare to run programs.  It prepares
+    to probe the device if there will be ``probes``.  With a first ``request``, it has been ready
+    before.
     """
-    if tries:
+    if probes:
         _expect_probes(connection)
     try:
-        told = told or receive(connection)
-        disk.known_as(told.ourselves)
-        info = select(told.device)
+        opening = opening or receive(connection)
+        disk.set_fingerprint(opening.fingerprint)
+        info = select(opening.device)
     except EOFError:
         return
     session = Session(info, connection)
-    session.source = told.program
+    session.source = opening.program
     if info is not None:
-        import pyopencl as cl
-
-        from runelift.runtime.execution.probes.on_demand import open_device
-
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
         session.others_probe = info.locked_compiler and not builds
         if not (builds or info.is_host or session.others_probe):
@@ -403,9 +398,6 @@ def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
 def _expect_probes(connection: Connection) -> None:
     """Make the kernels of probes while the device may not be opened."""
     if not connection.poll():
-        # late: start-up; other workers do without
-        from runelift.runtime.execution.probes.on_demand import plans_of_probes
-
         for plan in plans_of_probes():
             if not connection.poll():
                 plan()
@@ -413,11 +405,13 @@ def _expect_probes(connection: Connection) -> None:
 
 def _import_runs() -> None:
     """Import the modules that runs need."""
+    # late: it is imported here so that nothing waits for it afterwards
     from runelift.runtime.trials import trial_run as trials  # noqa: F401
 
 
 def _import_plans() -> None:
     """Import the modules that make plans, where none are stored."""
+    # late: it is imported here so that nothing waits for it afterwards
     from runelift.codegen.segops import segscan_single_pass as look_back  # noqa: F401
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.hostplan.coalescing import CARRIED, coalesce
+from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT, coalesce
 from runelift.codegen.plan import plan
 from runelift.ir.names import Names
 from runelift.ir.syntax import Body, Loop, Stm
@@ -214,7 +214,7 @@ def test_what_kernels_make_and_read_row_by_row_is_handed_on_so(
     (fun,) = (f for f in loops["interpreter"].compiled.versioned.funs if f.name == entry)
     loop = [stm for stm in _statements(coalesce(fun, Names(100_000)).body)
             if isinstance(stm.exp, Loop)]
-    assert sum(attr.startswith(CARRIED) for stm in loop for attr in stm.attrs) == count
+    assert sum(attr.startswith(CARRIED_LAYOUT) for stm in loop for attr in stm.attrs) == count
 
 
 def test_a_loop_copies_nothing(loops: dict[str, Program]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runelift.codegen.hostplan.dispatch import lower_segop
-from runelift.codegen.kernel.kernel_builder import LINE
+from runelift.codegen.kernel.kernel_builder import CACHE_LINE_BYTES
 from runelift.codegen.plan import plan
 from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
@@ -311,5 +311,5 @@ def test_small_arrays_are_private_in_a_kernel_built_for_their_size(m: int) -> No
     strides = [s.size for s in branch.else_
                if isinstance(s, plan.ComputeSize) and s.name.base == "stride"]
     assert strides
-    assert set(strides) == {Size.var(r.m) + LINE // I64.bytes}
+    assert set(strides) == {Size.var(r.m) + CACHE_LINE_BYTES // I64.bytes}
     r.check(results, [r.row_type])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.passes.llvm_workarounds import goes_round
+from runelift.codegen.passes.llvm_workarounds import wraps_around
 from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -48,9 +48,9 @@ def value(name: VName, op: str, other: int) -> imp.Stm:
 
 def test_only_loops_that_cut_off_what_they_count_are_marked() -> None:
     """What is loaded is no place."""
-    assert goes_round(FIRST, [value(SECOND, "mul", 5), value(THIRD, "mod", 16)])
-    assert goes_round(FIRST, [imp.If(imp.Var(THIRD), (value(SECOND, "and", 15),), ())])
-    assert not goes_round(FIRST, [value(SECOND, "mul", 5), value(THIRD, "add", 16)])
-    assert not goes_round(SECOND, [value(SECOND, "mod", 16)])  # the index is i there
+    assert wraps_around(FIRST, [value(SECOND, "mul", 5), value(THIRD, "mod", 16)])
+    assert wraps_around(FIRST, [imp.If(imp.Var(THIRD), (value(SECOND, "and", 15),), ())])
+    assert not wraps_around(FIRST, [value(SECOND, "mul", 5), value(THIRD, "add", 16)])
+    assert not wraps_around(SECOND, [value(SECOND, "mod", 16)])  # the index is i there
     loaded = imp.Declare(SECOND, Prim.I64, imp.Load(THIRD, imp.Var(FIRST), Prim.I64))
-    assert not goes_round(FIRST, [loaded, value(THIRD, "mod", 16)])
+    assert not wraps_around(FIRST, [loaded, value(THIRD, "mod", 16)])

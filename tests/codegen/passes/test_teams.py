@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.emit.opencl import count_meetings, opencl_source
+from runelift.codegen.emit.opencl import count_barrier_calls, opencl_source
 from runelift.codegen.passes.teams import may_team, only_if
 from runelift.codegen.plan import plan
 from runelift.ir import imp
@@ -93,7 +93,7 @@ def test_barriers_of_teams_can_be_counted_in_the_text(teams: int) -> None:
     """PoCL does not optimise kernels with many of them: that takes minutes."""
     code = kernel("barrier local for i_7 from 0i64 below n_5 by 1i64 { barrier local }")
     source = opencl_source(code, 0, dict(zip(code.constants, (3, teams), strict=True)))
-    assert count_meetings(source) == 2
+    assert count_barrier_calls(source) == 2
 
 
 def test_kernels_that_may_not_meet_have_no_teams() -> None:

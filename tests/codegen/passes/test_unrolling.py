@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.passes.unrolling import MOST_STATEMENTS, in_registers
+from runelift.codegen.passes.unrolling import MOST_UNROLLED_STATEMENTS, in_registers
 from runelift.ir import imp
 from runelift.ir.imp.traverse import statements
 from runelift.ir.names import Names, VName
@@ -77,7 +77,8 @@ def test_arrays_that_stay_in_memory() -> None:
     assert not c.unrolled(data, loop(c.i, imp.Var(c.x), c.store(c.i)))
     assert not c.unrolled(loop(c.i, lit(8), imp.Barrier(imp.Space.LOCAL), c.store(c.i)))
     assert not long.unrolled(loop(long.i, lit(1000), long.store(long.i)))
-    assert not c.unrolled(loop(c.k, lit(MOST_STATEMENTS), loop(c.i, lit(8), c.store(c.i, c.k))))
+    assert not c.unrolled(loop(c.k, lit(MOST_UNROLLED_STATEMENTS),
+                               loop(c.i, lit(8), c.store(c.i, c.k))))
 
 
 def test_rows_that_loops_change_are_in_registers(simulator: str) -> None:

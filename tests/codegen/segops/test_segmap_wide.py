@@ -135,7 +135,7 @@ def test_maps_with_loops_have_a_work_item_for_each_point() -> None:
     program = runelift.compile("entry main [n] (xs: [n]i32): [n]i32 ="
                                " map (\\x -> loop y = x for _i < x do y * 3) xs", device="pocl")
     steps = list(plan.all_steps(program.compiled.plan("main").steps))
-    assert not any(isinstance(step, distribution.Width) for step in steps)
+    assert not any(isinstance(step, distribution.MapWidth) for step in steps)
 
 
 def arrays(values: Any) -> list[np.ndarray[Any, Any]]:

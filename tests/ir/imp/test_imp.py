@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runelift.codegen.plan import plan
-from runelift.frontend.syntax.files import read_source
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug, ProgramError
+from runelift.ir.files import read_source
 from runelift.ir.imp import Exp, Kernel, Stm
 from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, Reported, run

@@ -8,7 +8,7 @@ import numpy as np
 
 import runelift
 from runelift.frontend.load import load
-from runelift.frontend.syntax.files import read_source
+from runelift.ir.files import read_source
 from runelift.ir.guards import Kind
 from runelift.ir.names import Names
 from runelift.ir.source import Source

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.frontend.syntax.files import read_source
+from runelift.ir.files import read_source
 from runelift.ir.names import VName
 from runelift.ir.source import Source
 from runelift.runtime.cache.fast_pickle import dumps

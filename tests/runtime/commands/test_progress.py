@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from runelift.runtime.commands.cli import main
-from runelift.runtime.commands.progress import NoDisplay, Terminal, display
+from runelift.runtime.commands.progress import NoDisplay, display
+from runelift.runtime.commands.terminal import Terminal
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.strategies.trials import SearchStep

@@ -21,8 +21,8 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.kernel import BoundKernel
-from runelift.runtime.execution import persistent_loops as persistent
-from runelift.runtime.execution.persistent_loops import LaunchCommand
+from runelift.runtime.execution import persistent_loops
+from runelift.runtime.execution.commands import Launch
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
@@ -180,7 +180,7 @@ def test_rings_of_buffers(before: str, after: str, rings: list[str] | None) -> N
     """Each letter is a buffer; capital ones are larger."""
     buffers: dict[str, Any] = {letter: SimpleNamespace(handle=letter * 2, size=letter.isupper())
                                for letter in before + after}
-    found = persistent.rings([buffers[letter] for letter in before],
+    found = persistent_loops.rings([buffers[letter] for letter in before],
                              [buffers[letter] for letter in after])
     assert rings == (None if found is None else
                      sorted("".join(b.handle[0] for b in ring) for ring in found))
@@ -195,13 +195,13 @@ def test_kernels_that_map_join_groups_of_any_size(
     (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
     groups: set[int] = set()
 
-    def noted(fixed: Sequence[tuple[LaunchCommand, Kernel]],
-              launches: Sequence[LaunchCommand]) -> int | None:
+    def noted(fixed: Sequence[tuple[Launch, Kernel]],
+              launches: Sequence[Launch]) -> int | None:
         groups.update(launched.group for launched in launches)
         return group(fixed, launches)
 
-    group = persistent.common_group
-    monkeypatch.setattr(persistent, "common_group", noted)
+    group = persistent_loops.common_group
+    monkeypatch.setattr(persistent_loops, "common_group", noted)
     before = device.persistent
     (actual,), _ = program.run("main", args, force={"main.versions_0": 1, "main.versions_1": 2})
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
@@ -356,24 +356,24 @@ def expected_of(text: str, args: Sequence[object]) -> list[object]:
 def test_the_device_says_when_a_loop_ends(device: Spied, rounds: int) -> None:
     """After an odd or even number of iterations, in one launch or several."""
     args = [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)]
-    results, persistent_loops = run_with(device, WHILE, args)
+    results, launches = run_with(device, WHILE, args)
     assert results == expected_of(WHILE, args) == [[rounds + k for k in range(5)], rounds]
-    assert persistent_loops == (rounds > persistent.LEAST_ROUNDS // 2)
+    assert launches == (rounds > persistent_loops.LEAST_ITERATIONS // 2)
 
 
 @pytest.mark.parametrize("most", [0, 6, 1000])
 def test_a_loop_that_may_end_for_two_reasons(device: Spied, most: int) -> None:
     args = [np.int32(most), np.array([9, *range(40)], np.int32)]
-    results, persistent_loops = run_with(device, FLAGGED, args)
+    results, launches = run_with(device, FLAGGED, args)
     assert results == expected_of(FLAGGED, args)
-    assert persistent_loops == (most > 0)
+    assert launches == (most > 0)
 
 
 def test_a_loop_whose_iterations_the_host_must_know_is_asked_each_time(device: Spied) -> None:
     args = [np.int32(100), np.arange(5, dtype=np.int32)]
-    results, persistent_loops = run_with(device, ON_THE_HOST, args)
+    results, launches = run_with(device, ON_THE_HOST, args)
     assert results == expected_of(ON_THE_HOST, args)
-    assert persistent_loops == 0
+    assert launches == 0
 
 
 def test_a_loop_that_the_host_can_run_alone_stays_there(device: Spied) -> None:
@@ -384,7 +384,7 @@ entry main [n] (most: i64) (xs: [n]i64): [n]i64 =
 """
     host = compile_source(Source("loop", text)).plan("main", coherent=True)
     loops = [step for step in all_steps(host.steps) if isinstance(step, WhileLoop)]
-    assert [loop.in_cell for loop in loops] == [False]
+    assert [loop.in_buffer for loop in loops] == [False]
     results, _ = run_with(device, text, [np.int64(40), np.arange(3)])
     assert results == [[5, 6, 7]]
 
@@ -405,7 +405,7 @@ entry main [n][m] (most: i32) (xss: [n][m]i32): [n][m]i32 =
     assert device.persistent == before + 1
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
     assert record is not None
-    assert len(record.encounters) > persistent.LEAST_ROUNDS
+    assert len(record.encounters) > persistent_loops.LEAST_ITERATIONS
 
 
 # Trials
@@ -510,16 +510,16 @@ entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
 
 @pytest.mark.parametrize("n", [14, 100, 1000])
 def test_work_items_look_at_a_condition(device: Spied, n: int) -> None:
-    results, persistent_loops = run_with(device, SIEVE, [np.int64(n)])
+    results, launches = run_with(device, SIEVE, [np.int64(n)])
     assert results == expected_of(SIEVE, [np.int64(n)])
-    assert persistent_loops == 1
+    assert launches == 1
 
 
 def test_either_branch_may_write(device: Spied) -> None:
     args = [np.int64(20), np.random.default_rng(0).integers(0, 9, 25, np.int32)]
-    results, persistent_loops = run_with(device, EITHER, args)
+    results, launches = run_with(device, EITHER, args)
     assert results == expected_of(EITHER, args)
-    assert persistent_loops == 1
+    assert launches == 1
 
 
 @pytest.mark.parametrize("late", [7, 8, 15, 20])

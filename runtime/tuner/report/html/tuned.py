@@ -243,7 +243,7 @@ def _noise(repeated: Sequence[RepeatedRuns]) -> Iterator[Markup]:
     text = (f"half of the repeated runs lie within {100 * worst.deviation:.1f} % of their median "
             f"even where it is worst ({worst.dataset}, versions {worst.versions}).")
     yield figure(charts.spreads(
-        "RepeatedRuns runs relative to their median", text,
+        "Repeated runs relative to their median", text,
         Axis("time relative to the median of the same runs", lambda v: f"{v:g}×"),
         [(f"{each.dataset}, {each.versions}", [s / each.middle for s in each.seconds
                                                if each.middle]) for each in ranked]),
@@ -251,7 +251,7 @@ def _noise(repeated: Sequence[RepeatedRuns]) -> Iterator[Markup]:
         f"{text}" + (
             f"  The {MOST_ROWS} that vary most of {len(repeated)}."
             if len(repeated) > MOST_ROWS else ""))
-    yield folded("RepeatedRuns runs, as a table", [table([
+    yield folded("Repeated runs, as a table", [table([
         ["dataset and versions", "runs", "median", "half within", "least", "greatest"],
         *([f"{each.dataset}, {each.versions}", str(len(each.seconds)), show_seconds(each.middle),
            f"±{100 * each.deviation:.1f} %", show_seconds(min(each.seconds)),

@@ -1,4 +1,4 @@
-"""The trial that lets work-items of a device hand each other values."""
+"""The probe that lets work-items of a device hand each other values."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from runelift.runtime.devices.subgroup_support import (
     by_assembly,
     offered,
 )
+from runelift.runtime.execution import executable
 from runelift.runtime.execution.probes import subgroups
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.program import Program
@@ -60,7 +61,7 @@ def test_a_device_without_sub_groups_is_not_tried(
         installed: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(subgroups, "works")
     device = Device(installed, PROBES)
-    device.prove_subgroups()
+    device.probe_subgroups()
     assert device.shares == installed.shares
 
 
@@ -82,7 +83,7 @@ def test_kernels_that_do_not_build_are_not_used(claims: DeviceInfo) -> None:
 def test_sub_groups_that_the_compiler_does_not_know_are_not_used(
         installed: DeviceInfo, offer: ShuffleMethod) -> None:
     device = Device(replace(installed, shuffles=(offer,)), PROBES)
-    device.prove_subgroups()
+    device.probe_subgroups()
     if offer not in offered(installed.handle):
         assert device.shuffles is None
         assert device.build_options == installed.build_options
@@ -92,7 +93,7 @@ def test_wrong_values_are_noticed(claims: DeviceInfo, monkeypatch: pytest.Monkey
     """Work-items that get their own value back."""
     monkeypatch.setattr(opencl, "linked", lambda kernels: linked(OWN_VALUES + kernels))
     device = Device(claims, PROBES)
-    device.prove_subgroups()
+    device.probe_subgroups()
     assert device.shares.subgroup == 1
 
 
@@ -111,10 +112,10 @@ def test_whole_arrays_by_sub_groups(info: DeviceInfo, offer: ShuffleMethod, hold
     program = Program(compile_source(Source("whole", WHOLE)), replace(info, shuffles=(offer,)))
     program._device = Device(replace(info, shuffles=(offer,)), PROBES)
     reference = Program(program.compiled, None)
-    program.device.prove_subgroups()
+    program.device.probe_subgroups()
     assert program.device.shares.subgroup > 1
     if not holds:
-        monkeypatch.setattr(ShuffleMethod, "hold_in", lambda *_: False)
+        monkeypatch.setattr(executable, "hold_in", lambda *_: False)
     for count in (0, 1, 100, 5000):
         xs = np.random.default_rng(count).integers(-99, 99, count)
         for entry, args in (("both", [xs]), ("counts", [abs(xs)]), ("rows", [xs.reshape(-1, 20)])):

@@ -17,15 +17,17 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.costs.pareto import below, undominated
-from runelift.runtime.tuner.fit import joint_solver as joint
+from runelift.runtime.tuner.fit import joint_solver
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import Interval, fit, objective
 from runelift.runtime.tuner.fit.guard_slices import guard_slice
-from runelift.runtime.tuner.fit.joint_solver import NOISE
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.policy import NORMAL
 from tests.runtime.tuner.simulated import DEVICE, Simulated, nested, site, table_cost, versions_of
+
+NOISE = NORMAL.fit.noise
 
 PARS = [2, 4, 8, 16]
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
@@ -99,7 +101,7 @@ def unconstrained(sim: Simulated, costs: Costs, enough: int) -> float:
     """The objective of the fit without the demand that nothing gets slower."""
     datasets = list(costs.datasets)
     weights = {d.name: 1 / d.least() for d in datasets}
-    return objective(costs, joint.solve(costs, datasets, weights, sim.default, enough)[0])
+    return objective(costs, joint_solver.solve(costs, datasets, weights, sim.default, enough)[0])
 
 
 @given(simulations(lambda: CHAIN))

@@ -11,20 +11,25 @@ import pytest
 
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.sizes import Size
-from runelift.runtime.records.estimates import HOPELESS, Estimates
+from runelift.runtime.records.estimates import Estimates
+from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
-from runelift.runtime.tuner.measure import warm_up as warming
-from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.prune.contenders import contenders
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.versions.forest import plans
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, nested, site
+
+HOPELESS = NORMAL.pruning.estimate_factor
+LONG_RUNS = ForcedRuns(policy=replace(NORMAL, pruning=PruningPolicy(first_run_seconds=1.0)))
+"""Simulated runs take half a second."""
 
 
 class First(Simulated):
@@ -35,43 +40,43 @@ class First(Simulated):
 
 def test_one_work_item_for_each_point_takes_the_work_of_a_point() -> None:
     """Twice as many points, and four times the work: each takes twice as long."""
-    outlook = Estimates(work=1 << 20)
-    assert outlook.seconds("s/0", 128, 0.01) == 0.0
-    outlook.saw("s/0", 128, 1.2, 0.01)
-    outlook.work = 1 << 22
-    assert outlook.seconds("s/0", 256, 0.04) == pytest.approx(2.4)
-    assert outlook.seconds("s/0", 256, 0.02) == pytest.approx(1.2)  # so it is not that much work
-    assert outlook.seconds("s/0", 256, 0.99) == pytest.approx(2.4)
-    assert outlook.seconds("s/1", 256, 0.04) == 0.0
-    assert outlook.hopeless("s/0", 256, 2.4 / HOPELESS * 1.01) is None
-    assert "about 2.4 s" in str(outlook.hopeless("s/0", 256, 2.4 / HOPELESS * 0.99))
-    outlook.work = None
-    assert outlook.hopeless("s/0", 256, 0.04) is None
+    estimates = Estimates(work=1 << 20)
+    assert estimates.seconds("s/0", 128, 0.01) == 0.0
+    estimates.saw("s/0", 128, 1.2, 0.01)
+    estimates.work = 1 << 22
+    assert estimates.seconds("s/0", 256, 0.04) == pytest.approx(2.4)
+    assert estimates.seconds("s/0", 256, 0.02) == pytest.approx(1.2)  # so it is not that much work
+    assert estimates.seconds("s/0", 256, 0.99) == pytest.approx(2.4)
+    assert estimates.seconds("s/1", 256, 0.04) == 0.0
+    assert estimates.hopeless("s/0", 256, 2.4 / HOPELESS * 1.01) is None
+    assert "about 2.4 s" in str(estimates.hopeless("s/0", 256, 2.4 / HOPELESS * 0.99))
+    estimates.work = None
+    assert estimates.hopeless("s/0", 256, 0.04) is None
 
 
 def test_what_is_slow_on_a_large_dataset_may_be_best_on_a_small_one() -> None:
     """Work-items that loop are as many on both, so what the best takes tells."""
-    outlook = Estimates(work=1 << 20)
-    outlook.saw("s/0", 1000, 5.0, 1e-2)
-    assert outlook.hopeless("s/0", 100, 1e-5) is None
+    estimates = Estimates(work=1 << 20)
+    estimates.saw("s/0", 1000, 5.0, 1e-2)
+    assert estimates.hopeless("s/0", 100, 1e-5) is None
 
 
 def test_points_beyond_what_a_device_does_at_once_make_nothing_faster() -> None:
     """As rows of 4 and of 262144 elements on ten cores."""
-    outlook = Estimates(at_once=10)
-    outlook.begin(1 << 20)
-    outlook.saw("s/0", 262144, 0.011, 0.003)
-    assert outlook.seconds("s/0", 4, 0.047) == pytest.approx(0.011 * 10 / 4)
-    assert outlook.seconds("s/0", 100, 0.047) == pytest.approx(0.011)
+    estimates = Estimates(at_once=10)
+    estimates.begin(1 << 20)
+    estimates.saw("s/0", 262144, 0.011, 0.003)
+    assert estimates.seconds("s/0", 4, 0.047) == pytest.approx(0.011 * 10 / 4)
+    assert estimates.seconds("s/0", 100, 0.047) == pytest.approx(0.011)
 
 
 def test_chance_makes_runs_slow_only_but_a_stop_is_certain() -> None:
-    outlook = Estimates(work=100)
+    estimates = Estimates(work=100)
     for seconds in (3.0, 2.0, 4.0):
-        outlook.saw("s/0", 1, seconds, 0.1)
-    assert outlook.seconds("s/0", 1, 0.1) == 2.0
-    outlook.saw("s/0", 1, 5.0, 0.1, stopped=True)
-    assert outlook.seconds("s/0", 1, 0.1) == 5.0
+        estimates.saw("s/0", 1, seconds, 0.1)
+    assert estimates.seconds("s/0", 1, 0.1) == 2.0
+    estimates.saw("s/0", 1, 5.0, 0.1, stopped=True)
+    assert estimates.seconds("s/0", 1, 0.1) == 5.0
 
 
 def serial(where: str, index: int, par: int) -> float:
@@ -92,24 +97,24 @@ def test_what_cannot_win_is_not_run() -> None:
     slow = [run for run in found.runs if run.force["s"] == 0]
     assert [run.record is not None for run in slow] == [True, False, False]
     assert [f.get("s") for f in sim.forced].count(0) == 1
-    assert all("s/0: left out" in str(run.error) for run in slow[1:])
+    assert all("s/0: skipped: expected" in str(run.error) for run in slow[1:])
     costs = costs_of(sim.forest, found)
     assert [d.points[0].own[0].device for d in costs.datasets] == [1e3, math.inf, math.inf]
     assert not any(costs.incomplete.values())
 
 
 def test_few_work_items_take_long_for_what_a_crowd_did() -> None:
-    outlook = Estimates()
-    outlook.saw_crowd("s", 3000.0)
-    outlook.saw_crowd("s", 2000.0)
-    outlook.saw_crowd("s", 4000.0)
-    assert outlook.alone("s/0", 100) == 20.0
-    assert "100 work-items would take more than 20 s" in str(outlook.hopeless("s/0", 100, 1e-3))
-    assert outlook.hopeless("s/0", 100, 20.0 / HOPELESS) is None
-    assert outlook.hopeless("s/0", 100_000, 1e-6) is None
-    assert outlook.hopeless("other/0", 100, 1e-3) is None
-    outlook.begin(None)
-    assert outlook.hopeless("s/0", 100, 1e-3) is None
+    estimates = Estimates()
+    estimates.saw_crowd("s", 3000.0)
+    estimates.saw_crowd("s", 2000.0)
+    estimates.saw_crowd("s", 4000.0)
+    assert estimates.alone("s/0", 100) == 20.0
+    assert "100 work-items would take more than 20 s" in str(estimates.hopeless("s/0", 100, 1e-3))
+    assert estimates.hopeless("s/0", 100, 20.0 / HOPELESS) is None
+    assert estimates.hopeless("s/0", 100_000, 1e-6) is None
+    assert estimates.hopeless("other/0", 100, 1e-3) is None
+    estimates.begin(None)
+    assert estimates.hopeless("s/0", 100, 1e-3) is None
 
 
 class Crowded(Simulated):
@@ -143,15 +148,13 @@ class Groups(Crowded):
 
 
 @pytest.mark.parametrize("groups", [None, Size.of(1)])
-def test_records_tell_what_runs_by_default(groups: Size | None,
-                                           monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_tell_what_runs_by_default(groups: Size | None) -> None:
     """No run by default is recorded to see that what is hopeless is not what runs then."""
-    monkeypatch.setattr(warming, "LONG", 1.0)
     sim = Groups.of(CHAIN, serial)
     forest = replace(sim.forest, trees=tuple(replace(tree, alternatives=tuple(
         replace(each, guard=each.guard and replace(each.guard, groups=groups))
         for each in tree.alternatives)) for tree in sim.forest.trees))
-    found = measure(sim, forest, inputs(few=[2]), repeats=1)
+    found = measure(sim, forest, inputs(few=[2]), repeats=1, method=LONG_RUNS)
     assert {run.force["s"] for run in found.runs if run.record is None} == {0, 1}
     assert ({} in sim.forced) == (groups is None)
 
@@ -161,13 +164,14 @@ def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
     found = measure(sim, sim.forest, inputs(a=[16], b=[16], c=[1 << 20]), repeats=1)
     errors = [str(run.error) for run in found.runs if run.force["s"] == 0]
     assert errors[0] == "version s/0: timeout"
-    assert "left out" in errors[1]
+    assert "skipped: expected" in errors[1]
     assert errors[2] == errors[0]  # with so many points, it may be the best
 
 
 def test_a_budget_ends_the_measuring() -> None:
     sim = Simulated.of(CHAIN, lambda *_: 1e-3)
-    found = measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1, budget=0.0)
+    found = measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1,
+                    method=ForcedRuns(budget=0.0))
     assert found.left_out == ["b"] or found.left_out == ["a", "b"]
     assert all(run.record is None or run.dataset == "a" for run in found.runs)
 
@@ -236,16 +240,15 @@ def test_what_a_plan_leads_to_is_known_from_other_runs(infeasible: set[tuple[str
 
 @pytest.mark.parametrize("kind", [First, Simulated])
 def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(
-        kind: type[Simulated], monkeypatch: pytest.MonkeyPatch) -> None:
+        kind: type[Simulated]) -> None:
     """Two lead to the flat version, whose sites run by default what one of the plans forces.
 
     On the second dataset a run by default was recorded; on the first one of the two has to run.
     """
-    monkeypatch.setattr(warming, "LONG", 1.0)  # simulated runs take half a second
     inner = site("u", ("t2", []), (None, []))
     sim = kind.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
                   lambda where, index, par: 1e-3, infeasible=frozenset({("s", 0), ("s", 1)}))
-    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3)
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3, method=LONG_RUNS)
     assert [sim.forced.count(force) for force in ({"s": 0}, {"s": 1}, {})] == [0, 1, 1]
     for dataset in "ab":
         runs = [run for run in found.runs if run.dataset == dataset]
@@ -301,10 +304,9 @@ def test_a_version_remains_where_all_were_late_by_turns() -> None:
 def test_what_runs_by_default_is_not_left_out(kind: type[Simulated],
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     """By chance it seemed far slower on another dataset."""
-    monkeypatch.setattr(warming, "LONG", 1.0)  # simulated runs take half a second
     monkeypatch.setattr(Estimates, "hopeless", lambda self, version, par, best: (
         "left out: hopeless" if version == "s/0" else None))
     sim = kind.of(CHAIN, lambda where, index, par: 1e-3)
-    found = measure(sim, sim.forest, inputs(a=[2]), repeats=1)
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=1, method=LONG_RUNS)
     errors = [run.error for run in found.runs if run.force["s"] == 0 and run.error]
     assert errors == ([] if kind is First else ["version s/0: left out: hopeless"])

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.emit.persistent import Merged
+from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import select
-from runelift.runtime.execution import command_buffer as tape
+from runelift.runtime.execution import command_buffer
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Run
-from runelift.runtime.prebuild.rehearsal import KernelCollector
+from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
@@ -67,7 +67,7 @@ def test_what_is_measured_first_is_built_first(tmp_path: Path,
     assert MeasuredProgram(program).prebuild_all("main", inputs, forces)
     wanted = dict[Any, None]()
     for force in forces[0], forces[-1]:
-        program.loaded.prebuilder.rehearse("main", inputs[0], force, wanted)
+        program.loaded.prebuilder.collect("main", inputs[0], force, wanted)
     assert begun[0] == [(text, *executable.options) for text in dict.fromkeys(
         source for each in wanted for source in executable._source_of(each) or ())]
     assert len(begun) > 1
@@ -124,22 +124,22 @@ def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(compiled, replace(info, coherent=True))
     built, wanted = set[Any](), dict[Any, None]()
 
-    def persistent(self: Executable, merged: Merged) -> None:
-        built.add(self._persistent_source(merged))
+    def persistent(self: Executable, kernel: PersistentKernel) -> None:
+        built.add(self._persistent_source(kernel))
 
     monkeypatch.setattr(Executable, "persistent", persistent)
     args = MeasuredProgram(program).place([np.int64(20), np.ones((30, 40), np.int32)])
     executable = program.loaded.executable("main")
     for force in plans(program.tree.entry("main")):
-        program.loaded.prebuilder.rehearse("main", args, force, wanted)
+        program.loaded.prebuilder.collect("main", args, force, wanted)
         MeasuredProgram(program).timing("main", args, force=force)
     assert built
-    assert {executable._persistent_source(each) for each in wanted if isinstance(each, Merged)
-            } >= built
+    assert {executable._persistent_source(each) for each in wanted
+            if isinstance(each, PersistentKernel)} >= built
     count = len(wanted)
-    program.loaded.prebuilder.rehearsed.clear()
+    program.loaded.prebuilder.collected.clear()
     for force in plans(program.tree.entry("main")):
-        program.loaded.prebuilder.rehearse("main", args, force, wanted)
+        program.loaded.prebuilder.collect("main", args, force, wanted)
     assert len(wanted) == count, "what is made anew is known to be the same"
 
 
@@ -155,8 +155,8 @@ def test_records_need_no_kernels_for_loops(monkeypatch: pytest.MonkeyPatch) -> N
     items = MeasuredProgram(program).prebuild("main", args, forces)
     assert MeasuredProgram(program).prebuild("main", args, [], forces) == items
     whole, recorded = prepared
-    assert any(isinstance(each, Merged) for each in whole)
-    assert [each for each in whole if not isinstance(each, Merged)] == recorded
+    assert any(isinstance(each, PersistentKernel) for each in whole)
+    assert [each for each in whole if not isinstance(each, PersistentKernel)] == recorded
 
 
 def test_scans_have_the_same_buffer_in_runs_and_rehearsals() -> None:
@@ -170,8 +170,8 @@ def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) 
     program = runelift.compile(NESTED, device="pocl", tuning={})
     args, runs = MeasuredProgram(program).place((MATRIX.astype(np.int64),
                                                  np.int64(0))), list[None]()
-    real = tape.perform
-    monkeypatch.setattr(tape, "perform",
+    real = command_buffer.perform
+    monkeypatch.setattr(command_buffer, "perform",
                         lambda *given, **how: (runs.append(None), real(*given, **how))[1])
     MeasuredProgram(program).timing("checked", args)
     assert len(runs) == 2
@@ -210,9 +210,9 @@ def test_a_few_iterations_tell_what_all_of_them_build(
 
     def rehearsed(force: dict[str, int]) -> tuple[int | None, dict[Any, None], int]:
         launched.clear()
-        program.loaded.prebuilder.rehearsed.clear()
+        program.loaded.prebuilder.collected.clear()
         wanted = dict[Any, None]()
-        items = program.loaded.prebuilder.rehearse(entry, args, force, wanted)
+        items = program.loaded.prebuilder.collect(entry, args, force, wanted)
         return items, wanted, len(launched)
 
     fewer = []
@@ -240,9 +240,9 @@ def test_rows_that_change_in_a_loop_need_no_kernels_of_their_own_where_they_come
     args = MeasuredProgram(program).place([np.ones((4, 512), np.float32)])
     (force,) = (plan for plan in plans(program.tree.entry("main")) if 1 in plan.values())
     wanted = dict[Any, None]()
-    program.loaded.prebuilder.rehearse("main", args, force, wanted)
+    program.loaded.prebuilder.collect("main", args, force, wanted)
     executable = program.loaded.executable("main")
-    rows = {each.constants for each in wanted if not isinstance(each, Merged)
+    rows = {each.constants for each in wanted if not isinstance(each, PersistentKernel)
             and each.number is not None and "chunk" in str(
                 executable.sites[each.number].launch.kernel.built_for)}
     names = [name.base for name in next(

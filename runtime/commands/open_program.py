@@ -1,0 +1,31 @@
+"""Programs that the command line names, compiled for a device."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from runelift.ir.errors import unknown_entry
+from runelift.runtime.commands.options import existing
+from runelift.runtime.compile import compile as compile_program
+from runelift.runtime.program import Program
+
+
+def open_program(args: argparse.Namespace, *, tuned: bool = True,
+                 settings: Mapping[str, int] | None = None) -> Program:
+    """Compile the program of the command line; one that is not ``tuned`` runs elsewhere."""
+    path = existing(args.program)
+    return compile_program(path, device=args.device, policy=args.policy,
+                           fp_contract=args.fp_contract,
+                           tuning=(getattr(args, "tuning", None) if tuned else {}),
+                           settings=settings, runs=tuned)
+
+
+def pick_entry(program: Program, name: str | None) -> str:
+    """The entry point ``name``, or main, or the only one."""
+    if name is None:
+        name = "main" if "main" in program.entries or len(program.entries) != 1 else (
+            program.entries[0])
+    if name not in program.entries:
+        raise unknown_entry(name, program.entries)
+    return name

@@ -1,0 +1,14 @@
+"""The machinery that runs programs on devices, which ``Program`` imports when it first runs.
+
+Its import takes longer than the compilation of a small program, and needs an OpenCL loader.
+"""
+
+from __future__ import annotations
+
+from runelift.runtime.devices.memory import OutOfMemory
+from runelift.runtime.execution import command_buffer
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.probes.on_demand import open_device
+from runelift.runtime.prebuild.prebuild import Prebuilder
+
+__all__ = ["Executable", "OutOfMemory", "Prebuilder", "command_buffer", "open_device"]
