@@ -21,6 +21,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import pyopencl as cl
+
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.ir.files import read_source
