@@ -42,11 +42,11 @@ from runelift.runtime.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, SuccessiveHalving
-from runelift.runtime.tuner.kernel_parameters.tune import RIVALS, SHARE
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.versions.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-FAR = 2 * RIVALS
+FAR = 2 * NORMAL.parameters.rival_factor
 """Versions that take so many times as long as the best are run once."""
 SIZES = ("small", "medium", "large")
 
@@ -254,7 +254,8 @@ def search(row: Row, program: Program, args: Sequence[Any], budget: float,
                 continue
             found.append(Chosen(number + 1, Run(force), timed(program, args, [Run(force)], 3)[0]))
     best = min(found, key=lambda each: each.time)
-    rivals = sorted((each for each in found if each.time <= RIVALS * best.time),
+    rivals = sorted((each for each in found if
+                     each.time <= NORMAL.parameters.rival_factor * best.time),
                     key=lambda each: each.time)
     for left, rival in zip(range(len(rivals), 0, -1), rivals, strict=True):
         seconds = (end - time.perf_counter()) / left
@@ -272,7 +273,7 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
     whole = sum(each.seconds for each in met)
     chosen: dict[str, int] = {}
     for each in met:
-        if each.seconds >= SHARE * whole:
+        if each.seconds >= NORMAL.parameters.share * whole:
             contest = SuccessiveHalving(spaces[each.meeting[0]], strategy=strategy)
             program.try_settings("main", args, force=force, thresholds={}, searches={
                 each.meeting: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})

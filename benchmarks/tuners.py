@@ -69,10 +69,11 @@ from runelift.runtime.tuner.fit.exhaustive import exhaustive
 from runelift.runtime.tuner.fit.fit import fit, objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
-from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE, compare_paired
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.paired_comparison import compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.strategies import compare, parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
@@ -377,7 +378,8 @@ def show(sizes: Sizes, result: Mapping[str, Any]) -> None:
 
 def slower(result: Mapping[str, Any]) -> list[str]:
     """The training datasets on which tuned is slower than default by more than noise."""
-    return [each["dataset"] for each in result["training"] if each["gain"][1] > 1 + TOLERANCE]
+    worse = 1 + NORMAL.comparison.tolerance
+    return [each["dataset"] for each in result["training"] if each["gain"][1] > worse]
 
 
 def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
@@ -408,7 +410,8 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     own = datasets(program, sizes, sizes.training)
     prepare(program, runner, sizes, own)
     started = time.perf_counter()
-    costs = costs_of(forest, measure(runner, forest, own, repeats=ForcedRuns.repeats, every=True))
+    costs = costs_of(forest, ForcedRuns(every=True).measure(runner, forest, own,
+                                                           repeats=ForcedRuns.repeats))
     measured = Instrumented(costs, time.perf_counter() - started)
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     names, oracles = options.strategies.split(","), list[Measuring]()

@@ -130,7 +130,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     """Tune ``program``, which is run by ``runner``, and measured by a crew if there is one."""
     assert program.device_info is not None
     effort = EFFORTS[args.effort]
-    tries = isinstance(strategy, Instrumentation) and effort.parameters and not (
+    tries = isinstance(strategy, Instrumentation) and effort.policy.parameters.seconds > 0 and not (
         args.no_parameters or args.no_verify or args.replay)
     output, held_back = args.output or tuning_path(args.program), kept_out(args, program)
     if not any(forest.trees for forest in program.tree.entries) and not (
@@ -146,12 +146,12 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
             with display() as shown:
                 searches = _search(args, program, runner, strategy, shown)
             return _adopt(args, program, output, searches)
+    method = strategy.method.following(effort.policy)
     end = started + WORKING * args.budget.seconds if args.budget else math.inf
     with display() as shown, interrupts.between_runs():
         tuning = (_replay(args, program) if args.replay else
                   _measure(args, program, runner, output,
-                           SharedMeasuring(strategy.method, crew) if crew else strategy.method,
-                           shown,
+                           SharedMeasuring(method, crew) if crew else method, shown,
                            _part(end, MEASURING if tries else 1.0)))
         tried = list[parameters.ParameterTuning]()
         ended = tuning.interrupted
@@ -181,6 +181,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     about = {**facts(tuning, **about_program(program)),
              "leave_one_out": {entry: held_out.facts(found) for entry, found in left_out.items()},
              "validation": {name: asdict(both) for name, both in validated.items()},
+             "tuning_policy": asdict(effort.policy),
              GUARDS: refined.facts(finer, program.identity.device, program.policy),
              "parameters": {each.entry: parameters.facts(each) for each in tried}}
     if measured:
@@ -245,8 +246,8 @@ def _tune_parameters(args: argparse.Namespace, program: Program, runner: Triable
                      shown: Display, end: float) -> bool:
     """Tune the parameters of all entry points that have datasets; False if Ctrl-C ended it."""
     assert program.device_info is not None
-    datasets, effort = tuning_datasets(args, program), EFFORTS[args.effort]
-    over = min(time.perf_counter() + effort.seconds, _part(end, TRIALS))
+    datasets, policy = tuning_datasets(args, program), EFFORTS[args.effort].policy
+    over = min(time.perf_counter() + policy.parameters.seconds, _part(end, TRIALS))
     shown.within(over - time.perf_counter())
     known = {entry.forest.entry: entry.measurements.runs for entry in tuning.entries}
     try:
@@ -257,7 +258,7 @@ def _tune_parameters(args: argparse.Namespace, program: Program, runner: Triable
                     runner, forest, own, tuning.thresholds, budget=left,
                     repeats=args.runs or ForcedRuns.repeats,
                     device=program.device_info.choice.threshold, seed=args.seed,
-                    strategy=args.parameters, thorough=effort.thorough, end=end,
+                    strategy=args.parameters, policy=policy, end=end,
                     known=known.get(forest.entry, ()), progress=shown.trying))
     except KeyboardInterrupt:
         return False
@@ -306,7 +307,8 @@ def _validate(args: argparse.Namespace, runner: Triable, tuning: Tuning,
     """Runs by default and tuned on the datasets that were kept out, in turn."""
     defaults = {entry.forest.entry: entry.defaults for entry in tuning.entries}
     found = {d.name: compare_paired(runner, d, defaults[d.entry], values,
-                                    args.runs or ForcedRuns.repeats)
+                                    args.runs or ForcedRuns.repeats,
+                                    EFFORTS[args.effort].policy.comparison)
              for d in held_back if d.entry in defaults}
     return {name: both for name, both in found.items() if both is not None}
 
@@ -322,7 +324,7 @@ def _replay(args: argparse.Namespace, program: Program) -> Tuning:
         if forest.entry in recorded and args.entry in (None, forest.entry):
             defaults = default_thresholds(forest, program.device_info.choice.threshold)
             entries.append(conclude(forest, defaults, recorded[forest.entry],
-                                    Objective(args.objective)))
+                                    Objective(args.objective), EFFORTS[args.effort].policy))
     if not entries:
         raise UserError(f"'{args.replay}' has no runs of this program's entry points.")
     return Tuning(tuple(entries))

@@ -38,8 +38,7 @@ from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
-from runelift.runtime.tuner.fit.size_guards import HOPELESS
-from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.report.html.compared import compared
 from runelift.runtime.tuner.report.html.document import document, write_page
@@ -191,7 +190,8 @@ def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
     if not costs.datasets or not forest.trees:
         return []
     if guesses:
-        warn(f"{guesses} times of versions that were left out count as {HOPELESS:.0f} times those "
+        factor = costs.policy.pruning.cannot_run_factor
+        warn(f"{guesses} times of versions that were left out count as {factor:.0f} times those "
              "of the best ('--strategy instrumentation:every=true' measures all)")
     return [compare(strategies, costs, default,
                     lambda seed: Recorded(costs, default, measurements,
@@ -206,7 +206,7 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Program | R
     if not datasets or not forest.trees:
         return []
     started = time.perf_counter()
-    measurements = measure(program, forest, datasets, repeats=args.runs, every=True)
+    measurements = ForcedRuns(every=True).measure(program, forest, datasets, repeats=args.runs)
     if measurements.interrupted:
         raise KeyboardInterrupt
     costs = costs_of(forest, measurements)

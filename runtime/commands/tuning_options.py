@@ -20,9 +20,9 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
-from runelift.runtime.tuner.kernel_parameters import tune as parameters
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
+from runelift.runtime.tuner.policy import FULL, NORMAL, QUICK, TuningPolicy
 from runelift.runtime.tuner.strategies import Strategy
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
 from runelift.runtime.tuner.strategies.trials import parse_budget
@@ -32,19 +32,14 @@ DEFAULT = "instrumentation"
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is done: with which strategy, whether ``parameters`` are tuned and for how many
-    ``seconds`` at most, and how many times as many settings as usual are tried.
-    """
+    """A value of ``--effort``: the strategy for versions, and the policy of the tuning."""
 
     strategy: str
-    parameters: bool
-    seconds: float
-    thorough: int
+    policy: TuningPolicy
 
 
-EFFORTS = {"quick": Effort("replay", False, 0.0, 0),
-           "normal": Effort(DEFAULT, True, parameters.BUDGET, 1),
-           "full": Effort(f"{DEFAULT}:every=true", True, 5 * parameters.BUDGET, 4)}
+EFFORTS = {"quick": Effort("replay", QUICK), "normal": Effort(DEFAULT, NORMAL),
+           "full": Effort(f"{DEFAULT}:every=true", FULL)}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -17,16 +17,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from runelift.runtime.records.pruning import NORMAL_PRUNING, PruningPolicy
+
 LEFT_OUT = "left out"
 """How it is said that a version was not run, as it seemed hopeless."""
-HOPELESS = 20.0
-"""A version that should take so many times as long as the best is not run: where the estimate is
-wrong by a factor of two, it is still far behind."""
-
-SHORT = 0.1
-"""What takes fewer seconds is run whatever it promises:"""
-AT_LEAST = 0.02
-"""if that is an estimate, and not the least that it can take, when it is fewer than so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +54,7 @@ class Estimates:
     work: int | None = None
     at_once: float = math.inf
     crowds: dict[str, float] = field(default_factory=dict)
+    policy: PruningPolicy = NORMAL_PRUNING
     _seen: dict[str, list[Observation]] = field(default_factory=dict)
 
     def saw(self, version: str, par: int, seconds: float, best: float, *,
@@ -93,10 +88,11 @@ class Estimates:
 
     def hopeless(self, version: str, par: int, best: float) -> str | None:
         """Why a version need not be run beside one that takes ``best`` seconds, if so."""
-        if (seconds := self.seconds(version, par, best)) > max(SHORT, HOPELESS * best):
+        policy, least = self.policy, self.policy.estimate_factor * best
+        if (seconds := self.seconds(version, par, best)) > max(policy.estimate_seconds, least):
             return (f"{LEFT_OUT}: would take about {seconds:.2g} s, by what it took on other "
                     "datasets")
-        if (seconds := self.alone(version, par)) > max(AT_LEAST, HOPELESS * best):
+        if (seconds := self.alone(version, par)) > max(policy.few_items_seconds, least):
             return (f"{LEFT_OUT}: {par:,} work-items would take more than {seconds:.2g} s for what "
                     "other versions spread over the device")
         return None

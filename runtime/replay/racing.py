@@ -21,13 +21,6 @@ from runelift.runtime.records.estimates import Estimates
 
 BEAT = 0.05
 """How many seconds there are at least between two signs of life."""
-STEPS = 4
-"""How many kinds of encounters there are while a size doubles."""
-LOST = 20.0
-"""A version that took so many times as long as the best at the two nearest kinds of encounters does
-not run at a new kind,"""
-NEAR = 4 * STEPS
-"""if no size differs by more than this from theirs: a factor of 16."""
 Alike: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...]]
 """What encounters have in common: site, sizes on a logarithmic scale, versions that can run."""
 
@@ -137,25 +130,27 @@ class Race:
 
     def lane(self, site: str, par: Sequence[int], versions: Sequence[int]) -> RaceState:
         """The kind of an encounter."""
-        return self._lanes.setdefault(_alike(site, par, versions), RaceState())
+        return self._lanes.setdefault(self._alike(site, par, versions), RaceState())
 
     def lost(self, site: str, par: Sequence[int], versions: Sequence[int]) -> dict[int, float]:
         """The versions that need not run, and how many times as long as the best they take."""
-        _, scale, same = _alike(site, par, versions)
+        policy = self.outlook.policy
+        reach = policy.similar_doublings * policy.size_steps
+        _, scale, same = self._alike(site, par, versions)
         near = sorted(((distance, lane) for (other, at, able), lane in self._lanes.items()
                        if other == site and able == same and at != scale and lane.ratios
-                       and (distance := _apart(at, scale)) <= NEAR), key=lambda each: each[0])[:2]
+                       and (distance := _apart(at, scale)) <= reach), key=lambda each: each[0])[:2]
         if len(near) < 2 or math.isinf(self.factor):
             return {}
         least = {k: min(lane.behind(k) for _, lane in near) for k in versions
                  if all(k in lane.ratios for _, lane in near)}
-        return {k: ratio for k, ratio in least.items() if ratio > LOST}
+        return {k: ratio for k, ratio in least.items() if ratio > policy.similar_sizes_factor}
 
-
-def _alike(site: str, par: Sequence[int], versions: Sequence[int]) -> Alike:
-    """The kind of an encounter."""
-    scale = tuple(round(STEPS * math.log2(value)) if value > 0 else -1 for value in par)
-    return site, scale, tuple(sorted(versions))
+    def _alike(self, site: str, par: Sequence[int], versions: Sequence[int]) -> Alike:
+        """The kind of an encounter."""
+        steps = self.outlook.policy.size_steps
+        scale = tuple(round(steps * math.log2(value)) if value > 0 else -1 for value in par)
+        return site, scale, tuple(sorted(versions))
 
 
 def _apart(one: Sequence[int], other: Sequence[int]) -> int:

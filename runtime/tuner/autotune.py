@@ -24,13 +24,13 @@ from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit, fit, objective
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.paired_comparison import (
-    PAIRS,
     UNTUNED,
     PairedRun,
     PairedTimes,
     compare_all_paired,
 )
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, MeasuringMethod, Progress
+from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import running
@@ -38,11 +38,6 @@ from runelift.runtime.versions.forest import Forest, Forests
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
-
-WORTHWHILE = 0.01
-"""By how much the sum of relative times must get better: less could not be told from chance."""
-MEASURING = 0.75
-"""The part of the time that is for measuring; the rest is for running the result."""
 
 
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,
@@ -67,7 +62,8 @@ def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
         forest, own = forests_with[name], [d for d in datasets if d.entry == name]
         now = time.perf_counter()
         left = max(0.0, end - now) / (len(tuned) - number)
-        parts = method if math.isinf(end) else method.within(left * (MEASURING if verify else 1))
+        part = method.policy.repetition.measuring_part if verify else 1
+        parts = method if math.isinf(end) else method.within(left * part)
         defaults = default_thresholds(forest, device)
         entries.append(_concluded(program, forest, own, defaults, parts, repeats, log, progress,
                                   aim))
@@ -97,7 +93,7 @@ def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
     """Measure and fit; if what is chosen has only been estimated on a dataset, measure that."""
     measurements = method.measure(program, forest, datasets, repeats=repeats, log=log,
                                   progress=progress)
-    tuning = conclude(forest, defaults, measurements, aim)
+    tuning = conclude(forest, defaults, measurements, aim, method.policy)
     guessed = {d.name for d in tuning.costs.datasets
                if any(point.guesses(tuning.fit.thresholds) for point in d.points)}
     if measurements.interrupted or not guessed:
@@ -105,17 +101,17 @@ def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
     further = method.surely(measurements).measure(
         program, forest, [d for d in datasets if d.name in guessed], repeats=repeats, log=log,
         progress=progress)
-    return conclude(forest, defaults, measurements.with_further(further), aim)
+    return conclude(forest, defaults, measurements.with_further(further), aim, method.policy)
 
 
 def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurements,
-             aim: Objective = Objective.RELATIVE) -> EntryTuning:
+             aim: Objective = Objective.RELATIVE, policy: TuningPolicy = NORMAL) -> EntryTuning:
     """Fit thresholds to measurements, of this moment or from a log.
 
     Where there was no time for what runs by default, nobody can say what would be faster: such a
     dataset is left out.
     """
-    costs = costs_of(forest, measurements)
+    costs = costs_of(forest, measurements, policy)
     hasty = {run.dataset for run in measurements.runs if run.error == NO_TIME}
     if unknown := [d.name for d in costs.datasets
                    if d.name in hasty and not math.isfinite(d.total(defaults))]:
@@ -128,10 +124,12 @@ def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurement
 def _worthwhile(tuning: EntryTuning) -> EntryTuning:
     """The same, by default if other thresholds would gain next to nothing."""
     found, costs = tuning.fit, tuning.costs
+    worthwhile = costs.policy.comparison.worthwhile
     if found.kept_default or objective(costs, found.thresholds, tuning.aim) <= (
-            1 - WORTHWHILE) * objective(costs, tuning.defaults, tuning.aim):
+            1 - worthwhile) * objective(costs, tuning.defaults, tuning.aim):
         return tuning
-    return _by_default(tuning, found, set(), "others would gain less than 1 %")
+    return _by_default(tuning, found, set(),
+                       f"others would gain less than {100 * worthwhile:.0f} %")
 
 
 def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Dataset],
@@ -193,15 +191,15 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets:
     same = {d.name for d in tuning.costs.datasets if d.name in paths
             and d.launched(tuning.defaults) == paths[d.name]}
     seconds = {d.name: d.total(tuning.defaults) for d in tuning.costs.datasets}
-    pairs: dict[str, PairedRun] = {}
+    pairs, policy = dict[str, PairedRun](), tuning.costs.policy.comparison
     for dataset in datasets:
         if dataset.name in same | _hopeless(tuning):
             continue
         key = dataset.name, paths.get(dataset.name, ())
         if not key[1] or key not in seen:
-            seen[key] = PairedRun(program, dataset, UNTUNED, found.thresholds, max(repeats, PAIRS),
-                                  end,
-                                  seconds.get(dataset.name, 0.0))
+            seen[key] = PairedRun(program, dataset, UNTUNED, found.thresholds,
+                                  max(repeats, policy.pairs), end,
+                                  seconds.get(dataset.name, 0.0), policy=policy)
         pairs[dataset.name] = seen[key]
     return compare_all_paired(pairs, anyway=lambda: bool(_hopeless(tuning)))
 

@@ -15,23 +15,18 @@ from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.cross_validation import fitted_to_others
 from runelift.runtime.tuner.fit.fit import objective
 from runelift.runtime.tuner.fit.size_guards import (
-    ALONE,
-    DEPTH,
-    HOPELESS,
-    ROUNDS,
-    WORTHWHILE,
     SizeGuardKind,
     fit_size_guards,
     keeping,
 )
 from runelift.runtime.tuner.measure.paired_comparison import (
-    PAIRS,
     UNTUNED,
     PairedRun,
     PairedTimes,
     compare_all_paired,
 )
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.size_guards import (
     GuardedThresholds,
@@ -40,15 +35,6 @@ from runelift.runtime.versions.size_guards import (
     to_json,
 )
 from runelift.runtime.versions.size_names import show_name
-
-FEW = 3
-"""With fewer datasets nothing can be said about those that are left out."""
-GAIN = 0.02
-"""A dataset that would gain a smaller fraction keeps its versions: that costs more runs than it is
-worth."""
-HARM = 0.1
-"""NearestSizes sizes that serve known ones better may guess so much worse than thresholds do: with
-few datasets, those that are left out lie outside of all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +52,7 @@ class ConfirmedSizeGuards:
     entry: str
     guards: SizeGuardKind
     finer: dict[str, SizeGuard]
-    depth: int = DEPTH
+    depth: int = NORMAL.fit.guard_depth
     versions: dict[str, list[str]] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, str] = field(default_factory=dict)
@@ -90,7 +76,8 @@ def fit_guards(tuning: EntryTuning, guards: SizeGuardKind, *,
         return _automatic(tuning, ahead=ahead)
     if guards is not SizeGuardKind.TREE:
         return _fitted(tuning, _known(tuning, guards), guards)
-    losses = _losses_of_guessing(tuning, SizeGuardKind.TREE, range(1, DEPTH + 1))
+    most = tuning.costs.policy.fit.guard_depth
+    losses = _losses_of_guessing(tuning, SizeGuardKind.TREE, range(1, most + 1))
     depth = min(losses, key=lambda each: losses[each])
     found = _fitted(tuning, tuning.known, guards, depth)
     if found.finer and losses[depth] > 0:
@@ -107,12 +94,15 @@ def _automatic(tuning: EntryTuning, *, ahead: bool) -> ConfirmedSizeGuards:
     Where they guess badly, a memo has the sizes that are known.
     """
     found = _fitted(tuning, _known(tuning, SizeGuardKind.NEAR), SizeGuardKind.NEAR)
-    better = objective(tuning.known, tuning.fit.thresholds, tuning.aim) > (1 + ALONE) * objective(
-        tuning.known, GuardedThresholds(tuning.fit.thresholds, found.finer), tuning.aim)
+    policy = tuning.costs.policy
+    guarded = GuardedThresholds(tuning.fit.thresholds, found.finer)
+    better = objective(tuning.known, tuning.fit.thresholds, tuning.aim) > (
+        1 + policy.fit.guard_alone) * objective(tuning.known, guarded, tuning.aim)
     if better and ahead:
         return replace(found, loss=None)
     loss = _loss_of_nearby(tuning) if found.finer else 0.0
-    if (better and loss <= HARM) or loss < -WORTHWHILE:
+    if ((better and loss <= policy.comparison.guard_harm)
+            or loss < -policy.fit.guard_worthwhile):
         return replace(found, loss=loss)
     return _remembered(tuning, found) if better else _by_memo(tuning)
 
@@ -136,16 +126,19 @@ def _known(tuning: EntryTuning, guards: SizeGuardKind) -> Costs:
 
 
 def _loss_of_nearby(tuning: EntryTuning) -> float:
-    return _losses_of_guessing(tuning, SizeGuardKind.NEAR)[DEPTH]
+    depth = tuning.costs.policy.fit.guard_depth
+    return _losses_of_guessing(tuning, SizeGuardKind.NEAR, (depth,))[depth]
 
 
-def _losses_of_guessing(tuning: EntryTuning, guards: SizeGuardKind, depths: Sequence[int] = (DEPTH,)
+def _losses_of_guessing(tuning: EntryTuning, guards: SizeGuardKind, depths: Sequence[int]
                         ) -> dict[int, float]:
     """By what fraction left-out datasets are slower than with thresholds, by depth of trees.
 
     Negative if they are faster; 0 if there are too few datasets to say.
     """
     costs, defaults, aim = tuning.costs, tuning.defaults, tuning.aim
+    fewest = costs.policy.comparison.guard_datasets
+    most = costs.policy.pruning.cannot_run_factor
 
     def found() -> dict[int, float]:
         logs: dict[int, list[float]] = {depth: [] for depth in depths}
@@ -153,23 +146,24 @@ def _losses_of_guessing(tuning: EntryTuning, guards: SizeGuardKind, depths: Sequ
             before = dataset.total(thresholds)
             for depth, ratios in logs.items():
                 after = dataset.total(fit_size_guards(others, thresholds, guards, aim, depth))
-                ratios.append(_slowdown(before, after))
-        return {depth: math.exp(sum(ratios) / len(ratios)) - 1 if len(ratios) >= FEW else 0.0
+                ratios.append(_slowdown(before, after, most))
+        return {depth: math.exp(sum(ratios) / len(ratios)) - 1 if len(ratios) >= fewest else 0.0
                 for depth, ratios in logs.items()}
 
     return costs.once(("guessing", guards, tuple(depths), tuple(defaults.items()), aim), found)
 
 
-def _slowdown(before: float, after: float) -> float:
-    """The logarithm of a ratio of times; versions that cannot run are as bad as hopeless ones."""
+def _slowdown(before: float, after: float, most: float) -> float:
+    """Logarithm of a ratio of times, ``most`` at most and for versions that cannot run."""
     if before <= 0 or after <= 0 or (math.isinf(before) and math.isinf(after)):
         return 0.0
     ratio = 0.0 if math.isinf(before) else after / before
-    return math.log(min(max(ratio, 1 / HOPELESS), HOPELESS))
+    return math.log(min(max(ratio, 1 / most), most))
 
 
 def _fitted(tuning: EntryTuning, costs: Costs, guards: SizeGuardKind,
-            depth: int = DEPTH) -> ConfirmedSizeGuards:
+            depth: int | None = None) -> ConfirmedSizeGuards:
+    depth = tuning.costs.policy.fit.guard_depth if depth is None else depth
     found = fit_size_guards(costs, tuning.fit.thresholds, guards, tuning.aim, depth)
     before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
     after = {d.name: d.total(found) for d in tuning.costs.datasets}
@@ -200,7 +194,7 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedS
         return confirmed(refined, lambda: known)
     with in_background(partial(_loss_of_nearby, tuning)) as loss:
         found = confirmed(refined, loss)
-    if loss() <= HARM:
+    if loss() <= tuning.costs.policy.comparison.guard_harm:
         return replace(found, loss=loss())
     memo = _remembered(tuning, found) if found.finer else _by_memo(tuning)
     if found.finer and _paths(tuning, memo) == _paths(tuning, found):
@@ -212,7 +206,7 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeG
                datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int,
                loss: Callable[[], float]) -> ConfirmedSizeGuards:
     """The same, if datasets that are left out become slower by ``loss``."""
-    costs = _known(tuning, refined.guards)
+    costs, policy = _known(tuning, refined.guards), tuning.costs.policy
     alone = UNTUNED if values == tuning.defaults else values
 
     def without(names: set[str]) -> ConfirmedSizeGuards:
@@ -221,12 +215,12 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeG
         return replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
 
     def guesses_well() -> bool:
-        return loss() < -WORTHWHILE
+        return loss() < -policy.fit.guard_worthwhile
 
     if idle := _idle(tuning, refined):
         refined = without(idle)
     seen: dict[tuple[str, tuple[int, ...]], PairedRun] = {}
-    for _ in range(ROUNDS):
+    for _ in range(policy.fit.guard_rounds):
         if not refined.finer:
             return refined
         guarded = GuardedThresholds(values, refined.finer)
@@ -235,8 +229,10 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeG
         pairs: dict[str, PairedRun] = {}
         for dataset in datasets:
             if dataset.name not in same:
-                pair = PairedRun(program, dataset, alone, guarded, max(repeats, PAIRS),
-                                 seconds=refined.before.get(dataset.name, 0.0))
+                pair = PairedRun(program, dataset, alone, guarded,
+                                 max(repeats, policy.comparison.pairs),
+                                 seconds=refined.before.get(dataset.name, 0.0),
+                                 policy=policy.comparison)
                 path = paths.get(dataset.name)
                 pairs[dataset.name] = seen.setdefault((dataset.name, path), pair) if path else pair
         verified = compare_all_paired(pairs, anyway=guesses_well, must_last=False)
@@ -265,8 +261,9 @@ def _paths(tuning: EntryTuning, refined: ConfirmedSizeGuards) -> dict[str, tuple
 
 def _idle(tuning: EntryTuning, refined: ConfirmedSizeGuards) -> set[str]:
     """The datasets that run other versions with the guards, but gain little."""
+    least = 1 - tuning.costs.policy.comparison.guard_gain
     gained = {name for name, before in refined.before.items()
-              if refined.after[name] < (1 - GAIN) * before}
+              if refined.after[name] < least * before}
     return refined.before.keys() - gained - _same(
         tuning, _paths(tuning, refined)) if refined.finer else set()
 

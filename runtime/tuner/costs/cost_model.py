@@ -27,11 +27,10 @@ from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
 from runelift.runtime.tuner.costs.host_device_time import NOTHING, Cost, least, most, total
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.recording_overhead import CorrectedRecord, corrected_records
+from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.versions.forest import Forest, Site
 from runelift.runtime.versions.size_guards import GuardedThresholds, size_guards_of
 
-MARGIN = 0.05
-"""By what fraction a choice that others are preferred to costs more than they do."""
 LEAST = 0.5e-9
 """No command takes fewer seconds: clocks count nanoseconds."""
 IDLE = -1
@@ -107,19 +106,22 @@ class EncounterCosts:
         return self._with(own, {k: tuple([p.frozen(thresholds, penalty) for p in points])
                                 for k, points in self.inner.items()})
 
-    def preferring(self, thresholds: Thresholds) -> EncounterCosts:
-        """The same, but that other choices cost more than those of these thresholds."""
-        return self._preferring(thresholds)[0]
+    def preferring(self, thresholds: Thresholds, margin: float) -> EncounterCosts:
+        """Costs by which other choices cost more than those of these thresholds.
 
-    def _preferring(self, thresholds: Thresholds) -> tuple[EncounterCosts, Cost]:
-        """The same with what it costs."""
-        inner = {k: [p._preferring(thresholds) for p in points]
+        They do so by the fraction ``margin`` at least.
+        """
+        return self._preferring(thresholds, margin)[0]
+
+    def _preferring(self, thresholds: Thresholds, margin: float) -> tuple[EncounterCosts, Cost]:
+        """These costs, with the cost of what the thresholds choose."""
+        inner = {k: [p._preferring(thresholds, margin) for p in points]
                  for k, points in self.inner.items()}
         costs = {k: total([own, *(cost for _, cost in inner.get(k, ()))])
                  for k, own in self.own.items()}
         index = self.choose(thresholds)
         wanted = costs[index]
-        least = Cost((1 + MARGIN) * wanted.device, (1 + MARGIN) * wanted.host)
+        least = Cost((1 + margin) * wanted.device, (1 + margin) * wanted.host)
         own = {k: cost if k == index else cost + least.without(costs[k])
                for k, cost in self.own.items()}
         return self._with(own, {k: tuple([point for point, _ in points])
@@ -274,9 +276,9 @@ class DatasetCosts:
         penalty = Cost(1e3 * max(self.total(thresholds), 1e-6))
         return replace(self, points=tuple(p.frozen(thresholds, penalty) for p in self.points))
 
-    def preferring(self, thresholds: Thresholds) -> DatasetCosts:
-        """The same, but that other choices cost more than those of these thresholds."""
-        return replace(self, points=tuple(p.preferring(thresholds) for p in self.points))
+    def preferring(self, thresholds: Thresholds, margin: float) -> DatasetCosts:
+        """Costs by which other choices cost more than those of these thresholds."""
+        return replace(self, points=tuple(p.preferring(thresholds, margin) for p in self.points))
 
     def bounds(self) -> tuple[Cost, Cost]:
         """Both clocks of a run at least and at most, whatever is chosen; added up once."""
@@ -294,18 +296,23 @@ class DatasetCosts:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The costs of all datasets; ``incomplete`` counts encounters that not all versions met."""
+    """The costs of all datasets; ``incomplete`` counts encounters that not all versions met.
+
+    Fits to them go by the ``policy`` of the tuning.
+    """
 
     forest: Forest
     datasets: tuple[DatasetCosts, ...]
     incomplete: dict[str, int] = field(default_factory=dict)
+    policy: TuningPolicy = NORMAL
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
                                              repr=False)
 
     def without(self, names: Collection[str]) -> Costs:
         """The costs of all other datasets."""
         return Costs(self.forest, tuple(d for d in self.datasets if d.name not in names),
-                     {name: n for name, n in self.incomplete.items() if name not in names})
+                     {name: n for name, n in self.incomplete.items() if name not in names},
+                     self.policy)
 
     def frozen(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that these datasets keep to the choices of these thresholds."""
@@ -329,8 +336,9 @@ class Costs:
 
         What other choices cost there is still told, if it is more.
         """
-        return replace(self, datasets=tuple(d.preferring(thresholds) if d.name in names else d
-                                            for d in self.datasets))
+        margin = self.policy.fit.preference
+        return replace(self, datasets=tuple(
+            d.preferring(thresholds, margin) if d.name in names else d for d in self.datasets))
 
 
 def asked(thresholds: Thresholds) -> tuple[Hashable, ...]:
@@ -388,7 +396,7 @@ class _Gathered:
     busy: set[int] = field(default_factory=set)
 
 
-def costs_of(forest: Forest, measurements: Measurements) -> Costs:
+def costs_of(forest: Forest, measurements: Measurements, policy: TuningPolicy = NORMAL) -> Costs:
     """Match the encounters of different runs and take medians over repeated ones.
 
     A dataset without any encounter that all its feasible versions met is left out.
@@ -400,7 +408,7 @@ def costs_of(forest: Forest, measurements: Measurements) -> Costs:
         incomplete[name] = dropped
         if dataset.points:
             datasets.append(dataset)
-    return Costs(forest, tuple(datasets), incomplete)
+    return Costs(forest, tuple(datasets), incomplete, policy)
 
 
 def _dataset_costs(forest: Forest, name: str, runs: Sequence[LoggedRun]) -> tuple[DatasetCosts,

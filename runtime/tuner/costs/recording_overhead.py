@@ -23,8 +23,6 @@ from runelift.runtime.tuner.costs.pareto import Array
 LEAST = 0.5
 """What encounters take at least of what would be theirs if recording cost all kernels in
 proportion."""
-UNLIKE = 1.25
-"""Times of a device that is so many times as fast as another one say nothing about that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,11 @@ def corrected_records(runs: Sequence[LoggedRun]) -> list[CorrectedRecord]:
     return found
 
 
-def unlike(runs: Sequence[LoggedRun]) -> list[str]:
+def unlike(runs: Sequence[LoggedRun], most: float) -> list[str]:
     """The places whose runs of a dataset cannot be compared with those of the first.
 
-    Either there are no runs by default to compare them by, or these differ too much.
+    Either there are no runs by default to compare them by, or these differ by more than the factor
+    ``most``.
     """
     overlapping = _overlap(runs)
     (_, first), *others = _by_place(runs).items() or [(None, [])]
@@ -75,7 +74,7 @@ def unlike(runs: Sequence[LoggedRun]) -> list[str]:
     for place, own in others:
         times = _references(list(_priced(own, overlapping=overlapping)), "device")
         ratio = _ratio(known, times)
-        if ratio is None or not 1 / UNLIKE <= ratio <= UNLIKE:
+        if ratio is None or not 1 / most <= ratio <= most:
             found.append(place or "")
     return found
 

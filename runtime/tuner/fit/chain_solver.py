@@ -32,8 +32,6 @@ from runelift.runtime.versions.forest import Site
 
 NEVER = 2_000_000_000
 """A threshold above every parallelism, as in Futhark; where it is not, twice the greatest."""
-ENOUGH = 50_000
-"""How many sets of encounters (or, searching exhaustively, combinations) are looked at."""
 Amount = TypeVar("Amount", float, Array)
 Found = TypeVar("Found")
 
@@ -195,6 +193,7 @@ class Fronts:
     amounts: Mapping[EncounterCosts, Sequence[tuple[int, Amounts]]]
     width: int
     within: Within
+    most: int
     nothing: Array = field(init=False)
     _free: bool = field(init=False)
 
@@ -216,7 +215,7 @@ class Fronts:
 
     def plus(self, one: Front, other: Front) -> Front | None:
         """See :class:`SolverGoal`; :class:`TooManyChoices` if there are very many."""
-        if len(one.choices) * len(other.choices) > ENOUGH:
+        if len(one.choices) * len(other.choices) > self.most:
             raise TooManyChoices
         return _any(one.plus(other, self.within))
 
@@ -251,7 +250,7 @@ class Solver(Generic[Amount, Found]):
 
     sought: SolverGoal[Amount, Found]
     default: Mapping[str, int]
-    enough: int = ENOUGH
+    enough: int
     _looked: int = 0
 
     def solve(self, tree: Chain) -> Found | None:

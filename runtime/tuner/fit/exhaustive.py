@@ -38,7 +38,7 @@ def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = 
     if not datasets:
         return 0.0, dict(default)
     weights = np.array(list(aim.weights(datasets).values()))
-    allowed = allowed_times(datasets, default)
+    allowed = allowed_times(datasets, default, costs.policy.fit)
     clocks = Clocks(datasets)
     within = below(clocks.limits(allowed if constrained else dict.fromkeys(allowed, math.inf)))
     front = Front.single(np.zeros(len(clocks)), dict(default))

@@ -17,12 +17,9 @@ import numpy as np
 from runelift.ir.guards import Guard
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts, met
 from runelift.runtime.tuner.costs.objective import Objective
-from runelift.runtime.tuner.fit.chain_solver import ENOUGH, never
+from runelift.runtime.tuner.fit.chain_solver import never
 from runelift.runtime.tuner.fit.joint_solver import compared, never_slower, roots_of
 from runelift.runtime.versions.forest import Site
-
-STEEP = 0.02
-"""The least power of the parallelism at which the ratio of two sides says where they cross."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +55,21 @@ class Fit:
 
 
 def fit(costs: Costs, default: Mapping[str, int], *, aim: Objective = Objective.RELATIVE,
-        enough: int = ENOUGH) -> Fit:
+        enough: int | None = None) -> Fit:
     """The best thresholds for the measured costs, by the objective ``aim``.
 
     ``default`` are the thresholds that hold without tuning.  No dataset becomes slower than
     with ``default``, by more than the noise: if the best thresholds do that, the dataset's
-    weight is raised.
+    weight is raised.  Solutions look at ``enough`` sets of encounters, as the policy of the costs
+    says if it is not given.
     """
     costs = costs.compact()
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     if not datasets:
         return Fit(dict(default), {}, {}, {}, {}, "nothing was measured completely")
     kept: str | None = None
-    found, exact = never_slower(costs, datasets, aim, default, enough)
+    found, exact = never_slower(costs, datasets, aim, default,
+                                costs.policy.fit.sets if enough is None else enough)
     if found is None:
         kept, best = "no other thresholds do better without slowing a dataset down", dict(default)
     elif aim.score(datasets, found) < aim.score(datasets, default):
@@ -110,7 +109,7 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
                 everywhere = interval.low == 0 and interval.high >= never([])
                 if move and result[guard.name] > 0:
                     result[guard.name] = default[guard.name] if everywhere else _within(
-                        interval, datasets, site, index, result)
+                        interval, datasets, site, index, result, costs.policy.fit.steepness)
             for point in reached[site.name]:
                 for inner in point.inner.get(point.choose(result), ()):
                     reached[inner.site.name].append(inner)
@@ -118,7 +117,7 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
 
 
 def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, index: int,
-            thresholds: Mapping[str, int]) -> int:
+            thresholds: Mapping[str, int], steepness: float) -> int:
     """The threshold of an interval that should do best for parallelism that was not measured.
 
     By which factor the version is slower than what runs otherwise is taken for a power of the
@@ -132,7 +131,7 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
               if par > 0 and 0 < one < math.inf and 0 < other < math.inf]
     if len({par for par, _ in usable}) > 1:
         slope, level = map(float, np.polyfit([x for x, _ in usable], [y for _, y in usable], 1))
-        if slope < -STEEP and 0 <= -level / slope < math.log(interval.high + 1):
+        if slope < -steepness and 0 <= -level / slope < math.log(interval.high + 1):
             crossing = round(math.exp(-level / slope))
             if interval.low < crossing <= interval.high:
                 return crossing

@@ -29,28 +29,14 @@ from runelift.runtime.tuner.fit.chain_solver import (
     descend,
     thresholds_of,
 )
+from runelift.runtime.tuner.policy import FitPolicy
 from runelift.runtime.versions.forest import Site
 
-NOISE = 0.01
-"""By how much a tuned dataset may seem slower than with the default before we mind."""
-ROUNDING = 1e-9
-"""By what fraction sums of the same costs may differ."""
-ROUNDS = 6
-"""How often the weight of a dataset that got slower than by default is raised,"""
-RAISE = 4
-"""and by which factor."""
-PARTS = (0.01, 0.1)
-"""The parts of the regret by default that the least regret is looked for below at first: the less
-it may be, the fewer sets of encounters are looked at."""
-TRADE_OFFS = 5_000
-"""How many sets of encounters, times trade-offs, are looked at at most (see
-:data:`~runelift.runtime.tuner.fit.chain_solver.ENOUGH`).
-"""
 
-
-def allowed_times(datasets: Sequence[DatasetCosts], default: Mapping[str, int]) -> dict[str, float]:
+def allowed_times(datasets: Sequence[DatasetCosts], default: Mapping[str, int], policy: FitPolicy
+                  ) -> dict[str, float]:
     """The time that each dataset may take at most."""
-    return {d.name: d.total(default) * (1 + NOISE) for d in datasets}
+    return {d.name: d.total(default) * (1 + policy.noise) for d in datasets}
 
 
 def never_slower(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
@@ -65,7 +51,7 @@ def never_slower(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
     too many.
     """
     clocks, weights = Clocks(datasets), aim.weights(datasets)
-    allowed = allowed_times(datasets, default)
+    allowed = allowed_times(datasets, default, costs.policy.fit)
     slower = list(allowed)
     if clocks.linear and aim is not Objective.MAX_REGRET:
         found, exact = solve(costs, datasets, weights, default, enough)
@@ -80,8 +66,8 @@ def never_slower(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
         floors = {}
     best = _raising(costs, datasets, aim, default, enough, slower)
     try:
-        better = _best_allowed(costs, datasets, clocks, aim, default, min(enough, TRADE_OFFS),
-                               floors, best or default)
+        better = _best_allowed(costs, datasets, clocks, aim, default,
+                               min(enough, costs.policy.fit.trade_offs), floors, best or default)
     except TooManyChoices:
         return best, False
     return better or best, True
@@ -95,11 +81,12 @@ def _too_slow(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int],
 def _raising(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
              default: Mapping[str, int], enough: int, slower: list[str]) -> dict[str, int] | None:
     """Thresholds that slow nothing down, with greater weights for what they would slow down."""
-    allowed, raised = allowed_times(datasets, default), aim.weights(datasets)
+    policy, raised = costs.policy.fit, aim.weights(datasets)
+    allowed = allowed_times(datasets, default, policy)
     best: dict[str, int] | None = None
-    for _ in range(ROUNDS):
+    for _ in range(policy.raises):
         for name in slower:
-            raised[name] *= RAISE
+            raised[name] *= policy.raise_factor
         found, _exact = solve(costs, datasets, raised, default, enough)
         slower = _too_slow(datasets, found, allowed)
         if not slower:
@@ -119,6 +106,8 @@ def _worst(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int]) -> s
 def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
             default: Mapping[str, int], enough: int) -> dict[str, Array]:
     """The least regrets that thresholds of each tree can have, each component by itself."""
+    parts = costs.policy.fit.regret_parts
+
     def of(dataset: DatasetCosts, clock: Clock, tree: Site) -> float:
         def solved() -> float:
             chain = dataset.once(("chain", tree.name),
@@ -128,7 +117,7 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
                 dataset.points, dataset.spent(default), strict=True)
                 if root.site.name == tree.name)
             regret = untuned - sum(amounts[root][1] for root in chain.points)
-            for most in (*(part * regret for part in PARTS), math.inf):
+            for most in (*(part * regret for part in parts), math.inf):
                 best = Solver(Sums(amounts, most), default, enough).solve(chain)
                 if best is not None:
                     return best[0]
@@ -160,8 +149,8 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
 
     ``floors`` are the least regrets of trees, as far as they are known.
     """
-    weights = np.array([*aim.weights(datasets).values()])
-    fast_enough = below(clocks.limits(allowed_times(datasets, default)))
+    policy, weights = costs.policy.fit, np.array([*aim.weights(datasets).values()])
+    fast_enough = below(clocks.limits(allowed_times(datasets, default, policy)))
     score = aim.score(datasets, known)
 
     def scores(spent: Array) -> Array:
@@ -173,7 +162,7 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
             spent = least + regrets
             allowed = fast_enough(spent)
             if allowed.any():
-                allowed &= scores(spent) <= (1 + ROUNDING) * score
+                allowed &= scores(spent) <= (1 + policy.rounding) * score
             return allowed
 
         return found
@@ -186,7 +175,7 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
     fronts = []
     for tree in costs.forest.trees:
         others = floor - floors[tree.name] if floors else floor
-        sought = Fronts(amounts, len(clocks), within(clocks.least + others))
+        sought = Fronts(amounts, len(clocks), within(clocks.least + others), policy.sets)
         found = Solver(sought, default, enough).solve(_chain(costs, datasets, tree))
         if found is None:
             return None
@@ -194,7 +183,7 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
     front: Front | None = Front.single(np.zeros(len(clocks)), dict(default))
     for found in fronts:
         front = None if front is None else Fronts(
-            amounts, len(clocks), within(clocks.least)).plus(front, found)
+            amounts, len(clocks), within(clocks.least), policy.sets).plus(front, found)
     return None if front is None else front.choices[
         int(np.argmin(scores(clocks.least + front.costs)))]
 
@@ -218,7 +207,7 @@ def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, floa
         untuned |= zip(dataset.points, map(amount, dataset.spent(default)), strict=True)
     for tree in costs.forest.trees:
         roots = roots_of(datasets, tree)
-        most = (1 + ROUNDING) * sum(untuned[root] for root in roots)
+        most = (1 + costs.policy.fit.rounding) * sum(untuned[root] for root in roots)
         sums = Sums(amounts, most - sum(amounts[root][1] for root in roots))
         try:
             found = Solver(sums, default, enough).solve(_chain(costs, datasets, tree))

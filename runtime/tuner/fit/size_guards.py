@@ -2,8 +2,8 @@
 
 Sites are refined from the inside out.  The encounters of all datasets with the same sizes form a
 group, with a weighted cost for each version.  A memo keeps what is best for a group; a tree asks
-up to :data:`DEPTH` questions of sizes, the best ones of all.  What gains less than
-:data:`WORTHWHILE` of what the thresholds lead to is left to them.  NearestSizes sizes are kept
+few questions of sizes, the best ones of all.  What gains too little compared with what the
+thresholds lead to is left to them.  NearestSizes sizes are kept
 with what every version costs there, so that sizes in between can be decided.
 """
 
@@ -26,6 +26,7 @@ from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.tuner.fit.fit import Interval, objective
 from runelift.runtime.tuner.fit.joint_solver import allowed_times
+from runelift.runtime.tuner.policy import FitPolicy, TuningPolicy
 from runelift.runtime.versions.forest import Site
 from runelift.runtime.versions.size_guards import (
     GuardedThresholds,
@@ -38,23 +39,6 @@ from runelift.runtime.versions.size_guards import (
 )
 
 _Items: TypeAlias = tuple[tuple[str, int], ...]
-DEPTH = 3
-"""How many questions a tree asks one after the other at most."""
-WORTHWHILE = 0.03
-"""By how much the cost must get smaller: less could not be told from chance."""
-ALONE = 0.01
-"""What part of the score a finer guard must be worth."""
-QUESTION = 0.01
-"""By what fraction a question must make the cost smaller."""
-ROUNDS = 4
-"""How often the guards are fitted without the datasets that they slowed down."""
-SPLITS = 40
-"""How many questions are looked at in one place; of the last one all are."""
-HOPELESS = 30.0
-"""How many times as long as the best a version takes that cannot run, or that takes longer still:
-how bad it is matters no more then."""
-NEARBY = 100
-"""How many sizes are kept for those in between."""
 
 
 class SizeGuardKind(Enum):
@@ -86,16 +70,17 @@ class _Group:
         """The version that costs least."""
         return self.costs.index(min(self.costs))
 
-    def ratios(self) -> tuple[float, ...]:
-        """How many times as long as the best each version takes."""
+    def ratios(self, most: float) -> tuple[float, ...]:
+        """Times relative to the best version, ``most`` at most and for versions that cannot run."""
         least = min(cost for cost, runs in zip(self.costs, self.runs, strict=True) if runs)
-        return tuple(round(min(cost / least if least > 0 else 1.0, HOPELESS), 4)
-                     if runs else HOPELESS
+        return tuple(round(min(cost / least if least > 0 else 1.0, most), 4)
+                     if runs else most
                      for cost, runs in zip(self.costs, self.runs, strict=True))
 
 
 def fit_size_guards(costs: Costs, thresholds: Mapping[str, int], guards: SizeGuardKind,
-                    aim: Objective = Objective.RELATIVE, depth: int = DEPTH) -> GuardedThresholds:
+                    aim: Objective = Objective.RELATIVE, depth: int | None = None
+                    ) -> GuardedThresholds:
     """The thresholds with finer guards where these gain something; trees of up to ``depth``.
 
     No dataset becomes slower than with the thresholds: what does keeps its versions, and the
@@ -105,12 +90,15 @@ def fit_size_guards(costs: Costs, thresholds: Mapping[str, int], guards: SizeGua
     if guards is SizeGuardKind.THRESHOLD:
         return GuardedThresholds(thresholds, {})
     costs = costs.compact()
-    allowed = allowed_times(costs.datasets, thresholds)
-    near = partial(_nearby, matters=ALONE * objective(costs, thresholds, aim))
+    policy = costs.policy.fit
+    allowed = allowed_times(costs.datasets, thresholds, policy)
+    near = partial(_nearby, policy=costs.policy,
+                   matters=policy.guard_alone * objective(costs, thresholds, aim))
+    tree = partial(_tree, depth=policy.guard_depth if depth is None else depth, policy=policy)
     fitted: dict[SizeGuardKind, Callable[[Sequence[_Group]], SizeGuard | None]] = {
-        SizeGuardKind.MEMO: _memo, SizeGuardKind.NEAR: near, SizeGuardKind.AUTO: near,
-        SizeGuardKind.TREE: partial(_tree, depth=depth)}
-    for _ in range(ROUNDS):
+        SizeGuardKind.MEMO: partial(_memo, policy=policy), SizeGuardKind.NEAR: near,
+        SizeGuardKind.AUTO: near, SizeGuardKind.TREE: tree}
+    for _ in range(policy.guard_rounds):
         found, seconds = _refined(costs, thresholds, fitted[guards], aim)
         slower = {name for name, each in seconds.items() if each > allowed[name]}
         if not slower:
@@ -137,7 +125,7 @@ def _pruned(costs: Costs, found: GuardedThresholds, aim: Objective) -> GuardedTh
     for site in found.finer:
         trial = GuardedThresholds(found, {name: each for name,
                                           each in found.finer.items() if name != site})
-        if (without := objective(costs, trial, aim)) < (1 + ALONE) * score:
+        if (without := objective(costs, trial, aim)) < (1 + costs.policy.fit.guard_alone) * score:
             found, score = trial, without
     return found
 
@@ -219,14 +207,15 @@ def _group(site: Site, asked: _Asked, priced: Sequence[tuple[float, _Priced]],
 # Tables of sizes
 
 
-def _memo(groups: Sequence[_Group]) -> SizeTable | None:
+def _memo(groups: Sequence[_Group], policy: FitPolicy) -> SizeTable | None:
     names = list(groups[0].sizes) if groups else []  # also those that were the same so far
     versions = {tuple(g.sizes[name] for name in names): g.best() for g in groups
-                if min(g.costs) < (1 - WORTHWHILE) * g.costs[g.now]}
+                if min(g.costs) < (1 - policy.guard_worthwhile) * g.costs[g.now]}
     return SizeTable(tuple(names), versions) if versions else None
 
 
-def _nearby(groups: Sequence[_Group], matters: float) -> NearestSizes | None:
+def _nearby(groups: Sequence[_Group], matters: float, policy: TuningPolicy
+            ) -> NearestSizes | None:
     """What every version costs at known sizes, with what guards compare with.
 
     None if one version is the best at all of them, or what is chosen matters less than that.
@@ -235,12 +224,12 @@ def _nearby(groups: Sequence[_Group], matters: float) -> NearestSizes | None:
     columns = {tuple(each[name] for each in asked): name for name in reversed(_telling(asked))}
     names = tuple(sorted(columns.values()))
     always = len({g.now for g in groups}) == 1 and all(
-        g.costs[g.now] <= (1 + QUESTION) * min(g.costs) for g in groups)
+        g.costs[g.now] <= (1 + policy.fit.guard_question) * min(g.costs) for g in groups)
     if not names or always or sum(max(g.costs) - min(g.costs) for g in groups) < matters:
         return None
-    table = {tuple(each[name] for name in names): g.ratios()
+    table = {tuple(each[name] for name in names): g.ratios(policy.pruning.cannot_run_factor)
              for each, g in zip(asked, groups, strict=True)}
-    step = -(-len(table) // NEARBY)
+    step = -(-len(table) // policy.fit.guard_sizes)
     return NearestSizes(names, {values: table[values] for values in sorted(table)[::step]})
 
 
@@ -253,7 +242,7 @@ def _telling(sizes: Sequence[Mapping[str, int]]) -> list[str]:
 # A tree
 
 
-def _tree(groups: Sequence[_Group], depth: int) -> Tree | None:
+def _tree(groups: Sequence[_Group], depth: int, policy: FitPolicy) -> Tree | None:
     """The tree of least cost; None if the thresholds cost about as little."""
     asked = [g.asked for g in groups]
     names = _telling(asked)
@@ -261,24 +250,27 @@ def _tree(groups: Sequence[_Group], depth: int) -> Tree | None:
         return None
     table = np.array([[each[name] for name in names] for each in asked], np.int64)
     costs = np.array([g.costs for g in groups])
-    least, tree = _best(names, table, costs, depth)
+    least, tree = _best(names, table, costs, depth, policy)
     now = sum(g.costs[g.now] for g in groups)
-    return tree if least < (1 - WORTHWHILE) * now and isinstance(tree, Split) else None
+    return tree if least < (1 - policy.guard_worthwhile) * now and isinstance(tree, Split) else None
 
 
-def _best(names: Sequence[str], table: Array, costs: Array, depth: int) -> tuple[float, Tree]:
+def _best(names: Sequence[str], table: Array, costs: Array, depth: int, policy: FitPolicy
+          ) -> tuple[float, Tree]:
     """The cost of the best tree of up to so many questions one after the other, and the tree.
 
-    A question must be worth :data:`QUESTION`, so that trees ask no more than is needed.
+    A question must gain a part of the cost, so that trees ask no more than is needed.
     """
     best = _leaf(costs)
     least_score = best[0]
-    for column, least in _questions(table, costs, depth):
+    for column, least in _questions(table, costs, depth, policy.guard_splits):
         above = table[:, column] >= least
-        sides = [_best(names, table[side], costs[side], depth - 1) for side in (above, ~above)]
+        sides = [_best(names, table[side], costs[side], depth - 1, policy)
+                 for side in (above, ~above)]
         cost = sum(cost for cost, _ in sides)
         tree = Split(names[column], least, sides[0][1], sides[1][1])
-        if (score := cost * (1 + QUESTION * tree.questions)) < least_score * (1 - 1e-9):
+        score = cost * (1 + policy.guard_question * tree.questions)
+        if score < least_score * (1 - 1e-9):
             best, least_score = (cost, tree), score
     return best
 
@@ -288,7 +280,7 @@ def _leaf(costs: Array) -> tuple[float, Tree]:
     return float(totals.min()), Leaf(int(totals.argmin()))
 
 
-def _questions(table: Array, costs: Array, depth: int) -> list[tuple[int, int]]:
+def _questions(table: Array, costs: Array, depth: int, splits: int) -> list[tuple[int, int]]:
     """The questions to look at, as columns and least values; the last one is the best alone."""
     if depth == 0:
         return []
@@ -298,7 +290,7 @@ def _questions(table: Array, costs: Array, depth: int) -> list[tuple[int, int]]:
         return [(column, least)] if least else []
     every = [(column, value) for column in range(table.shape[1])
              for value in _between(table[:, column])]
-    return every[:: -(-len(every) // SPLITS) or 1]
+    return every[:: -(-len(every) // splits) or 1]
 
 
 def _last(values: Array, costs: Array) -> tuple[float, int]:

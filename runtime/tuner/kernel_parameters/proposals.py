@@ -14,49 +14,42 @@ from typing import TypeAlias
 
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
+from runelift.runtime.tuner.policy import ParameterPolicy
 
 Times: TypeAlias = Mapping[Setting, float]
 """The least seconds that each setting has taken so far."""
 Exploring: TypeAlias = Generator[list[Setting], Times, None]
 """Asks for settings to be tried, and is sent the times of all."""
 
-BATCH = 10
-"""How many settings are drawn at a time."""
-POPULATION = 12
-"""How many settings the parents of a generation are taken from."""
-CHILDREN = 8
-"""How many are made of them."""
-MUTATION = 0.25
-"""How often a child has a value that neither of its parents has."""
 
-
-def exhaustively(space: ParameterSpace, random: Random) -> Exploring:
+def exhaustively(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
     """All settings in turn."""
-    del random
+    del random, policy
     yield list(space.settings())
 
 
-def at_random(space: ParameterSpace, random: Random) -> Exploring:
+def at_random(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
     """All settings, in random order."""
     everything = list(space.settings())
     random.shuffle(everything)
-    for start in range(0, len(everything), BATCH):
-        yield everything[start: start + BATCH]
+    for start in range(0, len(everything), policy.batch):
+        yield everything[start: start + policy.batch]
 
 
-def genetically(space: ParameterSpace, random: Random) -> Exploring:
+def genetically(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
     """Generations: a child has values of two good settings, and now and then another value.
 
     Where the values of its parents do not go together, the nearest possible child is born.
     """
     everything = list(space.settings())
-    times = yield random.sample(everything, min(POPULATION, len(everything)))
+    times = yield random.sample(everything, min(policy.population, len(everything)))
     tried = set(times)
     while len(tried) < len(everything):
-        parents = sorted(times, key=lambda s: times[s])[:POPULATION]
+        parents = sorted(times, key=lambda s: times[s])[:policy.population]
         children = set[Setting]()
         if parents:
-            children |= {_child(space, parents, random) for _ in range(CHILDREN)}
+            children |= {_child(space, parents, random, policy.mutation)
+                         for _ in range(policy.children)}
         fresh = sorted(children - tried) or random.sample(
             [s for s in everything if s not in tried], 1)
         tried |= set(fresh)
@@ -68,18 +61,19 @@ def _tournament(ranked: list[Setting], random: Random) -> Setting:
     return ranked[min(random.randrange(len(ranked)) for _ in range(2))]
 
 
-def _child(space: ParameterSpace, ranked: list[Setting], random: Random) -> Setting:
-    """A setting between two of ``ranked``."""
+def _child(space: ParameterSpace, ranked: list[Setting], random: Random, mutation: float
+           ) -> Setting:
+    """A setting between two of ``ranked``, with another value by the probability ``mutation``."""
     mother, father = _tournament(ranked, random), _tournament(ranked, random)
     wanted: dict[Quantity, int] = {}
     for each, one, other in zip(space.ranges, mother, father, strict=True):
         value = random.choice((one, other))
-        if random.random() < MUTATION / len(space.ranges):
+        if random.random() < mutation / len(space.ranges):
             value = random.choice(each.values)
         wanted[each.parameter.quantity] = value
     return space.nearest(wanted)
 
 
-EXPLORING: dict[str, Callable[[ParameterSpace, Random], Exploring]] = {
+EXPLORING: dict[str, Callable[[ParameterSpace, Random, ParameterPolicy], Exploring]] = {
     "random": at_random, "genetic": genetically, "exhaustive": exhaustively}
 """By name; besides them there is the local search of a contest itself."""

@@ -22,25 +22,10 @@ from dataclasses import dataclass, field
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy
 
-EXHAUSTIVE = 30
-"""The largest space that is tried in whole."""
-DRAWN = 20
-"""How many settings of a larger space are drawn."""
-FINALISTS = 3
-"""How many are left when halving ends,"""
-REPEATS = 5
-"""and how often each of them is tried at least."""
-HANDED_ON = 6
-"""How many settings that were best on some inputs are tried on others."""
 LOCAL = "local"
 """The strategy that tries the neighbours of the best."""
-EXPLORED = 0.7
-"""What part of the time other strategies may explore; the rest goes to the best that they found."""
-WORTHWHILE = 0.02
-"""By how much an operation must get faster: less could not be told from chance."""
-TOLERANCE = 0.02
-"""By how much it may seem slower on a dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +60,13 @@ class Trial:
 class SuccessiveHalving:
     """The settings of one operation, and how they did on the inputs so far.
 
-    ``thorough``: how many times as many settings are tried as usual.  ``ahead``: for how many
-    of them kernels can be built at the same time.
+    ``ahead`` is the number of settings whose kernels can be built at the same time.
     ``impossible`` has those that could not be built or launched, with the reason.
     """
 
     space: ParameterSpace
     seed: int = 0
-    thorough: int = 1
+    policy: ParameterPolicy = NORMAL.parameters
     ahead: int = 1
     strategy: str = LOCAL
     clock: Callable[[], float] = time.perf_counter
@@ -106,7 +90,7 @@ class SuccessiveHalving:
     def search(self, dataset: str, weight: float, seconds: float) -> Search:
         """Try settings for so many seconds; what came of it is a sample."""
         end = self.clock() + seconds
-        local = self.strategy == LOCAL
+        local, finalists = self.strategy == LOCAL, self.policy.finalists
         times: dict[Setting, list[float]] = {}
         same: dict[Setting, Setting] = {}
         default = self.space.default
@@ -114,16 +98,18 @@ class SuccessiveHalving:
         if local or self.samples:
             alive = [s for s in self._entrants() if s != default and s not in self.impossible]
         else:
-            alive = yield from self._explore(times, same, self.clock() + EXPLORED * seconds)
+            alive = yield from self._explore(times, same, self.clock() +
+                                             self.policy.exploring_part * seconds)
         while alive:
             yield from self._round([default, *alive], times, same, end)
             if self.clock() >= end:
                 break
             alive = _ranked([s for s in alive if s in times], times)
-            if len(alive) <= FINALISTS and all(len(times[s]) >= REPEATS for s in alive):
+            if len(alive) <= finalists and all(
+                    len(times[s]) >= self.policy.repeats for s in alive):
                 break
-            alive = alive[: max(FINALISTS, len(alive) // 2)]
-            if local and not self.samples and len(alive) <= FINALISTS:
+            alive = alive[: max(finalists, len(alive) // 2)]
+            if local and not self.samples and len(alive) <= finalists:
                 alive = [*alive, *(n for s in alive[:1] for n in self._neighbours(s)
                                    if n not in times and n not in same
                                    and n not in self.impossible)]
@@ -137,7 +123,7 @@ class SuccessiveHalving:
                                 list[Setting]]:
         """Try what the strategy asks for; the best of it."""
         default = self.space.default
-        exploring = EXPLORING[self.strategy](self.space, random.Random(self.seed))
+        exploring = EXPLORING[self.strategy](self.space, random.Random(self.seed), self.policy)
         batch = next(exploring, [])
         while batch and self.clock() < end:
             yield from self._round([default, *(s for s in batch if s != default)], times, same, end)
@@ -145,7 +131,7 @@ class SuccessiveHalving:
                 batch = exploring.send({s: min(found) for s, found in times.items()})
             except StopIteration:
                 break
-        return [s for s in _ranked(list(times), times) if s != default][: 2 * FINALISTS]
+        return [s for s in _ranked(list(times), times) if s != default][: 2 * self.policy.finalists]
 
     def _round(self, settings: Sequence[Setting], times: dict[Setting, list[float]],
                same: dict[Setting, Setting], end: float) -> Search:
@@ -170,11 +156,11 @@ class SuccessiveHalving:
         """All settings or some of them, or those that did best on other inputs."""
         if self.samples:
             known = self.samples[0].seconds
-            return _ranked(list(known), {s: [self.score(s)] for s in known})[:HANDED_ON]
-        everything = self.everything
-        if len(everything) <= EXHAUSTIVE * self.thorough:
+            return _ranked(list(known), {s: [self.score(s)] for s in known})[:self.policy.handed_on]
+        everything, policy = self.everything, self.policy
+        if len(everything) <= policy.exhaustive * policy.thorough:
             return everything
-        drawn = random.Random(self.seed).sample(everything, DRAWN * self.thorough)
+        drawn = random.Random(self.seed).sample(everything, policy.drawn * policy.thorough)
         return list(dict.fromkeys([*self._apart(self.space.default), *drawn]))
 
     def _apart(self, setting: Setting) -> Iterator[Setting]:
@@ -215,9 +201,9 @@ class SuccessiveHalving:
         """The best setting that slows no dataset down; the default unless it is clearly better."""
         known = {s for sample in self.samples for s in sample.seconds}
         for setting in sorted(known, key=self.score):
-            if self.score(setting) > 1 - WORTHWHILE:
+            if self.score(setting) > 1 - self.policy.worthwhile:
                 break
-            if all((s.ratio(setting) or 0) <= 1 + TOLERANCE for s in self.samples):
+            if all((s.ratio(setting) or 0) <= 1 + self.policy.tolerance for s in self.samples):
                 return setting
         return self.space.default
 

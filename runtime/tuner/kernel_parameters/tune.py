@@ -29,8 +29,10 @@ from runelift.runtime.tuner.kernel_parameters.successive_halving import (
     SuccessiveHalving,
     Trial,
 )
-from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.paired_comparison import PairedRun, PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy, TuningPolicy
 from runelift.runtime.versions.forest import Forest, Forests, plans
 
 
@@ -51,7 +53,7 @@ class Triable(Measurable, Protocol):
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
                      searches: Searches | None = None) -> list[OperationTime]:
-        """LoggedRun, and try what the searches ask for; which operations were met, and their
+        """Run, and try what the searches ask for; which operations were met, and their
         times.
         """
         ...
@@ -60,20 +62,6 @@ class Triable(Measurable, Protocol):
                    after: Mapping[str, int]) -> str | None:
         """How the results with two choices differ by more than rounding, if they do."""
         ...
-
-
-RIVALS = 3.0
-"""Versions that take up to so many times as long as the best can still win by their parameters."""
-TIMES, LONG = 3, 0.5
-"""How often a version is timed; runs of more seconds only once."""
-SHARE = 0.03
-"""The part of a run's device time from which on an operation is worth trying."""
-MEETINGS = 3
-"""At how many of its meetings in a run an operation is tried at most."""
-SINGLE = 2
-"""If all settings together gain nothing, so many operations are looked at alone."""
-BUDGET = 60.0
-"""How many seconds all trials of a program may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,21 +179,25 @@ class WithSettings:
 
 
 def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset],
-                    thresholds: Mapping[str, int], *, device: int, budget: float = BUDGET,
-                    repeats: int = 3, seed: int = 0, strategy: str = LOCAL, thorough: int = 1,
+                    thresholds: Mapping[str, int], *, device: int, budget: float | None = None,
+                    repeats: int = 3, seed: int = 0, strategy: str = LOCAL,
+                    policy: TuningPolicy = NORMAL,
                     end: float = math.inf, known: Sequence[LoggedRun] = (),
                     progress: Callable[[str], None] = lambda _: None) -> ParameterTuning:
     """Tune the parameters of an entry point that runs with ``thresholds`` so far.
 
     ``device`` is the threshold that the device has by default, ``strategy`` how settings are
     searched (:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`).  Trials take ``budget``
-    seconds at most, of ``thorough`` times as many settings as usual; all is over by ``end``.
-    What runs take that are ``known`` is not found out again.
+    seconds at most, as the policy says if it is not given; all is over by ``end``.  Runs that are
+    ``known`` are not made again.
     """
     started = time.perf_counter()
-    occasions = [o for d in datasets for o in _occasions(program, forest, d, thresholds, known)]
+    budget = policy.parameters.seconds if budget is None else budget
+    scope = SearchScope(program, forest, thresholds, known, policy.parameters)
+    occasions = [o for d in datasets for o in _occasions(scope, d)]
     contests = _hold(program, {
-        space.operation.name: SuccessiveHalving(space, seed, thorough, program.builders, strategy)
+        space.operation.name: SuccessiveHalving(space, seed, policy.parameters,
+                                                program.builders, strategy)
         for space in program.spaces(forest.entry)},
         occasions, thresholds, time.perf_counter() + budget, progress)
     settled = tuple(_settled(contest) for contest in contests.values())
@@ -217,13 +209,20 @@ def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset
     refitted = dict(thresholds)
     if forest.trees:
         refitted |= autotune(WithSettings(program, chosen), Forests((forest,)), datasets, device,
-                             repeats=repeats, verify=False, end=end).thresholds
+                             method=ForcedRuns(policy=policy), repeats=repeats, verify=False,
+                             end=end).thresholds
     progress("running the result beside what was before")
     gainful = sorted((each for each in settled if each.chosen), key=lambda each: -each.gain)
-    single = [each.chosen for each in gainful[:SINGLE]] if len(gainful) > 1 else []
+    best = gainful[:policy.parameters.single] if len(gainful) > 1 else []
+
+    def compared(dataset: Dataset, candidate: Mapping[str, int]) -> PairedTimes | None:
+        return PairedRun(program, dataset, thresholds, candidate,
+                         max(repeats, policy.comparison.pairs), end,
+                         policy=policy.comparison).surely()
+
     chosen, verified, why = _confirmed(program, datasets, thresholds, [
-        {**refitted, **chosen}, *({**thresholds, **some} for some in (chosen, *single))], repeats,
-                                       end)
+        {**refitted, **chosen}, *({**thresholds, **some} for some in (
+            chosen, *(each.chosen for each in best)))], compared)
     return ParameterTuning(forest.entry, settled, chosen, verified, why,
                            time.perf_counter() - started)
 
@@ -231,19 +230,30 @@ def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset
 # Which operations
 
 
-def _occasions(program: Triable, forest: Forest, dataset: Dataset,
-               thresholds: Mapping[str, int], known: Sequence[LoggedRun]) -> list[SampledOperation]:
-    """Where the operations that matter for a dataset are met: the run that is chosen first."""
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """An entry point whose operations are looked at, with its thresholds and ``known`` runs."""
+
+    program: Triable
+    forest: Forest
+    thresholds: Mapping[str, int]
+    known: Sequence[LoggedRun]
+    policy: ParameterPolicy
+
+
+def _occasions(scope: SearchScope, dataset: Dataset) -> list[SampledOperation]:
+    """Runs of a dataset with the operations that matter there: the run that is chosen first."""
+    program = scope.program
     try:
         args = program.place(dataset.arguments())
-        runs = _rivals(program, forest, dataset, args, thresholds, known)
+        runs = _rivals(scope, dataset, args)
         best = min(runs.values(), default=0.0)
         found, seen = list[SampledOperation](), set[str]()
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
             met = program.try_settings(dataset.entry, args, force=dict(force),
-                                       thresholds=thresholds)
+                                       thresholds=scope.thresholds)
             weights = _representatives([m for m in met if m.meeting[0] not in seen],
-                                       sum(m.seconds for m in met), best / seconds)
+                                       sum(m.seconds for m in met), best / seconds, scope.policy)
             seen |= {name for name, _ in weights}
             if weights:
                 found.append(SampledOperation(dataset, dict(force), weights))
@@ -252,33 +262,34 @@ def _occasions(program: Triable, forest: Forest, dataset: Dataset,
     return found
 
 
-def _rivals(program: Triable, forest: Forest, dataset: Dataset, args: Sequence[Any],
-            thresholds: Mapping[str, int], known: Sequence[LoggedRun],
+def _rivals(scope: SearchScope, dataset: Dataset, args: Sequence[Any]
             ) -> dict[tuple[tuple[str, int], ...], float]:
     """The versions that can win on a dataset, with the time of a run."""
     times: dict[tuple[tuple[str, int], ...], float] = {}
-    for force in [{}, *plans(forest)]:
-        measured = [run.time or math.inf for run in known
+    for force in [{}, *plans(scope.forest)]:
+        measured = [run.time or math.inf for run in scope.known
                     if run.dataset == dataset.name and run.force == force]
         try:
             times[tuple(force.items())] = min(measured) if measured else _quickest(partial(
-                program.time, dataset.entry, args, force=force, thresholds=thresholds))
+                scope.program.time, dataset.entry, args, force=force,
+                thresholds=scope.thresholds), scope.policy)
         except RuneliftError:
             continue
     best = min(times.values(), default=0.0)
-    return {force: seconds for force, seconds in times.items() if seconds <= RIVALS * best}
+    return {force: seconds for force, seconds in times.items()
+            if seconds <= scope.policy.rival_factor * best}
 
 
-def _quickest(run: Callable[[], float]) -> float:
+def _quickest(run: Callable[[], float], policy: ParameterPolicy) -> float:
     """The least time of a few runs."""
     seconds = [run()]
-    while len(seconds) < TIMES and seconds[0] < LONG:
+    while len(seconds) < policy.version_runs and seconds[0] < policy.once_seconds:
         seconds.append(run())
     return min(seconds)
 
 
 def _representatives(met: Sequence[OperationTime], whole: float,
-                     weight: float) -> dict[OperationId, float]:
+                     weight: float, policy: ParameterPolicy) -> dict[OperationId, float]:
     """A few meetings of each operation that takes a good part of the time, with their weights.
 
     They are those at which equal parts of the operation's time are over.
@@ -289,9 +300,9 @@ def _representatives(met: Sequence[OperationTime], whole: float,
     found: dict[OperationId, float] = {}
     for meetings in by_name.values():
         total = sum(each.seconds for each in meetings)
-        if not whole or total < SHARE * whole:
+        if not whole or total < policy.share * whole:
             continue
-        parts = min(MEETINGS, len(meetings))
+        parts = min(policy.occasions, len(meetings))
         sofar, marks = 0.0, [total * (2 * k + 1) / (2 * parts) for k in range(parts)]
         for each in meetings:
             sofar += each.seconds
@@ -346,15 +357,16 @@ def _settled(contest: SuccessiveHalving) -> OperationResult:
 
 
 def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[str, int],
-               candidates: Sequence[dict[str, int]], repeats: int, end: float = math.inf,
+               candidates: Sequence[dict[str, int]],
+               compared: Callable[[Dataset, Mapping[str, int]], PairedTimes | None]
                ) -> tuple[dict[str, int], dict[str, PairedTimes], str]:
     """The first candidate that is faster on some dataset for certain, and slower on none."""
     why = ""
     for candidate in candidates:
         if any(_differs(program, dataset, before, candidate) for dataset in datasets):
             return {}, {}, "the settings gave another result"
-        verified = {d.name: found for d in datasets if (found := compare_paired(
-            program, d, before, candidate, repeats, end)) is not None}
+        verified = {d.name: found for d in datasets
+                    if (found := compared(d, candidate)) is not None}
         slower = sorted(name for name, both in verified.items() if both.slower)
         if not slower and any(both.faster for both in verified.values()):
             return candidate, verified, ""

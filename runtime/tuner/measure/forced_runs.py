@@ -32,18 +32,12 @@ from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
-from runelift.runtime.tuner.measure.repetitions import MORE, Schedule, runs_as
+from runelift.runtime.tuner.measure.repetitions import Schedule, runs_as
 from runelift.runtime.tuner.measure.warm_up import WarmUp
+from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.tuner.prune.contenders import missed
 from runelift.runtime.tuner.prune.extrapolation import Extrapolation
 from runelift.runtime.versions.forest import Forest, plans
-
-SMALL = 1 << 28
-"""How many bytes of inputs are kept until these are measured, so that their kernels can be built
-together; those of random arrays, which are made later, do not count."""
-BESIDE = 1 << 29
-"""How many bytes all inputs may have, if some are to wait on the device while others are
-measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +54,7 @@ class ForcedRuns:
     budget: float = math.inf
     only: tuple[Force, ...] | None = None
     every: bool = False
+    policy: TuningPolicy = NORMAL
 
     def runs(self, forest: Forest) -> int:
         """One for each plan."""
@@ -70,7 +65,7 @@ class ForcedRuns:
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """See :func:`measure`."""
         return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
-                       budget=self.budget, only=self.only, every=self.every)
+                       method=self)
 
     def surely(self, known: Measurements | None = None) -> ForcedRuns:
         """There are no estimates, but no version is left out either."""
@@ -79,6 +74,10 @@ class ForcedRuns:
     def within(self, seconds: float) -> ForcedRuns:
         """The same in at most so many seconds."""
         return replace(self, budget=min(seconds, self.budget))
+
+    def following(self, policy: TuningPolicy) -> ForcedRuns:
+        """The method with another policy."""
+        return replace(self, policy=policy)
 
     def of(self, some: Sequence[Force]) -> ForcedRuns:
         """The same for some plans only."""
@@ -102,17 +101,18 @@ class AwaitBuilds:
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             repeats: int = 3, log: RunStore | None = None,
             progress: Callable[[Progress], None] = lambda _: None,
-            budget: float = math.inf, only: Sequence[Force] | None = None,
-            every: bool = False) -> Measurements:
-    """LoggedRun every plan on every dataset, once to warm up and then at least ``repeats`` times.
+            method: ForcedRuns = ForcedRuns()) -> Measurements:
+    """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
 
-    Short runs are repeated :data:`MORE` times as often, which ``progress`` does not count.  An
-    interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  RunStore that
-    the log knows are not repeated.  ``only`` and ``every`` are as for :class:`ForcedRuns`.
+    Short runs are repeated more often, which ``progress`` does not count.  An interruption (Ctrl-C)
+    ends the measuring, and what has been measured is returned.  Runs that the log knows are not
+    repeated.
     """
-    result, outlook = Measurements(forest.entry), Estimates(at_once=program.at_once)
-    counted = len(plans(forest) if only is None else only) * repeats
-    end = time.perf_counter() + budget
+    pruning = method.policy.pruning
+    result = Measurements(forest.entry)
+    outlook = Estimates(at_once=program.at_once, policy=pruning)
+    counted = len(method.plans(forest)) * repeats
+    end = time.perf_counter() + method.budget
     later, first = deque[Callable[[], bool]](), list[LoggedRun]()
 
     def take(index: int, runs: Iterator[LoggedRun | AwaitBuilds]) -> bool:
@@ -133,7 +133,8 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     try:
         before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
         numbers = [len(before[d.name]) for d in datasets]
-        datasets, small, builds = with_builds_begun(program, forest, datasets, before)
+        datasets, small, builds = with_builds_begun(program, forest, datasets, before,
+                                                    method.policy.repetition)
         for index, dataset in enumerate(datasets):
             known = before[dataset.name]
             result.runs += known
@@ -141,12 +142,12 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
-            trends = None if every or only is not None else Extrapolation(
+            trends = None if method.every or method.only is not None else Extrapolation(
                 forest, [run for run in (*first, *result.runs) if run.dataset != dataset.name],
-                program.at_once)
-            patient = small and math.isinf(budget)
+                program.at_once, pruning)
+            patient = small and math.isinf(method.budget)
             runs = measure_dataset(program, forest, dataset, repeats, outlook, known, deadline,
-                                   only, trends, patient=patient, builds=builds)
+                                   method, trends, patient=patient, builds=builds)
             if not take(index, runs):
                 later.append(partial(take, index, runs))
         while later:
@@ -161,14 +162,16 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 
 
 def with_builds_begun(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
-                      known: Mapping[str, Sequence[LoggedRun]]) -> tuple[Sequence[Dataset], bool,
-                                                                         bool]:
+                      known: Mapping[str, Sequence[LoggedRun]],
+                      policy: RepetitionPolicy = NORMAL.repetition
+                      ) -> tuple[Sequence[Dataset], bool, bool]:
     """The same datasets; kernels for those of which nothing is known begin to be built.
 
     Not if their inputs are too large to be kept until they are measured.  It is told whether there
     is room for all of them on the device, and whether anything is being built.
     """
-    made, room, beside, builds = dict[str, Args](), SMALL, BESIDE, False
+    made, builds = dict[str, Args](), False
+    room, beside = policy.kept_bytes, policy.device_bytes
     new = [dataset for dataset in datasets if not known[dataset.name]]
     with suppress(UserError, CompilerLimitation):
         for dataset in new:
@@ -188,15 +191,16 @@ def _best(run: LoggedRun) -> float:
 
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                outlook: Estimates) -> Iterator[LoggedRun]:
+                outlook: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
     """As :func:`measure_dataset`, all at once."""
-    return (run for run in measure_dataset(program, forest, dataset, repeats, outlook)
+    return (run for run in measure_dataset(program, forest, dataset, repeats, outlook,
+                                       method=method)
             if isinstance(run, LoggedRun))
 
 
 def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
                     outlook: Estimates, known: Sequence[LoggedRun] = (), deadline: float = math.inf,
-                    only: Sequence[Force] | None = None, trends: Extrapolation | None = None, *,
+                    method: ForcedRuns = ForcedRuns(), trends: Extrapolation | None = None, *,
                     patient: bool = False,
                     builds: bool = False) -> Iterator[LoggedRun | AwaitBuilds]:
     """RunStore of every plan, in turn; short ones are repeated more often, unless they are far off.
@@ -206,21 +210,22 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
     :mod:`runelift.runtime.records.estimates`).  Plans that are far behind are not repeated; where
     only such plans show a version that may be the best of its site, it is repeated with the best
     ones of other sites, unless that is what a plan runs anyway.  After the deadline there is no
-    further run, and plans that have not been run are left out.  ``only`` is as for
-    :class:`ForcedRuns`.  What ``trends`` rule out is not run, once a first run has shown how large
-    the dataset is.
+    further run, and plans that have not been run are left out.  What ``trends`` rule out is not
+    run, once a first run has shown how large the dataset is.
 
     Who is ``patient`` hears of it before runs whose kernels are only now being built, and can see
     to other things first: before further plans, and, where anything ``builds`` from the start,
     before first runs are repeated.
     """
-    asked = [dict(force) for force in (plans(forest) if only is None else only)]
+    only, policy = method.only, method.policy
+    asked = [dict(force) for force in method.plans(forest)]
+    turns = policy.repetition.short_factor * repeats
     schedule = Schedule(asked, repeats, [run for run in known if run.force in asked
-                                         or (only is None and not run.reference)])
+                                         or (only is None and not run.reference)], policy)
     todo = schedule.todo
     if {} in asked:
         schedule.keep({})  # devices are compared by it
-    wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, MORE * repeats)]
+    wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, turns)]
     if not wanted:
         return
     try:
@@ -240,7 +245,7 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
             for run in warming.left_out:
                 schedule.ran(schedule.add(run.force), run)
             yield from (run for run in warming.left_out if run.force not in made_before)
-            wanted = schedule.instead(wanted, warming.instead[::-1], MORE * repeats)
+            wanted = schedule.instead(wanted, warming.instead[::-1], turns)
             warming.left_out = []
             continue
         number = wanted.pop(0)
@@ -268,7 +273,7 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
                 yield run
 
     numbers = [number for number in first if not schedule.behind(number)]
-    if again := [todo[number] for number in numbers if schedule.wants(number, MORE * repeats)]:
+    if again := [todo[number] for number in numbers if schedule.wants(number, turns)]:
         forced = [force for force in again if force]  # what runs by default has been timed
         if patient and builds and forced and program.foresee(
                 dataset.entry, [dataset.arguments()], forced):
@@ -285,7 +290,8 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
             yield first[number]
     further = list[dict[str, int]]()
     if only is None:
-        look = partial(missed, forest, made.copy(), [todo[each] for each in numbers])
+        look = partial(missed, forest, made.copy(), [todo[each] for each in numbers],
+                       policy.pruning)
         with beside_runs(look) if program.apart else nullcontext(look) as found:
             if program.apart:
                 yield from repeated(numbers, 1)
@@ -293,13 +299,13 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
                        if not any(runs_as(force, first[number]) for number in numbers)]
     schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
     if further and patient and program.foresee(dataset.entry, [dataset.arguments()], further):
-        for repeat in range(MORE * repeats):
+        for repeat in range(turns):
             yield from repeated(numbers, repeat)
         yield AwaitBuilds()
     if further:
         program.prepare(dataset.entry, args, further)
     numbers += map(schedule.keep, further)
-    for repeat in range(MORE * repeats):
+    for repeat in range(turns):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
 

@@ -10,34 +10,8 @@ from dataclasses import dataclass, field, replace
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.records.statistics import Summary, median_interval, summarise
 from runelift.runtime.tuner.measure.protocols import Args, Dataset, Measurable
-from runelift.runtime.tuner.measure.repetitions import SHORT
 from runelift.runtime.tuner.measure.time_limits import RunStopped
-
-TOLERANCE = 0.01
-"""By how much the tuned program may seem slower on a dataset before we mind."""
-PAIRS = 6
-"""How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
-distorts, take more."""
-FEW = 3
-"""How often long runs are at least, which then end as soon as so many pairs cannot be certain."""
-MANY = 30
-"""How often at least short runs are,"""
-JITTER = 2e-5
-"""unless after twice the fewest pairs one is certain to be faster by more seconds than these, which
-chance gives and takes."""
-LITTLE = 0.002
-"""Those that take more seconds than this chance distorts little: twice the fewest pairs are enough,
-and the fewest if one is certain to be faster."""
-PATIENCE = 3.0
-"""After how many seconds of running a dataset is decided on what there is,"""
-ENOUGH = 0.1
-"""or after so many if it was run as often as needed, short runs twice as often."""
-LAUNCH = 1e-5
-"""How many seconds of the host a launch takes at most."""
-STAKE = 0.03
-"""By what fraction a dataset must be faster if kernels are to be built to see whether it stays so
-in runs that come often."""
-
+from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 
 UNTUNED: Mapping[str, int] = {}
 """The thresholds of a run by default: whoever made one has it on a tape."""
@@ -56,12 +30,15 @@ class PairedTimes:
     low: float
     high: float
     lasting: bool = True
+    tolerance: float = NORMAL.comparison.tolerance
 
     @classmethod
-    def of(cls, default: Sequence[float], tuned: Sequence[float]) -> PairedTimes:
+    def of(cls, default: Sequence[float], tuned: Sequence[float],
+           policy: ComparisonPolicy = NORMAL.comparison) -> PairedTimes:
         """The comparison of as many times by default as tuned, in the order of measurement."""
         ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
-        return cls(summarise(default), summarise(tuned), *median_interval(ratios))
+        return cls(summarise(default), summarise(tuned), *median_interval(ratios),
+                   tolerance=policy.tolerance)
 
     @property
     def gain(self) -> float:
@@ -76,7 +53,7 @@ class PairedTimes:
     @property
     def slower(self) -> bool:
         """Whether the tuned program is slower by more than chance, as far as can be seen."""
-        worse = 1 + TOLERANCE
+        worse = 1 + self.tolerance
         return self.low > worse or self.tuned.median > self.default.median * worse
 
     def tells(self, margin: float) -> bool:
@@ -86,7 +63,8 @@ class PairedTimes:
     @property
     def decided(self) -> bool:
         """Whether more runs would not change what is known."""
-        return self.faster or self.low > 1 + TOLERANCE or self.high <= 1 + TOLERANCE
+        worse = 1 + self.tolerance
+        return self.faster or self.low > worse or self.high <= worse
 
 
 @dataclass(slots=True)
@@ -106,6 +84,7 @@ class PairedRun:
     seconds: float = 0.0
     which: int = 0
     last: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    policy: ComparisonPolicy = NORMAL.comparison
     _found: PairedTimes | None = None
     _is_compared: bool = False
     _may_lose: bool = False
@@ -146,6 +125,7 @@ class PairedRun:
 
     def _compared(self, args: Args, *, often: bool) -> PairedTimes:
         """Times of both until they are decided, maybe of runs that come ``often``."""
+        policy = self.policy
         times: tuple[list[float], list[float]] = ([], [])
         both = self.default, self.tuned
         look, entry, last = self.pairs, self.dataset.entry, self.last
@@ -155,10 +135,11 @@ class PairedRun:
             for self.which in (0, 1):  # this pair warms up
                 last[self.which] = self.program.time(entry, args, thresholds=both[self.which])
         started = time.perf_counter()
-        end = min(self.end, started + PATIENCE)
+        end = min(self.end, started + policy.patience_seconds)
         while True:
             pair = len(times[0])
-            many = _affordable(last, started + ENOUGH - time.perf_counter(), look - pair)
+            left = started + policy.enough_seconds - time.perf_counter()
+            many = _affordable(last, left, look - pair)
             order = [each for k in range(many) for each in ((0, 1) if (pair + k) % 2 else (1, 0))]
             if many > 1:
                 self.which = 1  # who is stopped among so many short runs counts as tuned
@@ -173,38 +154,39 @@ class PairedRun:
                     times[self.which].append(last[self.which])
             pair += many
             now = time.perf_counter()
-            fewest = 2 * PAIRS
-            if min(last) > SHORT:
-                fewest = FEW if _tied(*times) else PAIRS
-            late = now > end or (pair >= fewest and now > started + ENOUGH)
+            fewest = 2 * policy.pairs
+            if min(last) > policy.short_seconds:
+                fewest = policy.long_pairs if _tied(*times, policy) else policy.pairs
+            late = now > end or (pair >= fewest and now > started + policy.enough_seconds)
             if pair == look or late:
-                verified = PairedTimes.of(*times)
-                if late or (verified.decided and _enough(verified, pair)):
+                verified = PairedTimes.of(*times, policy)
+                if late or (verified.decided and _enough(verified, pair, policy)):
                     return verified
                 # with a look after each pair, chance would decide some time
-                look = min(2 * look, MANY) if look < MANY else 2 * look
+                look = min(2 * look, policy.short_pairs) if look < policy.short_pairs else 2 * look
 
     def _may_lose_often(self, args: Args, verified: PairedTimes) -> bool:
         """Whether the default may save so much more where runs come often that it is faster."""
-        seconds = verified.default.median
-        if seconds > SHORT:
+        seconds, policy = verified.default.median, self.policy
+        if seconds > policy.short_seconds:
             return False
         one, other = self.program.savings(self.dataset.entry, args, (self.default, self.tuned))
         gain = max(0.0, 1 - verified.high) * seconds
-        return (one - other) * LAUNCH > TOLERANCE * seconds + gain
+        return (one - other) * policy.launch_seconds > policy.tolerance * seconds + gain
 
     def _verdict(self, stopped: RunStopped) -> PairedTimes | None:
         """What a run that was stopped says; nothing if it was one by default."""
         if not self.which or stopped.seconds < self.last[0]:
             return None
-        return PairedTimes.of(self.last[:1], [stopped.seconds])
+        return PairedTimes.of(self.last[:1], [stopped.seconds], self.policy)
 
 
 def compare_paired(program: Measurable, dataset: Dataset, default: Mapping[str, int],
                    tuned: Mapping[str, int], repeats: int,
-                   end: float = math.inf) -> PairedTimes | None:
+                   policy: ComparisonPolicy = NORMAL.comparison) -> PairedTimes | None:
     """Times by default and tuned until they are decided; None where the program fails."""
-    return PairedRun(program, dataset, default, tuned, max(repeats, PAIRS), end).surely()
+    return PairedRun(program, dataset, default, tuned, max(repeats, policy.pairs),
+                     policy=policy).surely()
 
 
 def compare_all_paired(pairs: Mapping[str, PairedRun], *, anyway: Callable[[], bool],
@@ -213,35 +195,36 @@ def compare_all_paired(pairs: Mapping[str, PairedRun], *, anyway: Callable[[], b
 
     They are made of runs that come often, too, if what is tuned will probably be kept: none is
     slower, and some are faster, which does not matter if it is kept ``anyway``.  To build kernels
-    for that takes long, so that a dataset must be faster by :data:`STAKE` for it; or what is kept
-    anyway ``must_last``.  The longest runs come first: many short ones would have to wait for what
-    is computed meanwhile, and at first there is most of that.
+    for that takes long, so that a dataset must be faster by the stake of the policy; or what is
+    kept anyway ``must_last``.  The longest runs come first: many short ones would have to wait for
+    what is computed meanwhile, and at first there is most of that.
     """
     for longest in sorted(pairs.values(), key=lambda each: each.seconds, reverse=True):
         longest.once()
     found = {name: each.once() for name, each in pairs.items()}
+    stake = max((each.policy.stake for each in pairs.values()), default=0.0)
     known = [each for each in found.values() if each is not None]
     if not any(each.slower for each in known) and (
             any(each.faster for each in known) or anyway()):
-        worth = any(each.high < 1 - STAKE for each in known) or (must_last and anyway())
+        worth = any(each.high < 1 - stake for each in known) or (must_last and anyway())
         found = {name: each.surely(worth=worth) for name, each in pairs.items()}
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _enough(verified: PairedTimes, pairs: int) -> bool:
+def _enough(verified: PairedTimes, pairs: int, policy: ComparisonPolicy) -> bool:
     """Whether so many pairs are enough to be sure of what they say."""
     seconds = verified.default.median
-    if pairs >= MANY or seconds > SHORT:
+    if pairs >= policy.short_pairs or seconds > policy.short_seconds:
         return True
-    if seconds > LITTLE:
-        return pairs >= 2 * PAIRS or verified.tells(TOLERANCE)
-    return pairs >= 2 * PAIRS and verified.tells(JITTER / seconds)
+    if seconds > policy.steady_seconds:
+        return pairs >= 2 * policy.pairs or verified.tells(policy.tolerance)
+    return pairs >= 2 * policy.pairs and verified.tells(policy.jitter_seconds / seconds)
 
 
-def _tied(default: Sequence[float], tuned: Sequence[float]) -> bool:
+def _tied(default: Sequence[float], tuned: Sequence[float], policy: ComparisonPolicy) -> bool:
     """Whether pairs say both that the tuned program is no faster and that it is no slower."""
     ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
-    return max(ratios) >= 1 and min(ratios) <= 1 + TOLERANCE
+    return max(ratios) >= 1 and min(ratios) <= 1 + policy.tolerance
 
 
 def _affordable(last: Sequence[float], seconds: float, most: int) -> int:

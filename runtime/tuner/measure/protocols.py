@@ -11,6 +11,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.execution.sequential_runner import Both
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.costs.log import Measurements, RunStore
+from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.versions.forest import Forest
 
 Args: TypeAlias = Sequence[Any]
@@ -126,6 +127,11 @@ class MeasuringMethod(Protocol):
         """How often runs are repeated if nobody says."""
         ...
 
+    @property
+    def policy(self) -> TuningPolicy:
+        """The numbers that decide how it measures, and how its costs are used."""
+        ...
+
     def runs(self, forest: Forest) -> int:
         """How many runs of a dataset it needs, repetitions not counted."""
         ...
@@ -138,6 +144,10 @@ class MeasuringMethod(Protocol):
 
     def surely(self, known: Measurements | None = None) -> MeasuringMethod:
         """The same, but that nothing is estimated, and what is ``known`` is not found out again."""
+        ...
+
+    def following(self, policy: TuningPolicy) -> MeasuringMethod:
+        """The method with another policy."""
         ...
 
     def within(self, seconds: float) -> MeasuringMethod:

@@ -11,31 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.log import LoggedRun
-from runelift.runtime.tuner.prune.contenders import FAR, at_least
-
-PATIENCE = 2.0
-"""A run that takes longer than this many seconds is measured once only."""
-SHORT = 0.02
-"""Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
-MORE = 3
-"""How many times more often at most,"""
-ENOUGH = 0.1
-"""but not longer than so many seconds, with all that a repetition takes,"""
-MOST = 36
-"""nor so that there are more runs of a dataset than this: versions that are met by many plans are
-measured by all of these."""
-CERTAIN = 3
-"""Nor if so many at least"""
-STEADY = 0.05
-"""took the same, but for this fraction.  Longer ones, and those whose records take as long, are
-then repeated once less than usual."""
-RECORDS = 3
-"""So many repetitions at most are made with a record, too: one that takes long is the same every
-time, and between records a short run takes longer than in a row."""
-BRIEF = 0.005
-"""One that takes so many seconds does: it has enough launches for chance to even out."""
-ALIKE = 0.02
-"""Two runs of those that took the same but for this fraction do so, too."""
+from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 
 
 def runs_as(force: Mapping[str, int], run: LoggedRun) -> bool:
@@ -57,10 +33,11 @@ class Schedule:
     """Which plans are to be run how often; a plan that fails is not run again."""
 
     def __init__(self, todo: Sequence[dict[str, int]], repeats: int,
-                 known: Sequence[LoggedRun]) -> None:
+                 known: Sequence[LoggedRun], policy: TuningPolicy = NORMAL) -> None:
         self.todo = list(todo)
         self._repeats = repeats
-        self._shorts = MORE * repeats
+        self._policy, self._pruning = policy.repetition, policy.pruning
+        self._shorts = self._policy.short_factor * repeats
         self._walls: dict[int, float] = {}
         self._rounds: dict[int, float] = {}
         self._least: dict[int, float] = {}
@@ -133,7 +110,7 @@ class Schedule:
     def _took(self, number: int, record: Record) -> None:
         self._walls[number] = record.wall
         self._best = min(self._best, max(record.wall, record.span))
-        self._least[number] = min(at_least(record.busy, record.launches),
+        self._least[number] = min(self._pruning.least_seconds(record.busy, record.launches),
                                   self._least.get(number, math.inf))
 
     def wants(self, number: int, repeat: int) -> bool:
@@ -144,37 +121,41 @@ class Schedule:
     def records(self, number: int) -> bool:
         """Whether the next run of a plan is to be made with a record, too."""
         wall = self._walls.get(number, 0.0)
-        return self._records[number] < (1 if wall >= BRIEF else RECORDS)
+        return self._records[number] < (
+            1 if wall >= self._policy.brief_seconds else self._policy.records)
 
     def behind(self, number: int) -> bool:
         """Whether a plan cannot be the best, whatever its first run was delayed by."""
         best = max(self._best, min(self._least.values(), default=0.0))  # where all records are late
-        return number not in self._kept and self._least.get(number, 0.0) > FAR * best
+        return (number not in self._kept
+                and self._least.get(number, 0.0) > self._pruning.kernels_factor * best)
 
     def _enough(self, number: int) -> int:
-        wall = self._walls.get(number)
+        wall, policy = self._walls.get(number), self._policy
         if wall is None:
             return 1
         best = min(self._walls.values())
-        if wall >= PATIENCE or self.behind(number):
+        if wall >= self._pruning.once_seconds or self.behind(number):
             return 1
         took = max(wall, self._rounds.get(number, 0.0))
-        if took >= BRIEF and self._steady(number, within=STEADY if took >= SHORT else ALIKE):
+        if took >= policy.brief_seconds and self._steady(
+                number, 2, policy.steady if took >= policy.short_seconds else policy.alike):
             return max(2, self._repeats - 1)
-        if wall >= FAR * best:
-            return min(max(int(ENOUGH / wall), 1), self._repeats)
-        certain = max(CERTAIN, self._repeats)
-        if self._steady(number, certain):
+        if wall >= self._pruning.kernels_factor * best:
+            return min(max(int(policy.enough_seconds / wall), 1), self._repeats)
+        certain = max(policy.certain_runs, self._repeats)
+        if self._steady(number, certain, policy.steady):
             return certain
-        affordable = int(ENOUGH / max(took, 1e-6))
+        affordable = int(policy.enough_seconds / max(took, 1e-6))
         return min(max(affordable, self._repeats),
-                   self._shorts if wall < SHORT else self._repeats)
+                   self._shorts if wall < policy.short_seconds else self._repeats)
 
     def repeat(self, plans: int) -> None:
         """So many plans are repeated."""
-        self._shorts = max(self._repeats, min(MORE * self._repeats, MOST // max(1, plans)))
+        self._shorts = max(self._repeats, min(self._policy.short_factor * self._repeats,
+                                              self._policy.most_runs // max(1, plans)))
 
-    def _steady(self, number: int, count: int = 2, within: float = STEADY) -> bool:
+    def _steady(self, number: int, count: int, within: float) -> bool:
         """Whether at least so many runs all took the same, but for a fraction."""
         times = self._times[number]
         return len(times) >= count and max(times) < (1 + within) * min(times)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Protocol, cast
 
 from runelift.ir.errors import CompilerLimitation, UserError
@@ -25,18 +26,15 @@ from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayReco
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, complete
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, forced_runs, with_builds_begun
 from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
-from runelift.runtime.tuner.measure.repetitions import MORE, SHORT
+from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.versions.forest import Forest, plans
-
-TIMES = 3
-"""How often a dataset is run without a record, and how much more often short ones are replayed."""
 
 
 class Replayable(Measurable, Protocol):
     """A program that can replay versions."""
 
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
-        """LoggedRun every version at every encounter, one after the other on the same inputs."""
+        """Run every version at every encounter, one after the other on the same inputs."""
         ...
 
 
@@ -54,6 +52,7 @@ class ReplayRuns:
     factor: float = 3.0
     budget: float = math.inf
     stopped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    policy: TuningPolicy = NORMAL
 
     def runs(self, forest: Forest) -> int:
         """One run sees all versions."""
@@ -66,6 +65,10 @@ class ReplayRuns:
     def within(self, seconds: float) -> ReplayRuns:
         """The same in at most so many seconds."""
         return replace(self, budget=min(seconds, self.budget))
+
+    def following(self, policy: TuningPolicy) -> ReplayRuns:
+        """The method with another policy."""
+        return replace(self, policy=policy)
 
     def of(self, some: Sequence[Force]) -> None:
         """A run tells of all plans."""
@@ -82,12 +85,14 @@ class ReplayRuns:
         An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
         """
         result = Measurements(forest.entry)
-        banned, outlook = dict[str, str](), Estimates(at_once=program.at_once)
+        banned = dict[str, str]()
+        outlook = Estimates(at_once=program.at_once, policy=self.policy.pruning)
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
             before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
-            datasets, *_ = with_builds_begun(program, forest, datasets, before)
+            datasets, *_ = with_builds_begun(program, forest, datasets, before,
+                                             self.policy.repetition)
             for done, dataset in enumerate(datasets, start=1):
                 known = before[dataset.name]
                 if complete(known, plans(forest), repeats):
@@ -103,7 +108,7 @@ class ReplayRuns:
                             outlook=outlook, single=single,
                             deadline=now + (end - now) / (len(datasets) - done + 1))
                 for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
-                                         repeats):
+                                         repeats, self.policy):
                     result.runs.append(run)
                     if log:
                         log.append(forest.entry, run)
@@ -114,18 +119,20 @@ class ReplayRuns:
 
 
 def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,
-                  repeats: int) -> Iterator[LoggedRun]:
+                  repeats: int, policy: TuningPolicy) -> Iterator[LoggedRun]:
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
         race.outlook.begin(program.prepare(dataset.entry, args, [{}, *todo]))
         program.time(dataset.entry, args)  # what other versions may take depends on it
-        numbered = _replays(program, dataset, args, race, repeats, todo)
+        numbered = _replays(partial(program.replay, dataset.entry, args, race), race, repeats, todo,
+                            policy.repetition)
         right = _right(numbered[0][1], todo)
-        timing = _timing(program, forest.entry, args, right)
+        timing = _timing(program, forest.entry, args, right, policy.repetition)
     except (OutOfReplayMemory, UnknownCost, UserError, CompilerLimitation):
         args = ()  # there is to be room for them again
-        yield from forced_runs(program, forest, dataset, ForcedRuns.repeats, race.outlook)
+        yield from forced_runs(program, forest, dataset, ForcedRuns.repeats, race.outlook,
+                               ForcedRuns(policy=policy))
         return
     for number, replayed in numbered:
         correction = RecordingCorrection.of(replayed.record(right), timing)
@@ -135,9 +142,9 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
                 yield run
 
 
-def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repeats: int,
-             todo: Sequence[Force]) -> list[tuple[int, ReplayRecord]]:
-    """RunStore with their numbers; one in which a version was wrong is repeated without it.
+def _replays(replay: Callable[[], ReplayRecord], race: Race, repeats: int, todo: Sequence[Force],
+             policy: RepetitionPolicy) -> list[tuple[int, ReplayRecord]]:
+    """Runs with their numbers; one in which a version was wrong is repeated without it.
 
     Where a run without replay is short, there are more; the race goes on from one to the next.
     """
@@ -146,13 +153,13 @@ def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repe
     while len(kept) < wanted:
         number += 1
         race.repeated = bool(kept)
-        replayed = program.replay(dataset.entry, args, race)
+        replayed = replay()
         if replayed.banned:
             kept.clear()
             continue
         kept.append((number, replayed))
-        if replayed.record(_right(replayed, todo)).span < SHORT:
-            wanted = TIMES * repeats
+        if replayed.record(_right(replayed, todo)).span < policy.short_seconds:
+            wanted = policy.replay_runs * repeats
         if race.late:
             break
     return kept
@@ -168,11 +175,12 @@ def _right(replayed: ReplayRecord, todo: Sequence[Force]) -> Force | None:
     return todo[-1]
 
 
-def _timing(program: Measurable, entry: str, args: Args, force: Force | None) -> Timing:
+def _timing(program: Measurable, entry: str, args: Args, force: Force | None,
+            policy: RepetitionPolicy) -> Timing:
     """What a run takes without a record, after one to warm up."""
     long = program.timing(entry, args, force=force).seconds
-    times = [program.timing(entry, args, force=force)
-             for _ in range(TIMES * (MORE if long < SHORT else 1))]
+    count = policy.replay_runs * (policy.short_factor if long < policy.short_seconds else 1)
+    times = [program.timing(entry, args, force=force) for _ in range(count)]
     return Timing(median([t.seconds for t in times]), median([t.issue for t in times]))
 
 

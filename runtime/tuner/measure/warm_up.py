@@ -24,11 +24,6 @@ from runelift.runtime.tuner.prune.extrapolation import (
 )
 from runelift.runtime.versions.forest import Forest, Site
 
-FAR_OFF = 10.0
-"""Runs that take so many times as long as the best are made once only,"""
-LONG = 0.1
-"""if they take more than so many seconds."""
-
 
 class WarmUp:
     """Runs the plans ``todo`` of a dataset for the first time, after one by default.
@@ -44,6 +39,7 @@ class WarmUp:
                  ) -> None:
         self._program, self._dataset, self._args = program, dataset, args
         self._forest, self._outlook, self._trends = forest, outlook, trends
+        self._policy = outlook.policy
         self.left_out, self.instead = list[LoggedRun](), list[dict[str, int]]()
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
@@ -59,7 +55,8 @@ class WarmUp:
             outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
             with suppress(UserError, CompilerLimitation):
                 self.default = program.time(dataset.entry, args)
-            is_short = trends is not None and bool(trends.runs) and self.default < LONG
+            is_short = (trends is not None and bool(trends.runs)
+                        and self.default < self._policy.first_run_seconds)
             if is_short:
                 self._see_untuned()
         if trends is not None and is_short:
@@ -93,7 +90,8 @@ class WarmUp:
         self._prepare_rest()
         run = LoggedRun(self._dataset.name, force, record)
         self._ran.append(run)
-        return run, record.span > max(LONG, FAR_OFF * self._best)
+        return run, record.span > max(
+            self._policy.first_run_seconds, self._policy.first_run_factor * self._best)
 
     def _same(self, force: Mapping[str, int]) -> Record | None:
         """The record of a run before that ran the versions that a plan leads to."""
@@ -114,7 +112,7 @@ class WarmUp:
     def _is_untuned(self, version: str) -> bool:
         """Whether a version runs by default in a short run: chance alone makes it seem hopeless."""
         site, _, index = version.rpartition("/")
-        if self._untuned is None and self.default < LONG:
+        if self._untuned is None and self.default < self._policy.first_run_seconds:
             if (met := self._met.get(site)) and (
                     known := _by_default(self._outermost[site], met)) is not None:
                 return known == int(index)

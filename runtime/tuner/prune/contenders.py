@@ -18,44 +18,34 @@ from typing import TypeAlias
 
 import numpy as np
 
+from runelift.runtime.records.pruning import NORMAL_PRUNING, PruningPolicy
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.versions.forest import Forest, plans
 
-LAUNCH = 2e-6
-"""No host issues a kernel in fewer seconds."""
-FAR = 2.0
-"""What takes so many times as long as the best is behind."""
-LITTLE = 0.002
-"""So is what could make a run faster by this fraction at most."""
 Choices: TypeAlias = Mapping[str, set[int]]
 """Versions by the name of their site."""
 
 
-def at_least(busy: float, launches: int) -> float:
-    """How long kernels take at least that the device was busy with for so long."""
-    return max(busy, launches * LAUNCH)
-
-
-def missed(forest: Forest, runs: Sequence[LoggedRun], seen: Sequence[Mapping[str, int]]
-           ) -> list[dict[str, int]]:
+def missed(forest: Forest, runs: Sequence[LoggedRun], seen: Sequence[Mapping[str, int]],
+           policy: PruningPolicy) -> list[dict[str, int]]:
     """The fewest plans that show, with what is ``seen``, all versions that may be the best."""
-    found = contenders(runs)
+    found = contenders(runs, policy)
     shown = {version for plan in seen for version in plan.items()}
     return [plan for plan in plans(forest, found)
             if any(index in found.get(site, ()) and (site, index) not in shown
                    for site, index in plan.items())]
 
 
-def contenders(runs: Iterable[LoggedRun]) -> Choices:
+def contenders(runs: Iterable[LoggedRun], policy: PruningPolicy = NORMAL_PRUNING) -> Choices:
     """The versions that may be the best at some kind of encounters, by site; one at least.
 
     Of a kind are encounters with the same sizes: that one of them was late is chance.
     """
     made = [(run, run.record) for run in runs if run.record is not None]
-    meetings = _Meetings(made)
+    meetings = _Meetings(made, policy)
     standings: dict[str, dict[int, _Standing]] = defaultdict(lambda: defaultdict(_Standing))
     for (site, _), alike in meetings.kinds.items():
         here: dict[int, _Standing] = defaultdict(_Standing)
@@ -66,10 +56,10 @@ def contenders(runs: Iterable[LoggedRun]) -> Choices:
                 standing.least += meetings.least(attempt)
                 standing.best += quickest
         # also where all were late somewhere, by turns
-        far = max(FAR, min(standing.ratio for standing in here.values()))
+        far = max(policy.kernels_factor, min(standing.ratio for standing in here.values()))
         for version, standing in here.items():
             standings[site][version].add(standing, near=standing.ratio <= far)
-    little = LITTLE * min((_taken(*each) for each in made), default=0.0)
+    little = policy.little_gain * min((_taken(*each) for each in made), default=0.0)
     return {site: _worth(versions, little) for site, versions in standings.items()}
 
 
@@ -128,7 +118,7 @@ class _Meetings:
     Several runs of the same are one attempt, which took the least of what they took.
     """
 
-    def __init__(self, runs: Sequence[tuple[LoggedRun, Record]]) -> None:
+    def __init__(self, runs: Sequence[tuple[LoggedRun, Record]], policy: PruningPolicy) -> None:
         self.kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Met]] = defaultdict(list)
         self._outermost = _Met()
         self._inside: list[dict[_Met, None]] = []
@@ -139,7 +129,7 @@ class _Meetings:
                          for each in record.encounters])
             if way not in known:
                 known[way] = self._attempts(record.encounters)
-            took.append((known[way], *_spent(run, record)))
+            took.append((known[way], *_spent(run, record, policy)))
         least, most = np.full((2, len(self._inside)), math.inf)
         for attempts, at_least, at_most in took:
             least[attempts] = np.minimum(least[attempts], at_least)
@@ -180,7 +170,7 @@ class _Meetings:
                          for met in inside) if inside else own
 
 
-def _spent(run: LoggedRun, record: Record) -> tuple[Array, Array]:
+def _spent(run: LoggedRun, record: Record, policy: PruningPolicy) -> tuple[Array, Array]:
     """What encounters took at least and at most, without those inside of them."""
     recorded = max(record.span, record.issue)
     share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
@@ -188,7 +178,8 @@ def _spent(run: LoggedRun, record: Record) -> tuple[Array, Array]:
     amounts = np.array([[each.busy for each in encounters], [each.launches for each in encounters],
                         [each.time for each in encounters], [each.issue for each in encounters]])
     busy, launches, time, issue = map(EncounterNesting(encounters).own, amounts)
-    least = np.maximum(np.maximum(0.0, busy), LAUNCH * np.maximum(0.0, launches))
+    least = np.maximum(np.maximum(0.0, busy),
+                       policy.launch_seconds * np.maximum(0.0, launches))
     return least, np.maximum(least, share * np.maximum(time, issue))
 
 
@@ -200,10 +191,10 @@ class Attempt:
     least: float
 
 
-def attempts_of(run: LoggedRun) -> Iterator[tuple[str, int, Attempt]]:
+def attempts_of(run: LoggedRun, policy: PruningPolicy) -> Iterator[tuple[str, int, Attempt]]:
     """What a run says about each encounter: its site, version and attempt; nothing if it failed."""
     if (record := run.record) is None:
         return
-    least, _ = _spent(run, record)
+    least, _ = _spent(run, record, policy)
     for each, seconds in zip(record.encounters, least.tolist(), strict=True):
         yield each.site, each.chosen, Attempt(tuple(each.sizes.items()), seconds)

@@ -29,6 +29,7 @@ import numpy as np
 
 from runelift.ir.guards import Kind
 from runelift.runtime.records.estimates import LEFT_OUT
+from runelift.runtime.records.pruning import NORMAL_PRUNING, PruningPolicy
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.cost_model import (
     Costs,
@@ -40,14 +41,8 @@ from runelift.runtime.tuner.costs.cost_model import (
 from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
-from runelift.runtime.tuner.prune.contenders import at_least, attempts_of
+from runelift.runtime.tuner.prune.contenders import attempts_of
 from runelift.runtime.versions.forest import Forest, Site, plans
-
-FAR_BEHIND = 8.0
-"""A version that should take so many times as long as the best one is not run."""
-LESS = 0.5
-"""There is less to do where kernels of a version take less than this part of the time, whatever
-the sizes are."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +55,7 @@ class Extrapolation:
     forest: Forest
     runs: Sequence[LoggedRun]
     at_once: float = math.inf
+    policy: PruningPolicy = NORMAL_PRUNING
 
     @cached_property
     def _telling(self) -> list[LoggedRun]:
@@ -73,8 +69,8 @@ class Extrapolation:
 
     @cached_property
     def _known(self) -> dict[str, _Known]:
-        kernels = _busy(self._telling)
-        found = {name: _known(met(self._costs.datasets, name), kernels)
+        kernels = _busy(self._telling, self.policy)
+        found = {name: _known(met(self._costs.datasets, name), kernels, self.policy)
                  for name in self.forest.sites()}
         return {name: each for name, each in found.items() if each is not None}
 
@@ -97,13 +93,14 @@ class Extrapolation:
         given_up = {version for run in self.runs if run.left_out
                     for version in run.force.items()}
         found = dict[str, dict[int, float]]()
-        for name, (encounter, own) in _most_to_do(records).items():
+        for name, (encounter, own) in _most_to_do(records, self.policy).items():
             known = self._known.get(name)
             if known is None or known.largest.has_more(encounter, own):
                 continue
             ratios = {version: ratio for version, ratio
                       in known.ratios(encounter, self.at_once).items()
-                      if ratio >= FAR_BEHIND and (name, version) not in usable
+                      if ratio >= self.policy.smaller_inputs_factor
+                      and (name, version) not in usable
                       and (known.largest.shows(version) or (name, version) in given_up)}
             if ratios:
                 found[name] = ratios
@@ -114,11 +111,11 @@ _Met: TypeAlias = tuple[str, str, tuple[tuple[str, int], ...], int]
 """A dataset, a site, the sizes there, and a version."""
 
 
-def _busy(runs: Sequence[LoggedRun]) -> dict[_Met, float]:
+def _busy(runs: Sequence[LoggedRun], policy: PruningPolicy) -> dict[_Met, float]:
     """How long the kernels of versions took at least, without those of encounters inside."""
     found = dict[_Met, float]()
     for run in runs:
-        for name, version, attempt in attempts_of(run):
+        for name, version, attempt in attempts_of(run, policy):
             met = run.dataset, name, tuple(sorted(attempt.sizes)), version
             found[met] = min(attempt.least, found.get(met, math.inf))
     return found
@@ -131,7 +128,8 @@ def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
     yield from zip(encounters, own.tolist(), strict=True)
 
 
-def _most_to_do(records: Sequence[Record]) -> dict[str, tuple[Encounter, float]]:
+def _most_to_do(records: Sequence[Record], policy: PruningPolicy
+                ) -> dict[str, tuple[Encounter, float]]:
     """The encounter of each site with the most to do, and how long its own kernels took.
 
     Of encounters in several records the quickest counts.
@@ -147,21 +145,21 @@ def _most_to_do(records: Sequence[Record]) -> dict[str, tuple[Encounter, float]]
                 quickest[key] = each, own
     found = dict[str, tuple[Encounter, float]]()
     for each, own in quickest.values():
-        if each.site not in found or _is_more(each.par, each.busy, found[each.site][0].par,
-                                              found[each.site][0].busy):
+        most, _ = found.get(each.site, (None, 0.0))
+        if most is None or _is_more(each.par, each.busy, most.par, most.busy, policy.less_work):
             found[each.site] = each, own
     return found
 
 
-def _is_more(par: Mapping[str, int], seconds: float, other: Mapping[str, int], taken: float
-             ) -> bool:
+def _is_more(par: Mapping[str, int], seconds: float, other: Mapping[str, int], taken: float,
+             less_work: float) -> bool:
     """Whether there is no less to do than elsewhere, where guards compare with ``other`` sizes.
 
     Sizes tell, unless times are far apart: where kernels are short, these are chance.
     """
     larger = all(size >= other[name] for name, size in par.items())
     smaller = all(size <= other[name] for name, size in par.items())
-    least = 1.0 if larger == smaller else LESS if larger else 1 / LESS
+    least = 1.0 if larger == smaller else less_work if larger else 1 / less_work
     return seconds >= least * taken
 
 
@@ -176,6 +174,7 @@ class _Work:
     point: EncounterCosts
     costs: dict[int, Cost]
     kernels: dict[int, float]
+    policy: PruningPolicy
 
     @property
     def best(self) -> float:
@@ -189,7 +188,8 @@ class _Work:
     def has_more(self, encounter: Encounter, own_busy: float) -> bool:
         """Whether there is more to do than at an encounter whose own kernels took so long."""
         kernels = self.kernels.get(encounter.chosen, math.inf)
-        return own_busy < LESS * kernels < math.inf or self._growths(encounter)[0] < 1
+        return (own_busy < self.policy.less_work * kernels < math.inf
+                or self._growths(encounter)[0] < 1)
 
     def ratio(self, version: int, encounter: Encounter, at_once: float) -> float:
         """How many times as long as the best one a version takes where there is more to do.
@@ -202,7 +202,7 @@ class _Work:
         gain = _gain(self.point.site, self._before, encounter.par, at_once)
         cost, own = self.costs[version], self.point.own[version].device
         least = cost.device - own + min(own, self.kernels[version])
-        best = max(self.best, at_least(encounter.busy, encounter.launches))
+        best = max(self.best, self.policy.least_seconds(encounter.busy, encounter.launches))
         return max(least / growth / self.best, (least - cost.host) / gain / self.best, least / best)
 
     @property
@@ -228,10 +228,10 @@ class _Known:
                 if version in self.was_run else math.inf for version in self.largest.costs}
 
 
-def _known(points: Iterator[tuple[DatasetCosts, EncounterCosts]], busy: Mapping[_Met, float]
-           ) -> _Known | None:
+def _known(points: Iterator[tuple[DatasetCosts, EncounterCosts]], busy: Mapping[_Met, float],
+           policy: PruningPolicy) -> _Known | None:
     """What is known of a site; None if there is no work."""
-    each = [_work(dataset.name, point, busy) for dataset, point in points]
+    each = [_work(dataset.name, point, busy, policy) for dataset, point in points]
     largest = _most_work(each)
     if largest is None:
         return None
@@ -240,12 +240,13 @@ def _known(points: Iterator[tuple[DatasetCosts, EncounterCosts]], busy: Mapping[
     return _Known(largest, {version: work for version, work in own.items() if work is not None})
 
 
-def _work(dataset: str, point: EncounterCosts, busy: Mapping[_Met, float]) -> _Work:
+def _work(dataset: str, point: EncounterCosts, busy: Mapping[_Met, float],
+          policy: PruningPolicy) -> _Work:
     costs = {version: _cost(point, version) for version in sorted(point.feasible)}
     sizes = tuple(sorted(point.sizes.items()))
     return _Work(point, costs, {
         version: busy.get((dataset, point.site.name, sizes, version), point.own[version].device)
-        for version in costs})
+        for version in costs}, policy)
 
 
 def _most_work(each: Iterable[_Work]) -> _Work | None:
@@ -253,7 +254,7 @@ def _most_work(each: Iterable[_Work]) -> _Work | None:
     found: _Work | None = None
     for work in each:
         if work.best and (found is None or _is_more(
-                work.point.par, work.best, found.point.par, found.best)):
+                work.point.par, work.best, found.point.par, found.best, work.policy.less_work)):
             found = work
     return found
 

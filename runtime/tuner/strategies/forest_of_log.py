@@ -19,7 +19,6 @@ from runelift.runtime.records.record import Encounter
 from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.costs.log import Measurements
-from runelift.runtime.tuner.fit.size_guards import HOPELESS
 from runelift.runtime.versions.forest import Alternative, Forest, Site
 
 Inside = tuple[str, int]
@@ -74,29 +73,30 @@ def _guard(name: str) -> Guard:
 def without_gaps(costs: Costs, measurements: Measurements) -> tuple[Costs, int]:
     """The costs with an estimate for what was left out, and how many estimates these are.
 
-    It takes :data:`~runelift.runtime.tuner.fit.size_guards.HOPELESS` times as long as the best,
-    which is far too long to be chosen; of what takes infinitely long, searches would not learn
-    anything.
+    The estimate is the factor of the pruning policy for versions that cannot run.  That is far too
+    long to be chosen.  Searches would not learn from infinite times.
     """
+    factor = costs.policy.pruning.cannot_run_factor
     left_out = defaultdict[str, set[Inside]](set)
     for run in measurements.runs:
         left_out[run.dataset] |= run.left_out.items()
     filled = replace(costs, datasets=tuple(
-        replace(d, points=tuple(_filled(p, left_out[d.name]) for p in d.points))
+        replace(d, points=tuple(_filled(p, left_out[d.name], factor) for p in d.points))
         for d in costs.datasets))
     count = sum(one.estimates() - other.estimates()
                 for one, other in zip(filled.datasets, costs.datasets, strict=True))
     return filled, count
 
 
-def _filled(point: EncounterCosts, left_out: AbstractSet[Inside]) -> EncounterCosts:
+def _filled(point: EncounterCosts, left_out: AbstractSet[Inside], factor: float) -> EncounterCosts:
     """An encounter and those inside of it."""
-    inner = {k: tuple(_filled(p, left_out) for p in points) for k, points in point.inner.items()}
+    inner = {k: tuple(_filled(p, left_out, factor) for p in points)
+             for k, points in point.inner.items()}
     gaps = {k for k, cost in point.own.items()
             if math.isinf(cost.device) and (point.site.name, k) in left_out}
     least = point.bounds()[0]
     if math.isinf(least.time):
         gaps = set()
-    guess = Cost(HOPELESS * least.device, HOPELESS * least.host)
+    guess = Cost(factor * least.device, factor * least.host)
     return replace(point, inner=inner, own={**point.own, **dict.fromkeys(gaps, guess)},
                    estimated=point.estimated | gaps)

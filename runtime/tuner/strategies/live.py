@@ -15,8 +15,8 @@ from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, MeasuringMethod
-from runelift.runtime.tuner.measure.repetitions import MORE, PATIENCE, SHORT
 from runelift.runtime.tuner.measure.time_limits import RunStopped
+from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
 from runelift.runtime.versions.forest import Forest, Site
 
@@ -84,6 +84,7 @@ class Live:
     repeats: int = 3
     weights: Mapping[str, float] | None = None
     measured: Instrumented | None = None
+    policy: TuningPolicy = NORMAL
     _placed: dict[str, Sequence[Any]] = field(default_factory=dict)
     _seen: dict[str, list[Outcomes]] = field(default_factory=dict)
     _lost: dict[str, list[Thresholds]] = field(default_factory=dict)
@@ -150,7 +151,10 @@ class Live:
 
     def _repeats(self, seconds: float) -> int:
         """How often to time a run, as :mod:`.measure` does."""
-        return 1 if seconds >= PATIENCE else self.repeats * (MORE if seconds < SHORT else 1)
+        policy = self.policy.repetition
+        if seconds >= self.policy.pruning.once_seconds:
+            return 1
+        return self.repeats * (policy.short_factor if seconds < policy.short_seconds else 1)
 
     def compared(self, dataset: str, guard: str) -> Sequence[int]:
         """The distinct values that runs so far compared with a guard."""

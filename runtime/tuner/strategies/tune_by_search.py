@@ -13,6 +13,7 @@ from typing import Any
 from runelift.runtime.records.format import FORMAT, show_seconds, table
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import Search, Strategy, search
 from runelift.runtime.tuner.strategies.live import Live
@@ -110,7 +111,7 @@ def _render(found: SearchTuning) -> Iterator[str]:
 
 def facts(found: Sequence[SearchTuning], **about: Any) -> dict[str, Any]:
     """The content of the JSON file beside the tuning file."""
-    return {"format": FORMAT, **about,
+    return {"format": FORMAT, **about, "tuning_policy": asdict(NORMAL),
             "interrupted": any(each.search.interrupted for each in found),
             "entries": {each.forest.entry: _facts(each) for each in found}}
 

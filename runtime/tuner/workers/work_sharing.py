@@ -29,12 +29,11 @@ from runelift.runtime.tuner.measure.protocols import (
     MeasuringMethod,
     Progress,
 )
-from runelift.runtime.tuner.measure.repetitions import MORE, Schedule
+from runelift.runtime.tuner.measure.repetitions import Schedule
+from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.prune.contenders import missed
 from runelift.runtime.versions.forest import Forest, plans
 
-WORTH = 10.0
-"""After how many seconds of measuring it pays to divide a dataset."""
 STEPS = 100
 """Into how many steps the work on a dataset is divided, for the display."""
 
@@ -108,7 +107,7 @@ class DevicePool(Protocol):
                 progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
         """Do all jobs; what was measured, in the order of the jobs.
 
-        RunStore say where they were made.  ``take`` is given each new one, ``progress`` hears of
+        Runs say where they were made.  ``take`` is given each new one, ``progress`` hears of
         each job as if there were no other; both may be called by any thread.  After Ctrl-C what is
         not over is left.
         """
@@ -128,6 +127,11 @@ class SharedMeasuring:
         """As the method has it."""
         return self.method.repeats
 
+    @property
+    def policy(self) -> TuningPolicy:
+        """The policy of the method."""
+        return self.method.policy
+
     def runs(self, forest: Forest) -> int:
         """As the method needs."""
         return self.method.runs(forest)
@@ -135,6 +139,10 @@ class SharedMeasuring:
     def surely(self, known: Measurements | None = None) -> SharedMeasuring:
         """The same, but that nothing is estimated."""
         return replace(self, method=self.method.surely(known))
+
+    def following(self, policy: TuningPolicy) -> SharedMeasuring:
+        """The method with another policy."""
+        return replace(self, method=self.method.following(policy))
 
     def within(self, seconds: float) -> SharedMeasuring:
         """The same in at most so many seconds."""
@@ -160,7 +168,7 @@ class SharedMeasuring:
         jobs, fresh = list[Job](), list[Dataset]()
         for dataset in datasets:
             known = log.known(forest.entry, dataset.name) if log is not None else []
-            if known and _complete(known, plans(forest), repeats) and not _lost(known):
+            if known and _complete(known, plans(forest), repeats, self.policy) and not _lost(known):
                 work.found[dataset.name] = Measurements(forest.entry, known)
                 continue
             if known and not self._goes_on(known):
@@ -170,7 +178,8 @@ class SharedMeasuring:
                 jobs += work.parts(dataset, known, self.crew.parts(len(datasets)))
             else:
                 fresh.append(dataset)
-        fresh = [*with_builds_begun(program, forest, fresh, {each.name: () for each in fresh})[0]]
+        fresh = [*with_builds_begun(program, forest, fresh, {each.name: () for each in fresh},
+                                     self.policy.repetition)[0]]
         last = len(fresh) - len(fresh) % len(self.crew)
         work.do([*jobs, *map(work.whole, fresh[:last])], later=last < len(fresh))
         work.do(work.shared_out(fresh[last:]))
@@ -248,7 +257,7 @@ class _Work:
                        for d in datasets}
         jobs: list[Job] = []
         for place, dataset in zip(self.shared.crew.places(), datasets, strict=False):
-            if seconds[dataset.name] > WORTH:
+            if seconds[dataset.name] > self.shared.policy.repetition.divide_seconds:
                 jobs += self.parts(dataset, self._runs(dataset), len(self.shared.crew))
             else:  # by the device that is likely to have the kernels
                 jobs.append(self.whole(dataset, next(
@@ -257,7 +266,7 @@ class _Work:
 
     def anew(self, dataset: Dataset) -> list[Job]:
         """The job that measures a dataset anew where the devices that did differ too much."""
-        if not unlike(self._runs(dataset)):
+        if not unlike(self._runs(dataset), self.shared.policy.fit.unlike_devices):
             return []
         self.forget(dataset)
         return [self.whole(dataset)]
@@ -273,7 +282,7 @@ class _Work:
             return []
         seen = [{each.site: each.chosen} for run in runs if run.record and run.time is not None
                 for each in run.record.encounters]
-        wanted = missed(self.forest, runs, seen)
+        wanted = missed(self.forest, runs, seen, self.shared.policy.pruning)
         places = self.shared.crew.places()
         return [self._job(dataset, wanted if places else [*wanted, {}], (),
                           made[0] if made[0] in places else None)] if wanted else []
@@ -336,10 +345,12 @@ class _Work:
         return result
 
 
-def _complete(runs: Sequence[LoggedRun], todo: Sequence[dict[str, int]], repeats: int) -> bool:
+def _complete(runs: Sequence[LoggedRun], todo: Sequence[dict[str, int]], repeats: int,
+              policy: TuningPolicy) -> bool:
     """Whether no plan of a dataset is to be run again."""
-    schedule = Schedule(todo, repeats, [run for run in runs if run.force in todo])
-    return not any(schedule.wants(number, MORE * repeats) for number in range(len(todo)))
+    schedule = Schedule(todo, repeats, [run for run in runs if run.force in todo], policy)
+    turns = policy.repetition.short_factor * repeats
+    return not any(schedule.wants(number, turns) for number in range(len(todo)))
 
 
 def _lost(runs: Sequence[LoggedRun]) -> bool:

@@ -24,9 +24,10 @@ from runelift.runtime.tuner.costs.cost_model import EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.costs.recording_overhead import corrected_records
 from runelift.runtime.tuner.fit.cross_validation import leave_one_out
-from runelift.runtime.tuner.measure.forced_runs import BESIDE, SMALL, measure, with_builds_begun
+from runelift.runtime.tuner.measure.forced_runs import measure, with_builds_begun
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
-from runelift.runtime.tuner.measure.repetitions import BRIEF, CERTAIN, MORE, SHORT, Schedule
+from runelift.runtime.tuner.measure.repetitions import Schedule
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.report.text import (
     facts,
     render,
@@ -36,6 +37,10 @@ from runelift.runtime.tuner.report.text import (
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.versions.forest import Forests
 from tests.runtime.tuner.simulated import CHAIN, DEVICE, Simulated, close, inputs, nested, site
+
+POLICY = NORMAL.repetition
+BRIEF, SHORT = POLICY.brief_seconds, POLICY.short_seconds
+MORE, CERTAIN = POLICY.short_factor, POLICY.certain_runs
 
 
 @pytest.fixture(autouse=True)
@@ -216,10 +221,10 @@ def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(("kind", "count", "together", "fits"), [
-    ("made", SMALL // 2, True, True),
-    ("made", SMALL, False, False),
-    ("random", SMALL, True, True),
-    ("random", BESIDE, True, False),
+    ("made", POLICY.kept_bytes // 2, True, True),
+    ("made", POLICY.kept_bytes, False, False),
+    ("random", POLICY.kept_bytes, True, True),
+    ("random", POLICY.device_bytes, True, False),
 ])
 def test_inputs_are_foreseen_together_if_they_are_small_or_not_made_yet(
         kind: str, count: int, together: bool, fits: bool) -> None:

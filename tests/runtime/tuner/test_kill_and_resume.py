@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runelift.runtime.tuner.costs.log import read_log
-from runelift.runtime.tuner.measure.repetitions import MORE
+from runelift.runtime.tuner.policy import NORMAL
 
 TEXT = """
 -- ==
@@ -46,7 +46,7 @@ def test_a_killed_tuning_measures_nothing_twice(tmp_path: Path) -> None:
     assert after[:len(before)] == before
     counts = Counter((run.dataset, *run.force.items()) for run in after)
     assert len(counts) == 9
-    assert max(counts.values()) <= MORE * REPEATS
+    assert max(counts.values()) <= NORMAL.repetition.short_factor * REPEATS
     assert not any(run.dataset == "a" for run in after[len(before):])
     facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())
     assert set(facts["entries"]["main"]["datasets"]) == {"a", "b", "c"}

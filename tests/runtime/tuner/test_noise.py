@@ -14,14 +14,15 @@ from runelift.runtime.replay.racing import Race
 from runelift.runtime.replay.replay_records import ExclusiveCost, ReplayedEncounter, ReplayRecord
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.versions.forest import Forests
 from tests.runtime.tuner.simulated import DEVICE, Simulated, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
 OUTSIDE = 0.5
+TOLERANCE = NORMAL.comparison.tolerance
 """What a simulated run spends outside of its encounters."""
 PARS = (50, 100)
 TRIALS = int(os.environ.get("RUNELIFT_NOISE_TRIALS", "20"))

@@ -29,10 +29,10 @@ from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guard
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.fit.fit import fit, objective
-from runelift.runtime.tuner.fit.joint_solver import NOISE
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.size_guards import (
@@ -48,6 +48,8 @@ from runelift.runtime.versions.size_guards import (
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 from tests.runtime.tuner.fit.test_fit import CHAIN, costs_for, simulations
 from tests.runtime.tuner.simulated import Simulated, nested, site
+
+NOISE = NORMAL.fit.noise
 
 FINER = [SizeGuardKind.MEMO, SizeGuardKind.NEAR, SizeGuardKind.TREE]
 
@@ -210,7 +212,7 @@ def test_the_nearest_sizes_are_used_where_they_serve_better() -> None:
     assert any(d.total(tuning.fit.thresholds) > 1.1 * d.least() for d in tuning.costs.datasets)
     found = fit_guards(tuning, SizeGuardKind.AUTO)
     assert found.loss is not None
-    assert found.loss < refined.HARM
+    assert found.loss < NORMAL.comparison.guard_harm
     assert all(math.isclose(found.after[d.name], d.least()) for d in tuning.costs.datasets)
     guard = found.finer["s"]
     assert isinstance(guard, NearestSizes)
@@ -431,13 +433,14 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
         tuning.fit.thresholds)
 
 
-def test_datasets_that_hardly_gain_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_datasets_that_hardly_gain_are_left_alone() -> None:
     """Nothing is run where guards are worth too little to be told from chance."""
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
     found = fit_guards(tuning, SizeGuardKind.MEMO)
     assert found.finer
-    monkeypatch.setattr(refined, "GAIN", 1.0)
+    policy = replace(NORMAL, comparison=ComparisonPolicy(guard_gain=1.0))
+    tuning = replace(tuning, costs=replace(tuning.costs, policy=policy))
     kept = confirm_guards(sim, tuning, found, [], tuning.fit.thresholds, 1)
     assert kept.finer == {}
     assert "about as good" in render(kept)

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.cross_validation import leave_one_out, summary
 from runelift.runtime.tuner.fit.exhaustive import exhaustive
 from runelift.runtime.tuner.fit.fit import fit, objective
-from runelift.runtime.tuner.fit.joint_solver import NOISE
+from runelift.runtime.tuner.policy import NORMAL
 from tests.runtime.tuner.fit.test_fit import CHAIN, costs_for, simulations
 from tests.runtime.tuner.simulated import Simulated, site
+
+NOISE = NORMAL.fit.noise
 
 CHOICE = [site("s", ("t0", []), (None, []))]
 
@@ -120,6 +123,7 @@ def test_validation_runs_what_was_not_tuned_for(path: Path,
     about = json.loads(path.with_name("rows.fut.tuning.json").read_text())
     assert about["entries"]["main"]["datasets"].keys() == {"wide"}
     assert about["validation"].keys() == {"tall"}
+    assert about["tuning_policy"] == json.loads(json.dumps(asdict(NORMAL)))
     assert "Datasets that were kept out of tuning" in html.read_text()
 
 

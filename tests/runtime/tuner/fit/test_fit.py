@@ -22,10 +22,12 @@ from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import Interval, fit, objective
 from runelift.runtime.tuner.fit.guard_slices import guard_slice
-from runelift.runtime.tuner.fit.joint_solver import NOISE
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.policy import NORMAL
 from tests.runtime.tuner.simulated import DEVICE, Simulated, nested, site, table_cost, versions_of
+
+NOISE = NORMAL.fit.noise
 
 PARS = [2, 4, 8, 16]
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]

@@ -21,11 +21,11 @@ from runelift.runtime.trials.protocol import OperationTime, Search, Searches, Up
 from runelift.runtime.trials.trial_run import TrialRun
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import (
-    EXHAUSTIVE,
     SuccessiveHalving,
 )
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 
@@ -76,7 +76,7 @@ def distance(space: ParameterSpace, best: Setting) -> Callable[[Setting], float]
 def test_a_small_space_is_tried_in_whole_and_the_best_most_often() -> None:
     contest = SuccessiveHalving(space_of(MAP))
     settings = list(contest.space.settings())
-    assert len(settings) <= EXHAUSTIVE
+    assert len(settings) <= NORMAL.parameters.exhaustive
     best = settings[-1]
     asked = drive(contest.search("a", 1.0, 1e9), distance(contest.space, best))
     assert set(asked) == set(settings)
@@ -88,7 +88,7 @@ def test_a_small_space_is_tried_in_whole_and_the_best_most_often() -> None:
 def test_local_search_comes_to_the_bottom_of_a_valley(seed: int) -> None:
     contest = SuccessiveHalving(space_of(SCAN), seed)
     settings = list(contest.space.settings())
-    assert len(settings) > EXHAUSTIVE
+    assert len(settings) > NORMAL.parameters.exhaustive
     best = settings[len(settings) * (seed + 1) // 6]
     cost = distance(contest.space, best)
     asked = drive(contest.search("a", 1.0, 1e9), cost)

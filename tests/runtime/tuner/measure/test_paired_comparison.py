@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import pytest
 
 from runelift.runtime.tuner.measure.paired_comparison import (
-    FEW,
-    LITTLE,
-    MANY,
-    PAIRS,
     PairedRun,
     compare_all_paired,
     compare_paired,
 )
-from runelift.runtime.tuner.measure.repetitions import SHORT
+from runelift.runtime.tuner.policy import NORMAL
 from tests.runtime.tuner.simulated import CHAIN, Simulated, close, inputs
+
+POLICY = NORMAL.comparison
+SHORT, LITTLE = POLICY.short_seconds, POLICY.steady_seconds
+FEW, PAIRS, MANY = POLICY.long_pairs, POLICY.pairs, POLICY.short_pairs
 
 
 @pytest.mark.parametrize(("seconds", "slow", "pairs"), [

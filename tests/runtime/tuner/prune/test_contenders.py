@@ -11,20 +11,25 @@ import pytest
 
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.sizes import Size
-from runelift.runtime.records.estimates import HOPELESS, Estimates
+from runelift.runtime.records.estimates import Estimates
+from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
-from runelift.runtime.tuner.measure import warm_up as warming
-from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.prune.contenders import contenders
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.versions.forest import plans
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, nested, site
+
+HOPELESS = NORMAL.pruning.estimate_factor
+LONG_RUNS = ForcedRuns(policy=replace(NORMAL, pruning=PruningPolicy(first_run_seconds=1.0)))
+"""Simulated runs take half a second."""
 
 
 class First(Simulated):
@@ -143,15 +148,13 @@ class Groups(Crowded):
 
 
 @pytest.mark.parametrize("groups", [None, Size.of(1)])
-def test_records_tell_what_runs_by_default(groups: Size | None,
-                                           monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_tell_what_runs_by_default(groups: Size | None) -> None:
     """No run by default is recorded to see that what is hopeless is not what runs then."""
-    monkeypatch.setattr(warming, "LONG", 1.0)
     sim = Groups.of(CHAIN, serial)
     forest = replace(sim.forest, trees=tuple(replace(tree, alternatives=tuple(
         replace(each, guard=each.guard and replace(each.guard, groups=groups))
         for each in tree.alternatives)) for tree in sim.forest.trees))
-    found = measure(sim, forest, inputs(few=[2]), repeats=1)
+    found = measure(sim, forest, inputs(few=[2]), repeats=1, method=LONG_RUNS)
     assert {run.force["s"] for run in found.runs if run.record is None} == {0, 1}
     assert ({} in sim.forced) == (groups is None)
 
@@ -167,7 +170,8 @@ def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
 
 def test_a_budget_ends_the_measuring() -> None:
     sim = Simulated.of(CHAIN, lambda *_: 1e-3)
-    found = measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1, budget=0.0)
+    found = measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1,
+                    method=ForcedRuns(budget=0.0))
     assert found.left_out == ["b"] or found.left_out == ["a", "b"]
     assert all(run.record is None or run.dataset == "a" for run in found.runs)
 
@@ -236,16 +240,15 @@ def test_what_a_plan_leads_to_is_known_from_other_runs(infeasible: set[tuple[str
 
 @pytest.mark.parametrize("kind", [First, Simulated])
 def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(
-        kind: type[Simulated], monkeypatch: pytest.MonkeyPatch) -> None:
+        kind: type[Simulated]) -> None:
     """Two lead to the flat version, whose sites run by default what one of the plans forces.
 
     On the second dataset a run by default was recorded; on the first one of the two has to run.
     """
-    monkeypatch.setattr(warming, "LONG", 1.0)  # simulated runs take half a second
     inner = site("u", ("t2", []), (None, []))
     sim = kind.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
                   lambda where, index, par: 1e-3, infeasible=frozenset({("s", 0), ("s", 1)}))
-    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3)
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3, method=LONG_RUNS)
     assert [sim.forced.count(force) for force in ({"s": 0}, {"s": 1}, {})] == [0, 1, 1]
     for dataset in "ab":
         runs = [run for run in found.runs if run.dataset == dataset]
@@ -301,10 +304,9 @@ def test_a_version_remains_where_all_were_late_by_turns() -> None:
 def test_what_runs_by_default_is_not_left_out(kind: type[Simulated],
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     """By chance it seemed far slower on another dataset."""
-    monkeypatch.setattr(warming, "LONG", 1.0)  # simulated runs take half a second
     monkeypatch.setattr(Estimates, "hopeless", lambda self, version, par, best: (
         "left out: hopeless" if version == "s/0" else None))
     sim = kind.of(CHAIN, lambda where, index, par: 1e-3)
-    found = measure(sim, sim.forest, inputs(a=[2]), repeats=1)
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=1, method=LONG_RUNS)
     errors = [run.error for run in found.runs if run.force["s"] == 0 and run.error]
     assert errors == ([] if kind is First else ["version s/0: left out: hopeless"])

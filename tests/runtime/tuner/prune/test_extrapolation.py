@@ -10,14 +10,18 @@ import pytest
 
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.guards import Kind
+from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.prune.extrapolation import FAR_BEHIND, Extrapolation
+from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.prune.extrapolation import Extrapolation
 from tests.runtime.tuner.simulated import Simulated, site
 
+USUAL = ForcedRuns()
+FAR_BEHIND = NORMAL.pruning.smaller_inputs_factor
 SITE = site("s", ("t0", []), ("t1", []), (None, []))
 
 
@@ -35,9 +39,10 @@ def gaining(where: str, index: int, par: int) -> float:
     return [100.0, 1000.0 * par, 1.0 * par][index]
 
 
-def made(sim: Simulated, *pars: int) -> dict[str, set[int]]:
+def made(sim: Simulated, *pars: int, method: ForcedRuns = USUAL) -> dict[str, set[int]]:
     """The versions that were run on each dataset."""
-    found = measure(sim, sim.forest, inputs(**{str(par): [par] for par in pars}), repeats=1)
+    found = measure(sim, sim.forest, inputs(**{str(par): [par] for par in pars}), repeats=1,
+                    method=method)
     return {str(par): {run.force["s"] for run in found.runs
                        if run.dataset == str(par) and run.record is not None} for par in pars}
 
@@ -256,26 +261,22 @@ class First(Simulated):
     default = dict.fromkeys(["main.t0", "main.t1", "main.t2"], 1)
 
 
-@pytest.fixture
-def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulated runs take half a second, whatever is done."""
-    monkeypatch.setattr("runelift.runtime.tuner.measure.warm_up.LONG", 1.0)
+LONG_RUNS = ForcedRuns(policy=replace(NORMAL, pruning=PruningPolicy(first_run_seconds=1.0)))
+"""Simulated runs take half a second, whatever is done."""
 
 
-@pytest.mark.usefixtures("long_runs")
 def test_what_falls_behind_is_not_the_first_to_be_run() -> None:
     """Plans begin with the most parallelism; a run by default says how large a dataset is."""
     sim = First.of([SITE], lambda where, index, par: 1e-3 * [1.0 * par, 12.0, 100.0 * par][index])
-    assert made(sim, 2, 4) == {"2": {0, 1, 2}, "4": {0, 1}}
+    assert made(sim, 2, 4, method=LONG_RUNS) == {"2": {0, 1, 2}, "4": {0, 1}}
 
 
-@pytest.mark.usefixtures("long_runs")
 def test_what_a_run_by_default_does_not_meet_is_ruled_out_later() -> None:
     """It meets the outer site only."""
     inner = site("inner", ("t1", []), ("t2", []), (None, []))
     sim = First.of([site("s", ("t0", []), (None, [inner]))], lambda where, index, par: 1e-3 * (
         [2.0, 0.5][index] if where == "s" else [100.0 * par, 5.0, 1.0 * par][index]))
-    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1, method=LONG_RUNS)
     shown = {each.chosen for run in found.runs if run.dataset == "b" and run.record
              for each in run.record.encounters if each.site == "inner"}
     assert shown == {1, 2}

@@ -10,9 +10,9 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.commands.cli import main
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log
-from runelift.runtime.tuner.fit.size_guards import HOPELESS
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.strategies import STRATEGIES
 from runelift.runtime.tuner.strategies.compare import compare, render
 from runelift.runtime.tuner.strategies.forest_of_log import without_gaps
@@ -193,7 +193,8 @@ def test_what_was_left_out_is_far_too_long(tmp_path: Path, run: Out) -> None:
     assert count == 3
     points = [d.points[0] for d in costs.datasets]
     assert [point.own[0].device / min(point.own[1].device, point.own[2].device)
-            for point in points] == pytest.approx([100.0, HOPELESS, HOPELESS, HOPELESS])
+            for point in points] == pytest.approx(
+        [100.0, *[NORMAL.pruning.cannot_run_factor] * 3])
     status, out, err = run(path, "--strategy", "simple", "--strategy", "binary", "--strategy",
                            "exhaustive")
     assert status == 0

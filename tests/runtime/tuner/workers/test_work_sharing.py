@@ -26,8 +26,7 @@ from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements, read_log
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
-from runelift.runtime.tuner.measure.repetitions import MORE
-from runelift.runtime.tuner.workers import work_sharing as shared
+from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.tuner.workers.local_devices import LocalDevices
 from runelift.runtime.tuner.workers.work_sharing import Job, SharedMeasuring
 from runelift.runtime.versions.forest import entry_forest, plans
@@ -38,9 +37,13 @@ ALIKE = {**os.environ, "POCL_DEVICES": "basic basic"}
 """Two devices of one make."""
 EAGER = """
 import sys
-from runelift.runtime.tuner.workers import work_sharing as shared
+from dataclasses import replace
+from runelift.runtime.commands.tuning_options import EFFORTS
+from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy
 from runelift.runtime.tuner.workers import local_devices as crew
-shared.WORTH = crew.JOIN = 0.0
+crew.JOIN = 0.0
+EFFORTS["normal"] = replace(EFFORTS["normal"], policy=replace(
+    NORMAL, repetition=RepetitionPolicy(divide_seconds=0.0)))
 from runelift.runtime.commands.cli import main
 sys.exit(main())
 """
@@ -91,11 +94,10 @@ def places(runs: Sequence[LoggedRun]) -> dict[str, set[str | None]]:
             for name in {run.dataset for run in runs}}
 
 
-def measured(programs: dict[str, Watched], both: LocalDevices, count: int, log: Log | None = None
-             ) -> Measurements:
-    return SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], programs["x:0"].forest,
-                                                       datasets(count),
-                                                       repeats=2, log=log)
+def measured(programs: dict[str, Watched], both: LocalDevices, count: int, log: Log | None = None,
+             policy: TuningPolicy = NORMAL) -> Measurements:
+    return SharedMeasuring(ForcedRuns(policy=policy), both).measure(
+        programs["x:0"], programs["x:0"].forest, datasets(count), repeats=2, log=log)
 
 
 def forces(runs: Sequence[LoggedRun]) -> Counter[tuple[Any, ...]]:
@@ -190,19 +192,18 @@ def test_short_tunings_are_for_the_first_device(monkeypatch: pytest.MonkeyPatch)
     assert {run.place for run in found.runs} == {"x:1"}
 
 
-def test_one_dataset_more_than_devices_is_divided_if_the_others_took_long(
-        monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "WORTH", 0.0)
+def test_one_dataset_more_than_devices_is_divided_if_the_others_took_long() -> None:
+    policy = replace(NORMAL, repetition=RepetitionPolicy(divide_seconds=0.0))
     programs, both = crew()
     meet(programs)
-    found = measured(programs, both, 2)
+    found = measured(programs, both, 2, policy=policy)
     assert sorted(map(len, places(found.runs).values())) == [1, 1]
     programs, both = crew()
     jobs = list[list[str]]()
     measure = both.measure
     both.measure = lambda some, *rest: (  # type: ignore[method-assign]
         jobs.append([job.dataset.name for job in some]), measure(some, *rest))[1]
-    measured(programs, both, 3)
+    measured(programs, both, 3, policy=policy)
     assert jobs[:2] == [["d0", "d1"], ["d2", "d2"]]
 
 
@@ -372,7 +373,7 @@ def test_a_killed_tuning_of_one_dataset_goes_on(path: Path) -> None:
     counts = Counter(tuple(run.force.items()) for run in after.runs if not run.reference)
     assert set(counts) == {tuple(plan.items()) for plan in plans(
         compile(path, device="interpreter", tuning={}).tree.entry("main"))}
-    assert max(counts.values()) <= MORE * 9
+    assert max(counts.values()) <= NORMAL.repetition.short_factor * 9
 
 
 @pytest.mark.parametrize("options", [["--replay", "LOG"], ["--strategy", "binary"],
