@@ -85,7 +85,8 @@ ALLOWED = {
         "tuner.autotune",
     "tuner.strategies": "versions records tuner.costs tuner.measure tuner.fit tuner.result",
     "tuner.report":
-        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result",
+        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "tuner.report.html":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",

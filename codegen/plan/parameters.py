@@ -54,7 +54,7 @@ MEANINGS = {
     Quantity.STEPS: "elements of a segment that it combines at a time",
     Quantity.SPLIT: "work-items that share such a segment",
     Quantity.TILE: "iterations whose elements a group brings to local memory, 1 for none",
-    Quantity.UNROLL: "iterations of loops over data that are put in a row",
+    Quantity.UNROLL: "loop unroll factor (0: chosen from the sizes)",
 }
 
 

@@ -69,6 +69,13 @@ from runelift.runtime.tuner.report.text import (
     render_held_out,
     render_validation,
 )
+from runelift.runtime.tuner.report.verdict import (
+    MORE,
+    changes,
+    changes_by_search,
+    verdict,
+    written_line,
+)
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies import tune_by_search as searched
@@ -143,12 +150,13 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
             return _import(args, program, runner, output)
     if not isinstance(strategy, Instrumentation):
         with interrupts.between_runs():
-            with display() as shown:
+            with display(0) as shown:
                 searches = _search(args, program, runner, strategy, shown)
             return _adopt(args, program, output, searches)
     method = strategy.method.following(effort.policy)
     end = started + WORKING * args.budget.seconds if args.budget else math.inf
-    with display() as shown, interrupts.between_runs():
+    datasets = [] if args.replay else tuning_datasets(args, program)
+    with display(len(datasets)) as shown, interrupts.between_runs():
         tuning = (_replay(args, program) if args.replay else
                   _measure(args, program, runner, output,
                            SharedMeasuring(method, crew) if crew else method, shown,
@@ -195,19 +203,23 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     if args.json:
         print_json(about)
     else:
-        print(f"{args.program} on {program.device_info.label}\n")
-        print("\n\n".join(filter(None, [
-            rendered(), *starmap(render_held_out, left_out.items()),
-            *map(parameters.render, tried), *map(refined.render, finer),
-            render_validation(validated)])))
-        if measured:
-            print(f"\nWritten to {output}.")
+        print(verdict(f"{args.program} on {program.device_info.label}",
+                      changes(tuning, tried, finer), _written(args, output, log=not args.replay)
+                      if measured else "Nothing was written."))
+        asked = [*starmap(render_held_out, left_out.items()), render_validation(validated)]
+        if args.verbose:
+            asked = [rendered(), *asked[:-1], *map(parameters.render, tried),
+                     *map(refined.render, finer), asked[-1]]
+        else:
+            print(MORE)
+        for text in filter(None, asked):
+            print(f"\n{text}")
     if not ended:
         return 0
     print("runelift: interrupted; " + (
         "what was found before is kept." if not tuning.interrupted else
         f"the thresholds in {output} are fitted to what was measured." if measured else
-        "nothing was measured completely, so nothing was written."), file=sys.stderr)
+        "no dataset was measured completely, so nothing was written."), file=sys.stderr)
     return INTERRUPTED
 
 
@@ -351,10 +363,16 @@ def _adopt(args: argparse.Namespace, program: Program, output: Path,
     if args.json:
         print_json(about)
     else:
-        print(f"{args.program} on {program.device_info.label}\n")
-        print(searched.render(found))
-        print(f"\nWritten to {output}.")
+        print(verdict(f"{args.program} on {program.device_info.label}", changes_by_search(found),
+                      _written(args, output, log=False)))
+        print(f"\n{searched.render(found)}" if args.verbose else MORE)
     return INTERRUPTED if about["interrupted"] else 0
+
+
+def _written(args: argparse.Namespace, output: Path, *, log: bool) -> str:
+    """The line of the verdict about files."""
+    return written_line(output, used=output == tuning_path(args.program), log=log,
+                        pages=[args.html] if args.html else [])
 
 
 def _import(args: argparse.Namespace, program: Program, runner: Triable, output: Path) -> int:

@@ -24,7 +24,11 @@ import numpy as np
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
-from runelift.runtime.commands.open_program import open_program, pick_entry
+from runelift.runtime.commands.open_program import (
+    open_program,
+    pick_entry,
+    version_names_in_errors,
+)
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -108,7 +112,8 @@ def execute(args: argparse.Namespace) -> int:
             args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
         label = name if entry == "main" else f"{entry}: {name}"
         try:
-            found = measure(program, entry, arguments(), args.runs)
+            with version_names_in_errors(program):
+                found = measure(program, entry, arguments(), args.runs)
         except (UserError, CompilerLimitation) as error:
             print(f"runelift: {label}: {error}", file=sys.stderr)
             failed = True

@@ -14,6 +14,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -132,7 +133,7 @@ def _strategies(args: argparse.Namespace) -> Strategies:
         return {text: parse_strategy(text) for text in args.strategy}
     if has_cma():
         return STRATEGIES
-    print("runelift: the package 'cma' is not installed: without cma and cma-indices.",
+    print("runelift: Skipping strategies cma and cma-indices (pip install 'runelift[cma]').",
           file=sys.stderr)
     return {name: each for name, each in STRATEGIES.items() if not name.startswith("cma")}
 
@@ -143,7 +144,8 @@ def _of_log(args: argparse.Namespace, strategies: Strategies,
     for entry, measurements in recorded.items():
         if args.entry in (None, entry):
             forest = logged_forest(measurements)
-            found += _simulated(args, strategies, forest, all_false(forest), measurements)
+            found += [replace(each, default_known=False) for each in _simulated(
+                args, strategies, forest, all_false(forest), measurements)]
         if found and found[-1].interrupted:
             break
     return found
@@ -191,8 +193,8 @@ def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
         return []
     if guesses:
         factor = costs.policy.pruning.cannot_run_factor
-        warn(f"{guesses} times of versions that were left out count as {factor:.0f} times those "
-             "of the best ('--strategy instrumentation:every=true' measures all)")
+        warn(f"{guesses} times of versions that were skipped count as {factor:.0f} times those of "
+             "the best ('--strategy instrumentation:every=true' measures all)")
     return [compare(strategies, costs, default,
                     lambda seed: Recorded(costs, default, measurements,
                                           Noise.of(measurements, seed) if args.noise else None),

@@ -111,6 +111,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_contract(parser)
     add_html(parser)
     add_json(parser)
+    parser.add_argument("-v", "--verbose", action="store_true",
+                        help="also print the threshold tree, the times of every version, the "
+                             "thresholds and notes")
 
 
 def check(args: argparse.Namespace, strategy: Strategy) -> None:

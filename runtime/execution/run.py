@@ -573,7 +573,7 @@ class Run:
         for k, version in enumerate(site.versions):
             reason = (version.infeasible or self.infeasible.get(f"{site.site}/{k}")
                       or "needs more local memory than the device has")
-            yield f"version {k}: {reason.splitlines()[0]}"
+            yield f"version {site.site}/{k}: {reason.splitlines()[0]}"
 
     def leave(self, number: int) -> None:
         """The chosen version has been issued."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from runelift.runtime.records.pruning import NORMAL_PRUNING, PruningPolicy
 
-LEFT_OUT = "left out"
+LEFT_OUT = "skipped"
 """How it is said that a version was not run, as it seemed hopeless."""
 
 
@@ -90,11 +90,10 @@ class Estimates:
         """Why a version need not be run beside one that takes ``best`` seconds, if so."""
         policy, least = self.policy, self.policy.estimate_factor * best
         if (seconds := self.seconds(version, par, best)) > max(policy.estimate_seconds, least):
-            return (f"{LEFT_OUT}: would take about {seconds:.2g} s, by what it took on other "
-                    "datasets")
+            return f"{LEFT_OUT}: expected to take {seconds:.2g} s, judging by other datasets"
         if (seconds := self.alone(version, par)) > max(policy.few_items_seconds, least):
-            return (f"{LEFT_OUT}: {par:,} work-items would take more than {seconds:.2g} s for what "
-                    "other versions spread over the device")
+            return (f"{LEFT_OUT}: its {par:,} work-items are expected to take more than "
+                    f"{seconds:.2g} s, judging by versions with more")
         return None
 
     def take(self, other: Estimates) -> None:

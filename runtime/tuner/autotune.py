@@ -129,7 +129,7 @@ def _worthwhile(tuning: EntryTuning) -> EntryTuning:
             1 - worthwhile) * objective(costs, tuning.defaults, tuning.aim):
         return tuning
     return _by_default(tuning, found, set(),
-                       f"others would gain less than {100 * worthwhile:.0f} %")
+                       f"other thresholds would gain less than {100 * worthwhile:.0f} %")
 
 
 def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Dataset],
@@ -145,7 +145,7 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
                 break
             if slower <= kept:
                 return _by_default(tuning, found, kept,
-                                   f"runs of {_listed(slower)} contradict the records")
+                                   f"{_listed(slower)} got slower, against the prediction")
             kept |= slower
             found = replace(fit(tuning.costs.frozen(kept, tuning.defaults), tuning.defaults,
                                 aim=tuning.aim), least=tuning.fit.least)
@@ -153,11 +153,11 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
         return replace(tuning, fit=found, verified=times, interrupted=True)
     if found.kept_default and kept:
         return _by_default(tuning, found, kept,
-                           f"the fitted thresholds made {_listed(kept)} slower when run")
+                           f"{_listed(kept)} got slower with the fitted thresholds")
     if not (found.kept_default or _hopeless(tuning)
             or any(both.faster for both in times.values())):
         return _by_default(tuning, found, kept | set(times),
-                           "no dataset is faster for certain with the fitted ones")
+                           "no certain gain")
     return replace(tuning, fit=found, verified=times, first=tuning.fit if kept else None,
                    unmoved=frozenset(kept))
 

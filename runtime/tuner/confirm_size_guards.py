@@ -10,7 +10,6 @@ from typing import Any
 
 from runelift.runtime.host.background import in_background
 from runelift.runtime.records.format import show_seconds, table
-from runelift.runtime.tuner.analysis.guard_curves import version_name
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.cross_validation import fitted_to_others
 from runelift.runtime.tuner.fit.fit import objective
@@ -35,6 +34,7 @@ from runelift.runtime.versions.size_guards import (
     to_json,
 )
 from runelift.runtime.versions.size_names import show_name
+from runelift.runtime.versions.version_names import described_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,8 @@ def fit_guards(tuning: EntryTuning, guards: SizeGuardKind, *,
     depth = min(losses, key=lambda each: losses[each])
     found = _fitted(tuning, tuning.known, guards, depth)
     if found.finer and losses[depth] > 0:
-        return _dropped(found, f"on datasets that are left out of the fit, trees are "
-                               f"{100 * losses[depth]:.0f} % slower (geometric mean); a memo does "
-                               "not guess")
+        return _dropped(found, f"trees guess badly: on datasets left out of the fit, they are "
+                               f"{100 * losses[depth]:.0f} % slower than thresholds")
     return replace(found, loss=losses[depth])
 
 
@@ -167,9 +166,10 @@ def _fitted(tuning: EntryTuning, costs: Costs, guards: SizeGuardKind,
     found = fit_size_guards(costs, tuning.fit.thresholds, guards, tuning.aim, depth)
     before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
     after = {d.name: d.total(found) for d in tuning.costs.datasets}
-    why = "" if found.finer else "the thresholds are about as good"
+    why = "" if found.finer else "thresholds are about as good"
     sites = tuning.forest.sites().values()
-    versions = {site.name: [version_name(each) for each in site.alternatives] for site in sites}
+    versions = {site.name: [described_version(each) for each in site.alternatives]
+                for site in sites}
     titles = {site.name: f"{site.name} [{site.place}]" if site.place else site.name
               for site in sites}
     return ConfirmedSizeGuards(tuning.forest.entry, guards, found.finer, depth, versions, titles,
@@ -238,12 +238,12 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeG
         verified = compare_all_paired(pairs, anyway=guesses_well, must_last=False)
         slower = {name for name, both in verified.items() if both.slower}
         if not slower and not any(both.faster for both in verified.values()) and not guesses_well():
-            return _dropped(refined, "run side by side, no dataset is faster for certain")
+            return _dropped(refined, "no certain gain")
         slower |= {name for name, both in verified.items() if not both.lasting}
         if not slower:
             return replace(refined, verified=verified)
         refined = without(slower)
-    return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
+    return _dropped(refined, f"{', '.join(sorted(slower))} got slower")
 
 
 def _same(tuning: EntryTuning, paths: Mapping[str, tuple[int, ...]]) -> set[str]:
@@ -274,11 +274,16 @@ def _dropped(refined: ConfirmedSizeGuards, why: str) -> ConfirmedSizeGuards:
 
 def render(refined: ConfirmedSizeGuards) -> str:
     """The guards, and what they are worth."""
-    lines = [f"SizeGuardKind of {refined.entry} ({refined.guards.value}):"]
+    lines = [f"Size guards of {refined.entry} ({refined.guards.value}):"]
     if refined.why:
-        return "\n".join([*lines, f"  Thresholds decide alone: {refined.why}."])
+        return "\n".join([*lines, f"  {no_guards(refined)}"])
     return "\n".join([*lines, *(f"  {line}" for line in described(refined)), "",
                       table(time_rows(refined), "  ")])
+
+
+def no_guards(refined: ConfirmedSizeGuards) -> str:
+    """The reason for no guards, as a sentence."""
+    return f"Size guards were tried and dropped: {refined.why}."
 
 
 def described(refined: ConfirmedSizeGuards) -> Iterator[str]:

@@ -39,10 +39,10 @@ class Conflict:
     fails: Preference
 
     def __str__(self) -> str:
-        return (f"{self.guard}: no threshold serves both '{self.holds.dataset}' (should hold at "
-                f"{self.holds.value:,}, else {100 * self.holds.loss:.0f} % slower) and "
-                f"'{self.fails.dataset}' (should not at {self.fails.value:,}, else "
-                f"{100 * self.fails.loss:.0f} %)")
+        least, most = sorted(round(100 * each.loss) for each in (self.holds, self.fails))
+        cost = f"{least} to {most} %" if least < most else f"{most} %"
+        return (f"{self.guard}: '{self.holds.dataset}' and '{self.fails.dataset}' want opposite "
+                f"choices here; one threshold costs one of them {cost}")
 
 
 def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[Conflict]:

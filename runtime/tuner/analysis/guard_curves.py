@@ -20,7 +20,12 @@ from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, Thres
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.tuner.fit.guard_slices import guard_slice
 from runelift.runtime.tuner.fit.joint_solver import compared
-from runelift.runtime.versions.forest import Alternative, Site
+from runelift.runtime.versions.forest import Site
+from runelift.runtime.versions.version_names import (
+    described_version,
+    labels,
+    version_name,
+)
 
 Curve: TypeAlias = tuple[tuple[int, float], ...]
 """Parallelism and seconds, ascending."""
@@ -35,8 +40,9 @@ class GuardCurves:
     """What the versions of a site cost at the values that one of its guards compares with.
 
     ``versions`` has a curve by version; encounters with one value are summed up by their median.
-    ``holding`` and ``failing`` are the two sides of the guard: what runs if it holds, and
-    otherwise.  At ``crossovers`` they cost the same, by interpolation.
+    ``holding`` and ``failing`` are the two sides of the guard: the version that runs if it holds,
+    and the others.  ``sides`` are the names of the two.  At ``crossovers`` they cost the same, by
+    interpolation.
     """
 
     guard: str
@@ -45,6 +51,16 @@ class GuardCurves:
     holding: Curve
     failing: Curve
     crossovers: tuple[float, ...]
+    sides: tuple[str, str] = ("one side", "the other")
+
+    @property
+    def break_even(self) -> str:
+        """The parallelism at which both sides cost the same, in words; empty if there is none."""
+        if not self.crossovers:
+            return ""
+        low, high = (f"{pick(self.crossovers):,.0f}" for pick in (min, max))
+        where = f"{low} to {high}" if low != high else low
+        return f"{self.sides[0]} and {self.sides[1]} break even at {where} work-items"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +81,6 @@ class ScoreCurve:
         return bool(scores) and max(scores) > (1 + INDIFFERENT) * min(scores)
 
 
-def version_name(alternative: Alternative) -> str:
-    """What a version is called: its label, or those of the versions inside of it."""
-    if alternative.label:
-        return f"{alternative.label} ({alternative.kind.value})"
-    labels = [each.label for site in alternative.sites for inner in site.walk()
-              for each in inner.alternatives if each.label]
-    return f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
-
-
 def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
     """The curves of every guard that was compared with two different values or more."""
     for site in costs.forest.sites().values():
@@ -86,14 +93,18 @@ def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
 def _curves(site: Site, index: int, points: Sequence[EncounterCosts], thresholds: Thresholds
             ) -> GuardCurves:
     name = site.guards[index].name
-    versions = {version_name(alternative): _curve(points, name, lambda p, k=k: (  # type: ignore[misc]
+    versions = {described_version(alternative): _curve(points, name, lambda p, k=k: (  # type: ignore[misc]
         p.version_cost(k, thresholds).time if k in p.feasible else math.inf))
         for k, alternative in enumerate(site.alternatives)}
     possible = [p for p in points if index in p.feasible]
     holding = _curve(possible, name, lambda p: p.sides(index, thresholds)[0].time)
     failing = _curve(possible, name, lambda p: p.sides(index, thresholds)[1].time)
+    others = [label for alternative in site.alternatives[index + 1:]
+              for label in labels(alternative)]
+    rest = others[0] if len(others) == 1 else f"{others[0]} to {others[-1]}"
     return GuardCurves(name, site.name, {v: c for v, c in versions.items() if c}, holding, failing,
-                       crossovers(holding, failing))
+                       crossovers(holding, failing),
+                       (version_name(site.alternatives[index]), rest))
 
 
 def _curve(points: Sequence[EncounterCosts], guard: str,

@@ -370,8 +370,8 @@ def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[st
         slower = sorted(name for name, both in verified.items() if both.slower)
         if not slower and any(both.faster for both in verified.values()):
             return candidate, verified, ""
-        why = (f"run side by side, {', '.join(slower)} got slower" if slower else
-               "run side by side, no dataset is faster for certain")
+        why = (f"a direct comparison found {', '.join(slower)} slower" if slower else
+               "a direct comparison showed no certain gain")
     return {}, {}, why
 
 

@@ -33,6 +33,7 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule, runs_as
+from runelift.runtime.tuner.measure.summary import summary
 from runelift.runtime.tuner.measure.warm_up import WarmUp
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.tuner.prune.contenders import missed
@@ -128,6 +129,10 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             progress(Progress(run.dataset, sum(min(n, counted) for n in numbers),
                               len(datasets) * counted, _best(run)))
         numbers[index] = counted
+        if method.only is None:
+            name = datasets[index].name
+            progress(Progress(name, sum(min(n, counted) for n in numbers), len(datasets) * counted,
+                              summary=summary(forest, name, result.runs)))
         return True
 
     try:

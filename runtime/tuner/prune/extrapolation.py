@@ -314,7 +314,6 @@ def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterato
                  if number < len(ratios)}
         names = ", ".join(f"{site}/{version}" for site, version in force.items())
         least = min(behind[site][version] for site, version in force.items())
-        why = "as on other datasets" if math.isinf(least) else (
-            f"would take more than {least:.0f} times as long as others, by what it took on other "
-            "datasets")
+        why = "it cannot run on other datasets" if math.isinf(least) else (
+            f"expected to be more than {least:.0f}x slower, judging by other datasets")
         yield LoggedRun(dataset, force, None, f"version {names}: {LEFT_OUT}: {why}", left_out=force)

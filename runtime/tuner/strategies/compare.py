@@ -58,10 +58,10 @@ class StrategyRow:
 class Comparison:
     """Strategies on the datasets of one entry point.
 
-    ``best`` is the least sum of relative times that is known, ``tried`` of how many combinations it
-    is the least; None if there are too many, so that the best that any strategy or the fit found
-    stands in.  ``interrupted`` says that
-    Ctrl-C ended it, and strategies are missing.
+    ``best`` is the least known sum of relative times, and ``tried`` the number of combinations
+    that it is the least of.  That is None if there are too many to try: the best that any strategy
+    or the fit found stands in.  ``interrupted``: Ctrl-C ended it, and strategies are missing.
+    ``default_known``: ``untuned`` is by the default thresholds, not by guards that are all false.
     """
 
     entry: str
@@ -72,6 +72,7 @@ class Comparison:
     best: float
     tried: int | None
     interrupted: bool = False
+    default_known: bool = True
 
 
 def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[str, int],
@@ -146,13 +147,15 @@ def rows(comparison: Comparison) -> list[list[str]]:
 
 
 def explanation(comparison: Comparison) -> list[str]:
-    """What the columns mean."""
+    """The meaning of the columns."""
+    known = comparison.default_known
+    untuned = f"; untuned it is {_percent(comparison.untuned)}" if known else ""
+    baseline = "untuned" if known else "all guards false"
     best = (f"the best of {comparison.tried:,} combinations" if comparison.tried is not None else
             "the best thresholds known (there are too many to try)")
     ended = any(not each.search.finished for row in comparison.rows for each in row.found)
-    return [f"regret: how much slower than {best}, all datasets alike; untuned it is "
-            f"{_percent(comparison.untuned)}",
-            "slowest: the time of the dataset that fares worst, relative to untuned",
+    return [f"regret: how much slower than {best}, all datasets alike{untuned}",
+            f"slowest: the time of the dataset that fares worst, relative to {baseline}",
             f"runs until the regret is {100 * CLOSE:.0f} % or less, in most searches: "
             + ", ".join(f"{row.strategy} {_arrival(row, comparison.best)}"
                         for row in comparison.rows),

@@ -70,16 +70,16 @@ def confirm(program: Measurable, found: SearchTuning, datasets: Sequence[Dataset
     """Run what was found beside the default: it is kept if some dataset is faster, none slower."""
     if found.search.thresholds == found.defaults:
         return SearchTuning(found.forest, found.defaults, found.search, {},
-                            "no thresholds were found to be faster")
+                            "the search found nothing faster")
     compared = {d.name: compare_paired(program, d, found.defaults, found.search.thresholds, repeats)
                 for d in datasets}
     times = {name: both for name, both in compared.items() if both is not None}
     slower = sorted(name for name, both in times.items() if both.slower)
     kept = None
     if slower:
-        kept = f"the thresholds found made {', '.join(slower)} slower"
+        kept = f"{', '.join(slower)} got slower with the thresholds found"
     elif not any(both.faster for both in times.values()):
-        kept = "no dataset is faster for certain with the thresholds found"
+        kept = "no certain gain"
     return SearchTuning(found.forest, found.defaults, found.search, times, kept)
 
 

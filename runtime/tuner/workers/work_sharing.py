@@ -329,8 +329,10 @@ class _Work:
 
     def _tell(self, job: Job, step: Progress) -> None:
         self.steps[id(job)] = job, step.done / step.total
+        summary = "" if step.what in self.divided else step.summary
         self.progress(Progress(step.what, round(STEPS * sum(
-            done for _, done in self.steps.values())), STEPS * len(self.steps), step.seconds))
+            done for _, done in self.steps.values())), STEPS * len(self.steps), step.seconds,
+            summary))
 
     def _runs(self, dataset: Dataset) -> list[LoggedRun]:
         return self.found[dataset.name].runs if dataset.name in self.found else []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runelift.runtime.commands.cli import main
-from runelift.runtime.commands.progress import NoDisplay, display
+from runelift.runtime.commands.progress import Lines, display
 from runelift.runtime.commands.terminal import Terminal
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.measure.protocols import Progress
@@ -62,8 +62,19 @@ def test_a_line_says_what_is_measured_and_the_best() -> None:
         assert part in text
 
 
-def test_nothing_is_shown_elsewhere() -> None:
-    assert isinstance(display(), NoDisplay)
+def test_a_line_per_dataset_is_printed_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = display(2)
+    assert isinstance(shown, Lines)
+    sim = Simulated.of(CHAIN, lambda where, index, par: [4e-3, 1e-3, 2e-3][index])
+    with shown:
+        autotune(sim, Forests((sim.forest,)), inputs(a=[4], b=[8]), DEVICE, verify=False,
+                 progress=shown.measured)
+    found = capsys.readouterr()
+    assert found.out == ""
+    lines = found.err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["measured a", "measured b"]
+    assert all(": 3 versions, best V2 " in line for line in lines)
+    assert [line[-5:] for line in lines] == ["(1/2)", "(2/2)"]
 
 
 def test_quick_replays_and_leaves_parameters(program: Path, capsys: pytest.CaptureFixture[str]

@@ -365,7 +365,7 @@ def test_runs_side_by_side_confirm_guards() -> None:
     program.cost = 20.0  # what runs with guards take more than the records say
     dropped = confirm_guards(program, tuning, found, datasets, values, 1)
     assert dropped.finer == {}
-    assert "Thresholds decide alone" in render(dropped)
+    assert "Size guards were tried and dropped" in render(dropped)
 
 
 @pytest.mark.parametrize(("loss", "kind"),

@@ -97,7 +97,7 @@ def test_what_cannot_win_is_not_run() -> None:
     slow = [run for run in found.runs if run.force["s"] == 0]
     assert [run.record is not None for run in slow] == [True, False, False]
     assert [f.get("s") for f in sim.forced].count(0) == 1
-    assert all("s/0: left out" in str(run.error) for run in slow[1:])
+    assert all("s/0: skipped" in str(run.error) for run in slow[1:])
     costs = costs_of(sim.forest, found)
     assert [d.points[0].own[0].device for d in costs.datasets] == [1e3, math.inf, math.inf]
     assert not any(costs.incomplete.values())
@@ -164,7 +164,7 @@ def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
     found = measure(sim, sim.forest, inputs(a=[16], b=[16], c=[1 << 20]), repeats=1)
     errors = [str(run.error) for run in found.runs if run.force["s"] == 0]
     assert errors[0] == "version s/0: timeout"
-    assert "left out" in errors[1]
+    assert "skipped" in errors[1]
     assert errors[2] == errors[0]  # with so many points, it may be the best
 
 

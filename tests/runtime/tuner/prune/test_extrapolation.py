@@ -170,7 +170,7 @@ def test_left_out_versions_are_noted_and_never_chosen(tmp_path: Path) -> None:
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1, log=log)
     log.close()
     (noted,) = [run for run in found.runs if run.error]
-    assert str(noted.error).startswith("version s/0: left out")
+    assert str(noted.error).startswith("version s/0: skipped")
     assert noted.left_out == {"s": 0}
     assert read_log(tmp_path / "log")["main"].runs == found.runs
     tuning = conclude(sim.forest, sim.default, found)

@@ -221,9 +221,9 @@ def test_programs_with_nested_choices() -> None:
 
 def test_the_text_has_what_the_page_has() -> None:
     text = render(Tuning((concluded(),)))
-    assert "note: main.t0: both sides cost the same at a parallelism of 16" in text
+    assert "note: main.t0: V1 and V2 to V3 break even at 16 work-items" in text
     assert "makes a difference" not in text
-    assert "note: repeated runs lie within ±0.0 % of their median" in text
+    assert "Noise: half of the repeats are within 0 % of the median" in text
 
 
 Run = Callable[..., tuple[int, str, str]]

@@ -52,7 +52,7 @@ def test_what_turns_out_slower_is_not() -> None:
     (found,) = tune_by_search(sim, Forests((sim.forest,)), DATASETS, DEVICE, STRATEGIES["binary"])
     assert found.search.thresholds != found.defaults
     assert found.thresholds == found.defaults
-    assert "made falling, wide slower" in render([found])
+    assert "falling, wide got slower" in render([found])
 
 
 def test_interruption_keeps_the_best_so_far() -> None:
@@ -68,7 +68,7 @@ def test_without_a_budget_nothing_changes() -> None:
     sim = Simulated.of(LOOP, cost)
     (found,) = tune_by_search(sim, Forests((sim.forest,)), DATASETS, DEVICE, STRATEGIES["random"],
                               budget=Budget(runs=2))
-    assert found.kept_default == "no thresholds were found to be faster"
+    assert found.kept_default == "the search found nothing faster"
     assert found.thresholds == sim.default
 
 
@@ -98,7 +98,7 @@ def test_the_command(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
             } == read_tuning(tuning)
     assert not tuning.with_name("sum.fut.tuning.log").exists()
     assert main(["autotune", str(program), "--strategy", "simple"]) == 0
-    assert f"Written to {tuning}" in capsys.readouterr().out
+    assert f"Written: {tuning}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("options", "message"), [
