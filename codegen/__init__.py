@@ -1,1 +1,15 @@
-"""From versioned IR to OpenCL kernels and a host plan."""
+"""Code generation: from versioned IR to OpenCL kernels and a host plan.
+
+| folder | holds |
+| --- | --- |
+| ``hostplan/`` | versioned IR → host plan; ``dispatch`` picks lowerings of segmented operations |
+| ``intragroup/`` | kernels in which one work-group runs a whole body |
+| ``segops/`` | kernels for segmented operations over the grid |
+| ``kernel/`` | builders that all kernels share |
+| ``emit/`` | OpenCL C and Python source |
+| ``passes/`` | kernel → kernel: barriers, local memory, unrolling |
+| ``plan/`` | the host plan: its syntax, and facts about buffers |
+
+It imports :mod:`runelift.ir` only, and folders import those below them.  Entry point:
+:func:`~runelift.codegen.hostplan.host.plan_fun`.
+"""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_source
 from runelift.ir.source import Source
-from runelift.runtime.compilation.reuse import compile_anew, if_current, read_kept
+from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices.info import DeviceInfo, select
-from runelift.runtime.processes import compile_ahead as ahead
+from runelift.runtime.processes import compile_ahead
 from runelift.runtime.program import Program
 from runelift.runtime.versions.tuning_file import tuning_of
 
@@ -36,7 +36,8 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
     chosen = tuning_of(path, tuning)
     values = {**chosen.values, **(settings or {})}
-    compiled = if_current(read_kept(source, policy=policy) or ahead.take(source, policy), values)
+    compiled = if_current(
+        load_compiled(source, policy=policy) or compile_ahead.take(source, policy), values)
     info, first = select(device), None
     if compiled is None:
         first = _first_run(info, device, source) if runs else None

@@ -16,7 +16,7 @@ from runelift.codegen.plan.plan import Interface, Plan, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError, unknown_entry
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.compilation.reuse import keep
+from runelift.runtime.compilation.reuse import store_compiled
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
@@ -84,7 +84,7 @@ class Program(OneByOne):
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
-        self._prebuilder: Prebuilder | None = None
+        self._known_prebuilder: Prebuilder | None = None
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -165,7 +165,7 @@ class Program(OneByOne):
         Those that are ``recorded`` will not run without a record.  The result is the number of
         work-items of the last of these runs, if that is known.
         """
-        return self._preparations.prepare(entry, args, forces, recorded)
+        return self._prebuilder.prebuild(entry, args, forces, recorded)
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
@@ -173,30 +173,30 @@ class Program(OneByOne):
 
         The result is whether there is anything to build.
         """
-        return self._preparations.foresee(entry, inputs, forces)
+        return self._prebuilder.prebuild_all(entry, inputs, forces)
 
     def remember(self) -> None:
         """Keep what runs wanted, for the next tuning: this one is over."""
-        self._preparations.remember()
+        self._prebuilder.save_manifest()
 
     def begin_anew(self) -> None:
         """Forget what was prepared: the device turned out to be another one than was presumed."""
         self._executables.clear()
-        self._prebuilder = None
+        self._known_prebuilder = None
 
     @property
-    def _preparations(self) -> Prebuilder:
-        if self._prebuilder is None:
+    def _prebuilder(self) -> Prebuilder:
+        if self._known_prebuilder is None:
             _import_running()
-            self._prebuilder = running.Prebuilder(
+            self._known_prebuilder = running.Prebuilder(
                 self.compiled, self.device_info, self._executable,
                 lambda entry, args, upload: self._bind(self._plan(entry), args, upload),
                 self._chosen)
-        return self._prebuilder
+        return self._known_prebuilder
 
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
-        self._preparations.load_ahead()
+        self._prebuilder.load_ahead()
 
     @property
     def at_once(self) -> float:
@@ -222,7 +222,7 @@ class Program(OneByOne):
         try:
             executable, wanted = self._executable(entry), dict[Any, None]()
             self._first = self.device.trials = None
-            self._preparations.rehearse(entry, args, force, wanted, thresholds)
+            self._prebuilder.collect(entry, args, force, wanted, thresholds)
             self.keeps = keeps
             first.build(executable, list(wanted), self._keep_if_wanted)
         finally:
@@ -351,7 +351,7 @@ class Program(OneByOne):
     def keep_plans(self) -> None:
         """Keep the program on disk if plans have been made since it was."""
         if len(self.compiled.plans) > self._kept:
-            keep(self.compiled)
+            store_compiled(self.compiled)
             self._kept = len(self.compiled.plans)
 
     @property

@@ -1,6 +1,6 @@
-"""What runs programs on devices, for :class:`~runelift.runtime.program.Program` to import at once.
+"""The machinery that runs programs on devices, which ``Program`` imports when it first runs.
 
-Importing it takes longer than to compile a small program, and needs an installed OpenCL.
+Its import takes longer than the compilation of a small program, and needs an OpenCL loader.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Packages import in one direction, and what is imported inside of functions says why.
 
-Modules that are named in strings are not seen: those of the commands, which the command line
-imports by their names, and the worker, which only the processes that it is for import.
+Modules that are named in strings are not seen.  The command line imports commands by their names,
+and so do processes with the tuner's worker.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ALLOWED = {
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite codegen.plan "
         "codegen.emit codegen.hostplan cache",
     "devices.driver": "cache host",
-    "devices": "codegen.emit versions cache devices.driver",
+    "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
     "processes": "cache host compilation devices.driver devices",
     "execution":
@@ -66,24 +66,28 @@ ALLOWED = {
         "trials prebuild running tuner.autotune",
     "compile": "versions compilation devices processes prebuild program",
     "runelift": "execution program compile",
-    "tuner.costs": "versions records",
+    "tuner.policy": "records",
+    "tuner.costs": "versions records tuner.policy",
     "tuner.prune": "versions records tuner.costs",
-    "tuner.measure": "versions records host execution replay tuner.costs tuner.prune",
-    "tuner.fit": "versions records tuner.costs",
+    "tuner.measure": "versions records host execution replay tuner.policy tuner.costs tuner.prune",
+    "tuner.fit": "versions records tuner.policy tuner.costs",
     "tuner.analysis": "versions records tuner.costs tuner.fit",
     "tuner.result": "versions tuner.costs tuner.measure tuner.fit",
     "tuner.workers":
         "codegen.plan codegen.segops versions records data cache host compilation "
         "devices.driver devices geometry processes execution execution.probes replay trials "
-        "prebuild program tuner.costs tuner.prune tuner.measure",
+        "prebuild program tuner.policy tuner.costs tuner.prune tuner.measure",
     "tuner.autotune":
-        "versions host program tuner.costs tuner.measure tuner.fit tuner.result tuner.workers",
+        "versions host program tuner.policy tuner.costs tuner.measure tuner.fit tuner.result "
+        "tuner.workers",
     "tuner.confirm_size_guards":
-        "versions records host tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result",
+        "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis "
+        "tuner.result",
     "tuner.kernel_parameters":
-        "codegen.plan versions records geometry execution trials tuner.costs tuner.measure "
-        "tuner.autotune",
-    "tuner.strategies": "versions records tuner.costs tuner.measure tuner.fit tuner.result",
+        "codegen.plan versions records geometry execution trials tuner.policy tuner.costs "
+        "tuner.measure tuner.autotune",
+    "tuner.strategies":
+        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.result",
     "tuner.report":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
@@ -95,15 +99,15 @@ ALLOWED = {
     "testing": "ir.codes frontend versions data compilation devices program tuner.costs tuner.t4",
     "commands":
         "ir.codes frontend rewrite.engine rewrite versions records data host compilation "
-        "devices.driver devices geometry processes program compile runelift tuner.costs "
-        "tuner.measure tuner.fit tuner.result tuner.workers tuner.autotune "
+        "devices.driver devices geometry processes program compile runelift tuner.policy "
+        "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 testing",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.
 
-Some modules are rooms of their own: they have a line here.
+Modules that have a line here are rooms, too.
 """
 LATE = 30
 """So many imports inside of functions are enough."""
@@ -152,14 +156,14 @@ def _imports(module: str, tree: ast.AST, *, late: bool) -> Iterator[Import]:
 
 
 def room(module: str) -> str:
-    """The package of a module as the table names it, or the module if it is a room of its own."""
+    """The package of a module as the table names it, or the module if it has a line there."""
     short = module.removeprefix("runelift.").removeprefix("runtime.")
     is_package = modules()[module].name == "__init__.py"
     return short if short in ALLOWED or is_package else short.rpartition(".")[0]
 
 
 def arrows() -> dict[tuple[str, str], list[str]]:
-    """Which package imports which, and where."""
+    """Imports of one package by another, with their places."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in imports():
         if each.name in modules() and room(each.module) != room(each.name):

@@ -23,7 +23,7 @@ from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 from runelift.runtime.devices.info import DeviceKind, find_devices
-from runelift.runtime.execution import command_buffer as tape
+from runelift.runtime.execution import command_buffer
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import Forest, plans
 from tests.replays import results_agree
@@ -371,7 +371,7 @@ def test_random_programs_on_wider_arrays(seed: int) -> None:
 def test_random_programs_are_repeated(seed: int, simulator: str,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """On arguments of two sizes in turn, with launches that are joined soon."""
-    monkeypatch.setattr(tape, "SUBMITS", 2)
+    monkeypatch.setattr(command_buffer, "SUBMITS", 2)
     compiled = runelift.compile(Writer(seed).program(), device=simulator)
     info = compiled.device_info
     program = Program(compiled.compiled, replace(info, kind=DeviceKind.GPU, handle=info.handle))

@@ -1,8 +1,8 @@
 """Kernels as OpenCL C 1.2.
 
-Operations are made total here: the language gives every shift, conversion and division a
-result, C does not.  The first two arguments of every kernel are the failure buffers: an int
-that is -1 until the first failure sets it to ``base + code``, and the failure's arguments.
+Operations are made total here: the language gives every shift, conversion and division a result, C
+does not.  The first two arguments of every kernel are the failure buffers.  One is an int, -1 until
+the first failure sets it to ``base + code``.  The other has the arguments of the failure.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from runelift.ir.types import Const
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
 FAILURE_ARGS = 32
-"""How many i64 arguments a failure can have."""
+"""The most i64 arguments of a failure."""
 
 MOST_UNROLLED_ITERATIONS = 64
-"""Loops of at most as many iterations are unrolled where the kernel asks for it."""
+"""Loops of at most this many iterations are unrolled completely if the kernel asks for it."""
 
 UNROLL_FULLY = "#pragma unroll"
-"""What compilers are told then."""
+"""The directive for complete unrolling."""
 
 MOST_PLAIN_STATEMENTS = 24
-"""Loops of at most as many steps in a row are partly unrolled on devices that gain by it."""
+"""Loops of at most this many simple statements are partly unrolled on devices that gain by it."""
 
 TEAM_CELLS = "room"
-"""What a kernel with teams is told for each local array: how many cells a team has of it."""
+"""The name of an argument of kernels with teams: the cells of a team in a local array."""
 
 _IDS = {
     Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
@@ -50,16 +50,16 @@ _VIRTUAL_IDS = {
     Id.GLOBAL_ID: "(group_id * (long)get_local_size(0) + (long)get_local_id(0))",
     Id.GLOBAL_SIZE: "(num_groups * (long)get_local_size(0))",
 }
-"""What a group is asked that does the work of others, see :func:`phase_function`."""
+"""Indices of a group that does the work of others, see :func:`phase_function`."""
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
           "or": "|", "xor": "^"}
 _FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint",
               "mod": "fmod"}
 _BRANCH_FREE = _INFIX.keys() | {"shl", "shr", "lshr"}
-"""What makes no branches, for certain."""
+"""Operations that certainly compile without branches."""
 _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
-"""In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
+"""Types in which arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
 
 
 def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
@@ -97,18 +97,18 @@ def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
 
 
 def group_attributes(group: int, *, subgroups: bool) -> str:
-    """What compilers are told of a kernel with groups of a size, which may use sub-groups."""
+    """The attributes of a kernel with groups of a size, which may use sub-groups."""
     size = f"__attribute__((reqd_work_group_size({group}, 1, 1)))"
     return f"IN_SUBGROUPS {size}" if subgroups else size
 
 
 def uses_subgroups(kernel: imp.Kernel) -> bool:
-    """Whether work-items of a kernel may wait for their sub-group, or take values from it."""
+    """True if work-items of a kernel may synchronise or exchange values in their sub-group."""
     return kernel.teams is not None or bool(subgroups_of(kernel))
 
 
 def subgroups_of(kernel: imp.Kernel) -> set[VName]:
-    """The constants that say how many work-items take values of each other."""
+    """The constants that are numbers of work-items which exchange values."""
     return {stm.subgroup for stm in statements(kernel.body) if isinstance(stm, imp.Shuffle)}
 
 
@@ -117,7 +117,7 @@ def _team_cells(array: VName) -> VName:
 
 
 def count_barrier_calls(source: str) -> int:
-    """How often the work-items of a group meet in the text of kernels."""
+    """The number of barriers in the text of kernels."""
     return source.count("barrier(") + source.count("MEET_TEAM(")
 
 
@@ -129,7 +129,7 @@ def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
 def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) -> str:
     """A kernel as a function of the group that it is run for, and of the number of groups.
 
-    The groups that run it are all of the same size, and no work-item leaves it early.
+    The groups that run it all have one size, and no work-item leaves it early.
     """
     given = dict(zip(kernel.built_for, constants, strict=True))
     printer = _Printer(kernel, base, given, virtual=True)
@@ -147,7 +147,7 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
 
 
 def _local_param(array: imp.LocalArray) -> str:
-    """Local memory by its widest type, so that compilers know how it is aligned."""
+    """Local memory by its widest type, so that compilers know its alignment."""
     return f"__local {LOCAL_CELL} *{name(array.name)}_cells"
 
 
@@ -157,7 +157,7 @@ def name(vname: VName) -> str:
 
 
 def _is_branch_free(exp: Exp) -> bool:
-    """Whether an expression is computed without a branch, for certain."""
+    """True if an expression certainly compiles without a branch."""
     return all(isinstance(part, imp.Var | imp.Lit | imp.WorkItem | imp.Load)
                or (isinstance(part, imp.Apply) and part.op in _BRANCH_FREE)
                for part in subexpressions(exp))
@@ -176,15 +176,15 @@ class _Printer:
         self.synchronizes = has_barriers(kernel.body)
         self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
         self.separated = False
-        """Whether something stays between the last branch and what is printed next."""
+        """True if a statement that the optimiser keeps follows the last branch."""
 
     @cached_property
     def cuts(self) -> bool:
-        """Whether loops may go round: whether the kernel cuts any number off."""
+        """True if the kernel truncates any number, so that loop indices may wrap around."""
         return has_truncation(self.kernel.body)
 
     def start(self) -> list[str]:
-        """Which team a work-item is in, if there are some, and the local arrays it has."""
+        """Declarations of a work-item's team, if there are teams, and of local arrays."""
         if self.teams == 1:
             return [self._local_array(array) for array in self.kernel.locals]
         items, group = (self.exp(imp.WorkItem(i)) for i in (Id.LOCAL_SIZE, Id.GROUP_ID))
@@ -195,7 +195,7 @@ class _Printer:
         return lines + [self._local_array(array) for array in self.kernel.locals]
 
     def _local_array(self, array: imp.LocalArray) -> str:
-        """An array by its own type; it starts where that does in which it lies."""
+        """An array by its element type; one within another starts at that one's start."""
         type_ = TYPES[array.prim]
         place = name(array.within) if array.within else f"{name(array.name)}_cells"
         if self.teams > 1 and array.within is None:
@@ -203,7 +203,7 @@ class _Printer:
         return f"    __local {type_} *{name(array.name)} = (__local {type_} *){place};"
 
     def known(self, cond: Exp) -> bool | None:
-        """What is known of a condition when the kernel is built."""
+        """The value of a condition if it is known when the kernel is built."""
         match cond:
             case imp.Var(v):
                 return self.facts.get(v)
@@ -228,7 +228,7 @@ class _Printer:
         return None
 
     def carried(self, body: tuple[Stm, ...]) -> list[VName]:
-        """What a loop without barriers changes, in kernels that have some."""
+        """The variables that a loop without barriers changes, in kernels with barriers."""
         if not self.synchronizes or has_barriers(body):
             return []
         inside = statements(body)
@@ -264,15 +264,15 @@ class _Printer:
         return lines
 
     def repeats(self, bound: Exp) -> bool:
-        """Whether a loop is one also when it was optimised, so that it begins with its index.
+        """True if the optimiser keeps a loop, so that an iteration begins with its index.
 
-        One of known length may be unrolled: then what ends an iteration comes before the next.
+        One of known length may be unrolled: then the end of an iteration comes before the next.
         """
         return (isinstance(bound, imp.Var) and bound.name in self.shared
                 and bound.name not in self.constants)
 
     def present(self, stms: tuple[Stm, ...]) -> Iterator[Stm]:
-        """The statements, and for branches of which it is known already the side that is taken."""
+        """The statements, with known branches replaced by the side that is taken."""
         for stm in stms:
             if isinstance(stm, imp.If) and (known := self.known(stm.cond)) is not None:
                 yield from self.present(stm.then_ if known else stm.else_)
@@ -280,7 +280,7 @@ class _Printer:
                 yield stm
 
     def stays(self, stm: Stm | None) -> bool:
-        """Whether a statement is where it is also when it was optimised, and not in a branch."""
+        """True if the optimiser keeps a statement at its place, outside of branches."""
         return isinstance(stm, imp.Store) and stm.mem in self.shared and _is_branch_free(
             stm.index) and _is_branch_free(stm.value)
 
@@ -343,7 +343,8 @@ class _Printer:
                         f"&{name(mem)}[{self.index(index)}]);"]
             case imp.Fail(code, args):
                 if len(args) > FAILURE_ARGS:
-                    raise CompilerLimitation(f"an error message with {len(args)} values")
+                    raise CompilerLimitation(f"an error message has {len(args)} values, "
+                                             f"more than {FAILURE_ARGS}")
                 values = [self.exp(a) for a in args]
                 lines = [f"{pad}if (atomic_cmpxchg(failure_code, -1, {self.base + code}) == -1) {{"]
                 lines += [f"{pad}    failure_args[{k}] = {v};" for k, v in enumerate(values)]
@@ -352,7 +353,7 @@ class _Printer:
                 return [f"{pad}// {text}"]
 
     def _loop(self, stm: imp.For | imp.While, depth: int) -> list[str]:
-        """A loop, with what compilers are told of it."""
+        """A loop, with directives for compilers."""
         pad = "    " * depth
         match stm:
             case imp.For(index, start, bound, step, body, unroll):
@@ -375,7 +376,7 @@ class _Printer:
                         f"{pad}}}"]
 
     def unrolling(self, unroll: bool | VName, bound: Exp, body: Sequence[Stm]) -> list[str]:
-        """What the compiler is told about unrolling a loop."""
+        """The directives for unrolling a loop."""
         if isinstance(unroll, VName):
             times = self.constants[unroll]
             if times:
@@ -387,7 +388,7 @@ class _Printer:
         return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
 
     def is_short(self, bound: Exp) -> bool:
-        """Whether a loop with a constant bound is worth unrolling."""
+        """True if a loop with a constant bound is worth complete unrolling."""
         return (self._bound(bound) or 0) <= MOST_UNROLLED_ITERATIONS
 
     def _bound(self, exp: Exp) -> int | None:
@@ -401,7 +402,7 @@ class _Printer:
         return self.constant(exp)
 
     def is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
-        """Whether a loop runs as long as the data say, and its body has a few steps in a row."""
+        """True for a loop of unknown length with a few simple statements."""
         known = isinstance(bound, imp.Lit) or (isinstance(bound, imp.Var)
                                                and bound.name in self.constants)
         return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(
@@ -442,7 +443,7 @@ class _Printer:
                 return name(self.kernel.group)
             case imp.WorkItem(kind, dim):
                 if dim and kind in self.ids:
-                    raise CompilerLimitation("several groups that run as one have one dimension")
+                    raise CompilerLimitation("groups that run side by side have one dimension")
                 return self.ids.get(kind, f"(long){_IDS[kind]}({dim})")
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"
@@ -530,7 +531,7 @@ def literal(const: Const) -> str:
 
 
 def _convert(from_: Prim, to: Prim, arg: str) -> str:
-    """C's conversion, made total as :func:`runelift.ir.meaning.convert` says."""
+    """C's conversion, made total as :func:`runelift.ir.meaning.convert` defines it."""
     if to is Prim.BOOL:
         return f"(uchar)({arg} != 0)"
     if from_.is_float and to.is_int:

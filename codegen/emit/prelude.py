@@ -1,8 +1,8 @@
-"""What kernels call that OpenCL C does not have: the pieces of ``prelude.cl`` that they need.
+"""The prelude: functions that kernels call and OpenCL C lacks, from pieces of ``prelude.cl``.
 
-All of them together take compilers as long as a small kernel or longer, so that each program is
-linked from what it mentions.  The names of types that functions are for are those of the language,
-and :data:`TYPES` what C calls these.
+All pieces together take compilers as long as a small kernel or longer.  So each program is linked
+from the pieces that it mentions.  Functions are named after the types of the language;
+:data:`TYPES` maps these to types of C.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ TYPES = {
     Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
 }
 FAMILY_MARK = "//// "
-"""What a line begins with that says which family the templates after it are for."""
+"""A line that begins like this names the family of types of the templates after it."""
 C_FUNCTIONS = {
     "OF_ONE": ("ceil", "cos", "exp", "fabs", "floor", "log", "log10", "log2", "rint", "sin", "sqrt",
                "trunc"),
     "OF_TWO": ("copysign", "pow")}
-"""Functions that processors have from the C library, by how many arguments they have."""
+"""Functions that processors have from the C library, by their number of arguments."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DEFINED = re.compile(r"^#define (\w+)|^inline [^(]+?(\w+)\(", re.MULTILINE)
@@ -43,7 +43,7 @@ class Piece:
 
 
 def linked(kernels: str) -> str:
-    """The text of a program: these kernels, after what they need."""
+    """The text of a program: these kernels, after the pieces that they need."""
     wanted, found = set(_WORD.findall(kernels)), [kernels]
     for piece in reversed(pieces()):
         if not piece.defines or not wanted.isdisjoint(piece.defines):
@@ -70,7 +70,7 @@ def pieces() -> Sequence[Piece]:
 
 @cache
 def _families() -> Mapping[str, Sequence[Mapping[str, str]]]:
-    """What templates are for, and what the names in them stand for."""
+    """The members of each family, with values for the names in templates."""
     return {
         "ALL": [{}],
         "SIGNED": [_integer(prim) for prim in SIGNED],
@@ -82,11 +82,11 @@ def _families() -> Mapping[str, Sequence[Mapping[str, str]]]:
 
 
 def _integer(prim: Prim) -> Mapping[str, str]:
-    """What the names in templates for an integer type stand for.
+    """Values for the names in templates for an integer type.
 
-    ``U`` has as many ``BITS``.  Floats become a ``SIGNED`` number first, which is ``LEAST`` at
-    least and less than ``LIMIT``; that are all of the type but for u64, of which they are those
-    ``NEAR`` 0.
+    ``U`` is the unsigned type of ``BITS`` bits.  Floats are converted to ``SIGNED`` first, from
+    ``LEAST`` on and below ``LIMIT``.  These are all values of the type but for u64, of which they
+    are those ``NEAR`` 0.
     """
     signed = Prim.I32 if prim.greatest <= Prim.I32.greatest else Prim.I64
     return {"NAME": prim.value, "T": TYPES[prim], "U": TYPES[Prim(f"u{prim.bits}")],

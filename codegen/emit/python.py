@@ -1,11 +1,10 @@
 """Host plans as Python source: one function per entry point, straight-line but for control.
 
 The function takes the runtime ``rt`` (:class:`runelift.runtime.execution.run.Run`), which owns the
-queue, the buffers and the records, and a dictionary of arguments, which it takes the arguments
-out of: memory is free when no variable holds it any more.  What is left to do when everything has
-been issued is a function of its own (:mod:`runelift.codegen.plan.epilogue`).  Common scalar
-operations are Python's own, followed by ``wrap_i32`` and the like; others are ``apply``, the
-meaning that OPS states.
+queue, the buffers and the records.  It takes the arguments out of a dictionary, since memory is
+free when no variable holds it.  Steps left when everything has been issued are a second function
+(:mod:`runelift.codegen.plan.epilogue`).  Common scalar operations are Python's, followed by
+``wrap_i32`` and the like; others are ``apply``, the meaning that OPS states.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ from runelift.ir.source import Loc
 from runelift.ir.types import Atom
 
 FUNCTION, EPILOGUE = "main", "ending"
-"""The names of every plan's functions; an entry point's own may be a keyword or a built-in."""
+"""The names of every plan's functions; the name of an entry point may be a keyword or a built-in.
+"""
 
 
 @dataclass(slots=True)
@@ -46,9 +46,9 @@ class Generated:
 def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False) -> Generated:
     """The Python function of a plan.
 
-    ``replay``: at a choice all versions run one after the other, as often as ``rt.replays`` says.
-    Each starts from the same memory and variables; the last one's results are used.
-    ``trials``: operations can be run again and again, with other settings of their parameters.
+    ``replay``: at a choice all versions run one after the other, as often as ``rt.replays`` yields.
+    Each starts from the same memory and variables; the last one's results are used.  ``trials``:
+    operations can be run again and again, with other settings of their parameters.
     """
     writer = _Writer(replay=replay, trials=trials)
     writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
@@ -125,7 +125,7 @@ def _factor(factor: Factor) -> str:
         case Greatest(sizes):
             return f"max({', '.join(map(_size, sizes))})"
         case Applied():
-            raise CompilerBug(f"size {factor} of the source in a host plan")
+            raise CompilerBug(f"the host plan has an unresolved size {factor}")
 
 
 def _index(exp: imp.Exp) -> str:
@@ -190,12 +190,12 @@ def _conversion(from_: Prim, to: Prim, arg: str) -> str:
 
 
 def _element(read: plan.Read) -> str:
-    """What is read: a buffer, its type, and the index."""
+    """The element that is read: a buffer, its type, and the index."""
     return f"({_var(read.buffer)}, {read.prim.value!r}, {_index(read.index)})"
 
 
 def _buffers(names: Sequence[VName]) -> str:
-    """What the names stand for at the time."""
+    """The buffers that the names stand for when the function is called."""
     return f"lambda: ({''.join(f'{_var(name)}, ' for name in names)})"
 
 
@@ -216,7 +216,7 @@ class _Writer:
         self.sites: list[plan.Choose] = []
         self.operations: list[plan.Operation] = []
         self.changing = frozenset[VName]()
-        """The scalars that iterations of the loops around may have other values of."""
+        """The scalars that differ between iterations of the loops around."""
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -230,7 +230,7 @@ class _Writer:
             self.line(") = rt.settings")
 
     def epilogue(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
-        """The function of what is left to do when everything has been issued."""
+        """The function of the steps left when everything has been issued."""
         self.line(f"def {EPILOGUE}(rt{given}):")
         self.depth += 1
         reads = [step for step in steps if isinstance(step, plan.Read)]
@@ -255,7 +255,7 @@ class _Writer:
         self.depth -= 1
 
     def looped(self, body: tuple[plan.Step, ...], version: str, *given: VName) -> None:
-        """The body of a loop, whose iterations are given these."""
+        """The body of a loop, whose iterations set ``given``."""
         around = self.changing
         self.changing = around.union(given, _bound(body))
         self.nested(body, version)
@@ -298,7 +298,7 @@ class _Writer:
                 self._control(step, version)
 
     def _control(self, step: plan.Step, version: str) -> None:
-        """A step with steps inside, or one that keeps track of those."""
+        """A step with steps inside, or one that tracks them."""
         match step:
             case plan.Operation(_, parameters, steps):
                 if self.trials and parameters:
@@ -366,7 +366,7 @@ class _Writer:
         self.line(f"{name} = rt.course({name}, ({prims}), {_tuple(scalars.carried)})")
 
     def _distribution(self, step: distribution.Distribution) -> None:
-        """How work is shared out, which depends on sizes and on the device."""
+        """The division of work, which depends on sizes and on the device."""
         match step:
             case distribution.GroupShape(_, _, _, chunks, loops, rows, groups, wanted, teams,
                                          independent):
@@ -472,7 +472,7 @@ class _Writer:
             self._chosen(step, site, met)
 
     def _chosen(self, step: plan.Choose, site: int, met: str) -> None:
-        """Versions are tried until one could run."""
+        """Try versions until one could run."""
         commits = any(isinstance(s, plan.Commit) and step.site in s.sites
                       for s in plan.all_steps([step]))
         if commits:
@@ -485,7 +485,7 @@ class _Writer:
         self.line(f"else: rt.none_left({site})")
 
     def _replayed(self, step: plan.Choose, site: int, met: str) -> None:
-        """All versions run from the same start; what one of them filled stays filled."""
+        """Run all versions from the same start; lazy copies that one has made stay."""
         changed = "".join(f"{_var(name)}, " for name in overwritten_buffers(step))
         lazy = "".join(f"{_var(name)}, " for name in _lazy_copies(step))
         if lazy:
@@ -502,7 +502,7 @@ class _Writer:
             self.line(f"{lazy}= filled_{site}")
 
     def _attempt(self, step: plan.Choose, site: int, done: list[str], failed: list[str]) -> None:
-        """Run the version that was chosen, with lines for when it could run and when not."""
+        """Run the chosen version, with lines for success and for failure."""
         self.line("try:")
         self.depth += 1
         feasible = [(n, v) for n, v in enumerate(step.versions) if v.infeasible is None]
@@ -525,7 +525,9 @@ class _Writer:
 
 
 def _occupancy(guard: Guard | None) -> str:
-    """How many work-groups an intra version has, how many work-items each can use, and in loops."""
+    """The number of work-groups of an intra version, and of work-items that each can use, and in
+    loops.
+    """
     if guard is None or guard.groups is None or guard.group is None:
         return "None"
     looped = "" if guard.looped is None else f", {_size(guard.looped)}"
@@ -577,7 +579,7 @@ def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
 
 
 def _lazy_copies(choice: plan.Choose) -> list[VName]:
-    """The promised buffers that versions may fill."""
+    """The lazy copies that versions may make."""
     filled = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Fill)}
     inside = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.LazyCopy)}
     return sorted(filled - inside, key=lambda name: name.tag)

@@ -32,7 +32,7 @@ from runelift.ir.types import ArrayType, Atom, Type, elem_of, i64, shape_of
 
 
 class Arrays(SegOps):
-    """The steps of accesses to arrays, and of what is put together from parts."""
+    """The steps of accesses to arrays, and of arrays that are put together from parts."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class Arrays(SegOps):
         return dim.start, stop, dim.stride
 
     def _within(self, index: Atom, size: Atom) -> VName:
-        """Whether ``0 <= index < size``."""
+        """True if ``0 <= index < size``."""
         return self.compute("and", self.compute("le", i64(0), index),
                             self.compute("lt", index, size), prim=Prim.BOOL)
 
@@ -114,7 +114,7 @@ class Arrays(SegOps):
         self.emit(plan.Check(same, failures.RESHAPE, (sizes[1], sizes[0]), stm.loc))
 
     def replicate(self, stm: Stm, shape: tuple[Atom, ...], value: Atom) -> None:
-        """A view that shows a value everywhere; a copy of it, if it may be changed here."""
+        """A view that shows a value at all indices; of a copy, if the value may change here."""
         (param,) = stm.pat
         outer = tuple(self.scalar(s) for s in shape)
         if isinstance(value, VName) and value in self.views:

@@ -1,8 +1,8 @@
-"""Buffers of a host plan: where arrays are, who may change them, and what is made in place.
+"""Buffers of a host plan: places of arrays, ownership, and results made in place.
 
-A body *owns* the buffers that it made, or was given to change; the versions of code, which may
-have to be tried one after the other, are given those that they update as the last thing that they
-do.  A buffer of its own may be changed where nothing looks at it later.
+A body *owns* the buffers that it made, or was given to change.  It may change a buffer that it owns
+if nothing reads it later.  Versions may have to be tried one after the other.  So they are given
+only those buffers that they update as their last action.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from runelift.ir.types import ArrayType, Atom, Type, array_of, elem_of, shape_of
 
 @dataclass(slots=True)
 class Buffers:
-    """The steps so far, what names stand for, and which memory belongs to the present body."""
+    """The steps so far, the meaning of names, and the memory that the present body owns."""
 
     names: Names
     residence: Residence
@@ -122,9 +122,9 @@ class Buffers:
     @contextmanager
     def block(self, inherited: Set[VName] = frozenset(),
               site: str | None = None) -> Iterator[list[plan.Step]]:
-        """The steps of a nested body with buffers of its own, besides ``inherited`` ones.
+        """The steps of a nested body, which owns ``inherited`` buffers besides those that it makes.
 
-        ``site``: where versions are chosen, if the body is one of them.
+        ``site``: the choice point, if the body is a version.
         """
         outer, self.steps = self.steps, []
         self.inherited.append(frozenset(inherited))
@@ -150,7 +150,7 @@ class Buffers:
             self.views[param.name] = row_major(param.name, param.type.elem, self.shape(param.type))
 
     def bind_view(self, param: Param, view: View) -> None:
-        """An array without a buffer of its own."""
+        """Bind an array that needs no new buffer."""
         self.types[param.name] = param.type
         self.views[param.name] = view
 
@@ -172,7 +172,7 @@ class Buffers:
         self.bind_view(param, row_major(param.name, elem_of(param.type), self.shape(param.type)))
 
     def dead(self, name: VName) -> bool:
-        """Whether nothing looks at the buffer of ``name`` later, and this body made it."""
+        """True if this body made the buffer of ``name`` and nothing reads it later."""
         view = self.views[name]
         if view.mem is None or view.mem not in self.owned[-1]:
             return False
@@ -181,13 +181,13 @@ class Buffers:
                        if alias not in self.places.waiting)
 
     def touches(self, view: View, mem: VName) -> bool:
-        """Whether a view shows, or is computed from, a memory."""
+        """True if a view shows, or is computed from, a memory."""
         if view.mem is not None:
             return view.mem == mem
         return mem in memories(view.at([lit(0)] * len(view.shape)))
 
     def own_buffer(self, name: VName, *, shared: bool = False, outer: int = 0) -> VName:
-        """A buffer with the value of ``name`` that nobody else uses.
+        """A buffer with the value of ``name`` that has no other user.
 
         ``shared``: a buffer that is read elsewhere will do.  It is row-major, but the ``outer``
         first dimensions vary fastest.
@@ -200,12 +200,12 @@ class Buffers:
         return self.copy(name, outer)
 
     def any_buffer(self, name: VName) -> VName:
-        """A row-major buffer with the value of ``name``, which may be anybody's."""
+        """A row-major buffer with the value of ``name``; it may have other users."""
         view = self.views[name]
         return view.mem if view.dense and view.mem is not None else self.copy(name)
 
     def is_input(self, name: VName) -> bool:
-        """Whether the memory of ``name`` came from outside, so that nobody updates it."""
+        """True if the memory of ``name`` came from outside and is never updated."""
         mem = self.views[name].mem
         return mem is not None and not any(mem in owned for owned in self.owned)
 
@@ -244,7 +244,7 @@ class Buffers:
         """The steps of a segmented operation whose result buffers exist."""
         raise NotImplementedError
 
-    # What is made in place
+    # Results made in place
 
     def place_results(self, followed: Sequence[tuple[Stm, Set[VName]]], place: int) -> None:
         """Give the results of a map room in the arrays that updates put them into.
@@ -273,7 +273,7 @@ class Buffers:
             self.emit(plan.Bind(second, whole.mem))
 
     def _may_change(self, array: VName, mem: VName, later: Set[VName], exp: Exp) -> bool:
-        """Whether ``exp`` may write into an array that it looks at under its own name only."""
+        """True if ``exp`` may write into an array that it reads under this name only."""
         return (self.views[array].dense and mem in self.owned[-1]
                 and not any(alias in later and self.touches(view, mem)
                             for alias, view in self.views.items())
@@ -281,7 +281,9 @@ class Buffers:
                         if self.touches(self.views[name], mem)))
 
     def commit_versions(self, names: Iterable[VName]) -> None:
-        """Note that arrays of other versions have changed, if ``names`` are in their memory."""
+        """Commit the versions whose memory holds ``names``: other versions would read changed
+        arrays.
+        """
         mems = {self.places.origin(mem) for name in names
                 if name in self.views and (mem := self.views[name].mem) is not None}
         sites: list[str] = []
@@ -294,7 +296,7 @@ class Buffers:
             self.emit(plan.Commit(tuple(sites)))
 
     def is_in_place(self, exp: Update) -> bool:
-        """Whether the value of an update has been made in the memory of its operand."""
+        """True if the value of an update has been made in the memory of its operand."""
         value, mem = exp.value, self.views[exp.array].mem
         if not isinstance(value, VName) or value not in self.places.waiting:
             return False
@@ -303,7 +305,7 @@ class Buffers:
         if mem is None or there is None or self.places.origin(there) != self.places.origin(mem):
             return False
         if not self.dead(exp.array):
-            raise CompilerBug(f"{exp.array} is looked at after {value} was made in its memory")
+            raise CompilerBug(f"{exp.array} is read after {value} was made in its memory")
         return True
 
     def read_by(self, exp: Exp) -> set[VName]:

@@ -1,25 +1,23 @@
 """Coalesced reads: arrays that are read across their rows are transposed before.
 
-Neighbouring work-items have neighbouring values of the last index of their space.  Where that
-index picks a row, ``xss[i, j]``, they read far apart; in a transposed copy they read side by side
-(Henriksen 2017, "Design and Implementation of the Futhark Programming Language").  Copies are made
-for two reasons.
+Neighbouring work-items have neighbouring values of the last index of their space.  If that index
+picks a row, ``xss[i, j]``, they read far apart; in a transposed copy they read neighbours.  Copies
+are made for two reasons.
 
-* A loop of the host reads an array like this that is the same in all its iterations.  The copy is
-  made once.
-* A work-item walks along its row.  Caches serve those who want the next element, but one by one:
-  on an H200 that takes 4.6 ps an element, 8 ps where so many rows are under way that no cache holds
-  them all, 1.5 ps in a copy, and the copy 2.8 ps (f32).  So going through a row twice pays for a
-  copy, be it by points that differ in another index, or going through several arrays once.  Rows
-  within a cache line, and few rows, are left as they are, which the host decides when it knows
-  them.
+* A loop of the host reads such an array, unchanged, in all iterations.  The copy is made once.
+* A work-item walks along its row.  Caches serve such reads, but more slowly than coalesced ones,
+  and worse if there are too many rows for the cache.  A copy costs about as much as one walk.  So
+  two walks along a row pay for a copy: by points that differ in another index, or along several
+  arrays.  Rows within a cache line, and few rows, stay as they are.  The host decides that when it
+  knows the sizes.
 
-Kernels that bring what they need to local memory do without
-(:mod:`~runelift.codegen.segops.segred_blocked`,
-:mod:`~runelift.codegen.segops.product_tiles`).
+Kernels that copy what they need to local memory do without
+(:mod:`~runelift.codegen.segops.segred_blocked`, :mod:`~runelift.codegen.segops.product_tiles`).
 
-The copy is *promised* where the array becomes known: the first kernel that reads it makes it,
-within its version, and all others find it there.
+The copy is *lazy*.  It is announced where the array becomes known.  The first kernel that reads it
+makes it, within its version, and all others find it there.
+
+Source: Henriksen 2017, "Design and Implementation of the Futhark Programming Language".
 """
 
 from __future__ import annotations
@@ -58,26 +56,32 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, substitute_stm
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, shape_of
 
-LAZY = "promised"
+LAZY = "lazy"
 """The attribute of a copy that is made when a kernel is about to read it, and kept."""
 ONLY_IF_LONG = "long"
-"""The attribute of one that is only made if rows are long; else it is the array itself."""
+"""The attribute of a copy that is only made if rows are long; else the array itself is used."""
 CONTIGUOUS_ALONG = "along "
-"""What the attribute begins with that says along which dimension a copy is contiguous."""
+"""The attribute with the dimension along which a copy is contiguous begins like this."""
 
 CARRIED_LAYOUT = "carried "
-"""What an attribute of a loop begins with whose iterations hand on an array in the layout that the
-kernels want which make it and read it: the number of the array, and of how many of its dimensions
-each work-item has a part of its own."""
+"""The attribute of a loop whose iterations hand on an array in an interleaved layout begins like
+this.
+
+The number of the loop parameter follows, and the number of dimensions that vary fastest.
+"""
 
 WALKED_TOGETHER = "beside "
-"""What an attribute begins with that says how many arrays are walked along by the same work-items:
-if these are many, no cache holds what all of them will want next, and fewer times are enough."""
+"""The attribute with the number of arrays that the same work-items walk along begins like this.
+
+If they are many, no cache holds the next elements of all, and fewer reads pay for a copy.
+"""
 BYTES_PER_READ = 4
-"""A copy of an array with elements of so many bytes pays from the second time on that they are read
-from it.  It takes longer the more bytes there are, to walk along rows does not."""
+"""A copy pays if each element is read more than once per this many of its bytes.
+
+A copy takes longer for longer elements; walking along rows does not.
+"""
 LOOP_READS = 8
-"""How often elements are read in a loop that does not walk along the array, for all we know."""
+"""The assumed number of reads of an element in a loop that does not walk along the array."""
 
 Wish: TypeAlias = tuple[VName, int]
 """An array, and the dimension along which it should be contiguous."""
@@ -85,9 +89,9 @@ Wish: TypeAlias = tuple[VName, int]
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """How often elements are read, and of how many arrays at the same time.
+    """The number of reads of each element, and of arrays read at the same time.
 
-    ``lasting``: a loop of the host reads them again and again.
+    ``lasting``: a loop of the host repeats the reads.
     """
 
     times: int
@@ -95,11 +99,11 @@ class _Reads:
     lasting: bool = False
 
     def after(self, other: _Reads) -> _Reads:
-        """By one kernel after another."""
+        """The reads of one kernel after another."""
         return replace(self.instead_of(other), times=self.times + other.times)
 
     def instead_of(self, other: _Reads) -> _Reads:
-        """By one kernel or another."""
+        """The reads of one kernel or another."""
         return _Reads(max(self.times, other.times), max(self.beside, other.beside),
                       self.lasting or other.lasting)
 
@@ -113,7 +117,7 @@ def coalesce(fun: Fun, names: Names) -> Fun:
 
 
 def number(stm: Stm, attribute: str) -> int:
-    """The number in an attribute of a promised copy that begins like this, 1 without it."""
+    """The number in an attribute of a lazy copy that begins like this; 1 without it."""
     return next((int(attr.removeprefix(attribute)) for attr in stm.attrs
                  if attr.startswith(attribute)), 1)
 
@@ -141,9 +145,9 @@ class _Coalescer:
                 self._collect(inner)
 
     def body(self, body: Body, known: Sequence[Param], *, looped: bool = False) -> Body:
-        """The body with promises for the arrays ``known`` and those that it makes.
+        """The body with lazy copies of the arrays ``known`` and of those that it makes.
 
-        ``looped``: it runs in a loop.  Copies of what only one iteration reads are not made: they
+        ``looped``: it runs in a loop.  Copies that only one iteration reads are not made: they
         would keep one kernel from running all iterations.
         """
         wanted = self.wanted(body, once=not looped)
@@ -162,14 +166,14 @@ class _Coalescer:
         return replace(body, stms=tuple(stms))
 
     def is_changed(self, wish: Wish, body: Body) -> bool:
-        """Whether something overwrites an array of a body while kernels may still want a copy."""
+        """True if a body overwrites an array before the last kernel that wants a copy."""
         last = max(place for place, stm in enumerate(body.stms) if wish in self.wishes(stm))
         until = Body(body.stms[:last + 1], ())
         root = root_of(wish[0], self.defs)
         return any(root_of(name, self.defs) == root for name in consumed_in(until))
 
     def wanted(self, body: Body, *, once: bool) -> dict[Wish, tuple[str, ...]]:
-        """The wishes in a body that are worth a copy, with attributes that say on what condition.
+        """The wishes in a body that are worth a copy, with attributes for their conditions.
 
         ``once``: also those of kernels that no loop launches.
         """
@@ -184,14 +188,14 @@ class _Coalescer:
         return wanted
 
     def lazy_copy(self, wish: Wish, conditions: tuple[str, ...]) -> Stm:
-        """The statement that promises a copy."""
+        """The statement that announces a copy."""
         array, dim = wish
         copy = Param(self.names.fresh(array), self.types[array])
         self.types[copy.name] = copy.type
         return Stm((copy,), Copy(array), (LAZY, *conditions, f"{CONTIGUOUS_ALONG}{dim}"))
 
     def inside(self, stm: Stm, *, looped: bool) -> Stm:
-        """The statement with promises in the bodies that the host runs."""
+        """The statement with lazy copies in the bodies that the host runs."""
         match stm.exp:
             case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
                 return stm
@@ -207,7 +211,7 @@ class _Coalescer:
             stm.exp, lambda body: self.body(body, known, looped=looped), _as_it_is))
 
     def carried(self, param: Param, result: Atom, body: Body) -> int:
-        """Of how many dimensions work-items make an array that iterations of a loop hand on.
+        """The number of dimensions in which work-items divide an array that iterations hand on.
 
         0 if they do not each make a part of it, or do not each walk along their part alone.
         """
@@ -231,8 +235,7 @@ class _Coalescer:
     def wishes(self, stm: Stm, *, looped: bool = False) -> dict[Wish, _Reads]:
         """The wishes of the kernels that a statement launches; of versions and branches, one runs.
 
-        They last where a loop launches the kernels again and again, as ``looped`` says of what is
-        around.
+        ``looped``: a loop around launches the kernels again and again, so the wishes are lasting.
         """
         if isinstance(stm.exp, SEGOPS):
             grid = stm.exp.level is Level.GRID
@@ -245,7 +248,7 @@ class _Coalescer:
         return found
 
     def wishes_of(self, kernel: SegOp, *, looped: bool) -> dict[Wish, _Reads]:
-        """The arrays around a kernel that its neighbouring work-items better read side by side."""
+        """The arrays around a kernel that neighbouring work-items had better read coalesced."""
         if looped:
             return dict.fromkeys(_wishes_of(kernel), HOST_LOOP_READS)
         if id(kernel) not in self.known:
@@ -253,7 +256,7 @@ class _Coalescer:
         return self.known[id(kernel)][1]
 
     def walks(self, kernel: SegOp) -> dict[Wish, _Reads]:
-        """The arrays around a kernel whose rows its work-items walk along, each by itself."""
+        """The arrays around a kernel whose rows its work-items walk along, one row each."""
         loops = any(isinstance(stm.exp, (Loop, *SOACS)) for stm in _statements([kernel.body]))
         if not loops or self.uses_local_memory(kernel):
             return {}
@@ -277,7 +280,7 @@ class _Coalescer:
                 if wish[0] not in others and arrays.count(wish[0]) == 1}
 
     def uses_local_memory(self, kernel: SegOp) -> bool:
-        """Whether a kernel brings to local memory what its work-items have in common."""
+        """True if a kernel copies elements that its work-items have in common to local memory."""
         match kernel:
             case SegRed():
                 return sharing(self.types.__getitem__, kernel) is not None

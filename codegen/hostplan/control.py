@@ -1,7 +1,7 @@
 """Control on the host: branches, loops and versions, and the buffers that these hand on.
 
-Every body has buffers of its own; what it hands on is in a buffer that nobody else uses, under the
-name of the result.
+Every body owns its buffers.  Its results are in buffers without other users, under the names of the
+results.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, elem_of, i64
 
 ALL_ROW_MAJOR: Mapping[VName, int] = MappingProxyType({})
-"""All arrays lie row by row."""
+"""No array has a layout other than row-major."""
 
 
 class Control(Arrays):
@@ -61,7 +61,9 @@ class Control(Arrays):
 
     def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom],
                       outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
-        """Give the results of a body the names of ``pat``, each array a buffer of its own."""
+        """Give the results of a body the names of ``pat``, each array in a buffer without other
+        users.
+        """
         taken: set[VName] = set()
         held = self.hand_on(pat, results)
         for param, atom in zip(pat, results, strict=True):
@@ -76,7 +78,7 @@ class Control(Arrays):
 
     def _another_buffer(self, array: VName, taken: set[VName], outer: int, *,
                         shared: bool = False) -> VName:
-        """A buffer with the value of an array that is none of ``taken``, which it joins.
+        """A buffer with the value of an array that is not among ``taken``; it is added to them.
 
         ``outer`` and ``shared`` as for :meth:`own_buffer`.
         """
@@ -101,7 +103,7 @@ class Control(Arrays):
 
     def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset(),
                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
-        """Names of buffers that this body owns, but for those that may be somebody else's."""
+        """Bind arrays to buffers of their names; this body owns all but the ``borrowed`` ones."""
         for param in pat:
             if isinstance(param.type, ArrayType):
                 if param.name not in borrowed:
@@ -141,7 +143,7 @@ class Control(Arrays):
                           {out.name: outers[p.name] for out, p in pairs if p.name in outers})
 
     def _start(self, exp: Loop, params: Sequence[Param], outers: Mapping[VName, int]) -> set[VName]:
-        """Bind the parameters of a loop to what they are at first.
+        """Bind the parameters of a loop to their initial values.
 
         The result names those that are in buffers of the caller, which the loop only reads.
         """
@@ -166,7 +168,7 @@ class Control(Arrays):
         return borrowed
 
     def _outers(self, attrs: Sequence[str], params: Sequence[Param]) -> dict[VName, int]:
-        """How many dimensions vary fastest of the arrays of a loop that do not lie row by row."""
+        """The number of fastest dimensions, for arrays of a loop that are not row-major."""
         found = dict[VName, int]()
         for attr in attrs:
             if attr.startswith(CARRIED_LAYOUT):
@@ -177,9 +179,9 @@ class Control(Arrays):
 
     def _emit_loop(self, form: ForLoop | WhileLoop, params: Sequence[Param],
                    body: tuple[plan.Step, ...]) -> None:
-        """A loop; one kernel may run it if all that iterations compute is in buffers.
+        """A loop; one kernel may run it if buffers hold all that iterations compute.
 
-        Of one with a count the host may compute scalars, but not of what kernels do.
+        In counted loops the host may also compute scalars, but not from results of kernels.
         """
         carried = tuple(self.scalar_buffers.get(p.name, p.name) for p in params
                         if isinstance(p.type, ArrayType) or p.name in self.scalar_buffers)
@@ -211,7 +213,7 @@ class Control(Arrays):
 
     def _version(self, version: Version, pat: Sequence[Param], updated: Set[VName],
                  site: str) -> plan.PlanVersion:
-        """A version; if there is no kernel for it, what it says instead of its steps.
+        """A version; if there is no kernel for it, the reason instead of its steps.
 
         ``updated``: buffers of the body around that versions may change.
         """
@@ -236,7 +238,7 @@ class Control(Arrays):
 
 
 def _recorded(exp: Versions) -> tuple[VName, ...]:
-    """The sizes that guards are made of, which records of a run hold."""
+    """The sizes that guards are made of; records of a run hold them."""
     sizes = {v for version in exp.alternatives if version.guard is not None
              for size in version.guard.sizes() for v in size.variables()}
     return tuple(sorted(sizes, key=lambda n: n.tag))
@@ -258,7 +260,7 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
 
 
 def _moved_into(body: Body) -> Iterator[VName]:
-    """The arrays that versions update as the last thing that they do."""
+    """The arrays that versions update as their last action."""
     for stm in body.stms:
         if isinstance(stm.exp, Update) and MOVED in stm.attrs:
             yield stm.exp.array

@@ -1,8 +1,8 @@
 """Scalars that stay on the device (:mod:`runelift.codegen.hostplan.scalar_residence`).
 
-A *deferred* scalar is an expression over buffers, which every kernel that uses it computes.  What
-branches, versions and iterations hand on is in a *cell*, a buffer of one element, which has a name
-of its own, since it is another buffer each time.
+A *deferred* scalar is an expression over buffers, which every kernel that uses it computes.  A
+scalar that branches, versions or iterations hand on is in a *scalar buffer*, of one element.  The
+buffer has a separate name, which stands for another memory each time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from runelift.ir.types import Atom, array_of, elem_of, i64
 
 
 class DeviceScalars(Buffers):
-    """Where the scalars are that kernels made."""
+    """The places of scalars that kernels made."""
 
     __slots__ = ()
 
     def defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
-        """Whether a scalar comes from the device or a loop's index, and the host can do without."""
+        """True if the host need not know a scalar that comes from the device or from a loop's
+        index.
+        """
         return stm.pat[0].name not in self.residence.needed and any(
             arg in self.deferred or arg in self.indices for arg in args)
 
@@ -58,7 +60,7 @@ class DeviceScalars(Buffers):
         self.emit(*on_host.reads.values(), *on_host.steps, *ends)
 
     def hand_on(self, pat: Sequence[Param], atoms: Sequence[Atom]) -> list[tuple[VName, Atom]]:
-        """The cells of those of ``pat`` that have one, each with a buffer of its value."""
+        """The scalar buffers of those of ``pat`` that have one, each with a buffer of its value."""
         handed = [(p, atom) for p, atom in zip(pat, atoms, strict=True)
                   if p.name in self.residence.on_device]
         buffers = self._in_buffers([(atom, elem_of(p.type)) for p, atom in handed])
@@ -66,7 +68,7 @@ class DeviceScalars(Buffers):
                 buffer in zip(handed, buffers, strict=True)]
 
     def _scalar_buffer(self, param: Param) -> VName:
-        """The name of the cell of a scalar, whose value it is from now on."""
+        """The name of the buffer of a scalar, whose value it holds from now on."""
         buffer = self.scalar_buffers.get(param.name)
         if buffer is None:
             buffer = self.scalar_buffers[param.name] = self.names.fresh(param.name)
@@ -137,4 +139,4 @@ class _OnHost:
                 name = self.scalars.names.fresh("t")
                 self.steps.append(plan.ConvertScalar(name, from_, to, self._value(arg)))
                 return name
-        raise CompilerBug(f"{exp} as a result of the host")
+        raise CompilerBug(f"{exp} cannot be computed on the host")

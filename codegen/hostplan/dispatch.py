@@ -1,4 +1,15 @@
-"""Kernels for the segmented operations at host level."""
+"""Choice of the lowering of a segmented operation: the place where each is lowered.
+
+| construct | lowered by | if |
+| --- | --- | --- |
+| ``SegMap(GROUP)`` | :mod:`~runelift.codegen.intragroup.group_version` | always |
+| ``SegMap``, ``SegRed``, ``SegScan``, ``SegHist`` | :mod:`~runelift.codegen.segops` | always |
+| ``SegScatter`` | :func:`_segscatter` here: a work-item per point | always |
+
+The table in :mod:`~runelift.codegen.segops` states which module of that folder is taken when.
+Several lowerings of one operation become branches of the host plan: the host decides among them
+when it knows the sizes.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +49,15 @@ from runelift.ir.syntax import Level, Loop, SegHist, SegMap, SegRed, SegScan, Se
 from runelift.ir.types import elem_of, i64, shape_of
 
 REGISTER_ARRAYS_BYTES = 256
-"""Kernels are built for the size of a work-item's arrays up to this many bytes in all."""
+"""Kernels are built for the lengths of a work-item's arrays if these have up to this many bytes."""
 
 
 def lower_segop(stm: Stm, env: PlanEnv, names: Names,
                 parameters: Parameters | None = None) -> Lowered:
     """The kernels and launches of a segmented operation at host level.
 
-    The results are row-major buffers under the names of the pattern; for scatters and
-    histograms they hold the destinations already.  ``parameters`` are those that the steps ask
+    The results are row-major buffers under the names of the pattern.  For scatters and histograms
+    they hold the destinations already.  ``parameters`` collects the parameters that the steps ask
     for.  CompilerLimitation if there is no kernel for the operation.
     """
     lowering = Lowering(stm, env, names, parameters)
@@ -93,7 +104,7 @@ def _segmap_points(lowering: Lowering, exp: SegMap) -> None:
 def _segmap_plain(lowering: Lowering, exp: SegMap, *, wide: bool = True) -> None:
     """A work-item per point, or for several if they have no loops.
 
-    Small arrays of its own are in registers.
+    Small arrays of a work-item are in registers.
     """
     steps, arrays = _with_arrays(lowering, lambda: _segmap_items(lowering, exp, "segmap"))
     arrays += _carried(lowering, exp)
@@ -105,7 +116,7 @@ def _segmap_plain(lowering: Lowering, exp: SegMap, *, wide: bool = True) -> None
 
 def _with_arrays(lowering: Lowering, make: Callable[[], None]
                  ) -> tuple[tuple[plan.Step, ...], list[tuple[Size, Prim]]]:
-    """The steps that ``make`` adds, and the arrays of a work-item that are no private memory."""
+    """The steps that ``make`` adds, and the arrays of a work-item outside private memory."""
     lowering.scratch = tuple[Scratch, ...]()
     steps = branch(lowering, make)
     return steps, [(s.count, s.prim) for s in lowering.scratch]
@@ -113,9 +124,10 @@ def _with_arrays(lowering: Lowering, make: Callable[[], None]
 
 def _or_small(lowering: Lowering, steps: tuple[plan.Step, ...],
               arrays: Sequence[tuple[Size, Prim]], make: Callable[[], None]) -> None:
-    """``steps``, or if all arrays of a work-item are small, what ``make`` adds for their sizes.
+    """``steps``, or the steps that ``make`` adds if all arrays of a work-item are small.
 
-    Compilers keep an array in registers only if its length and all indices are constants.
+    The kernels of ``make`` are built for the sizes of the arrays.  Compilers keep an array in
+    registers only if its length and all indices are constants.
     """
     sizes = {v for count, _ in arrays for v in count.variables()}
     if not arrays or not sizes.isdisjoint(lowering.host_chosen):
@@ -131,7 +143,7 @@ def _or_small(lowering: Lowering, steps: tuple[plan.Step, ...],
 
 
 def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
-    """How many elements there are in the results that loops carry, but for private ones."""
+    """The numbers of elements of results that loops carry, without private ones."""
     looped = {p.name for stm in exp.body.stms if isinstance(stm.exp, Loop) for p in stm.pat}
     found = [(product([lowering.size(s) for s in shape_of(param.type)[len(exp.space):]]),
               elem_of(param.type))

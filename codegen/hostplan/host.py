@@ -1,13 +1,12 @@
 """The host plan of a versioned function.
 
-Arrays live in buffers.  Scalars live on the host, except for those that a kernel made and the
-host need not know (:mod:`runelift.codegen.hostplan.scalar_residence`): they are *deferred*, and
-each kernel that uses one computes it from the buffers where it comes from.
+Arrays live in buffers.  Scalars live on the host, except for those that a kernel made and the host
+need not know (:mod:`runelift.codegen.hostplan.scalar_residence`).  These are *deferred*: each
+kernel that uses one computes it from buffers.
 
-Layout operations make views and cost nothing; an array is copied only where a row-major buffer
-of its own is needed: at the edges of loops, branches and versions, and for results.  An update
-is done in place when the operand's buffer was made in the same body and nothing else looks at it
-later.
+Layout operations make views and cost nothing.  An array is copied only where a separate row-major
+buffer is needed: at the edges of loops, branches and versions, and for results.  An update is in
+place if the operand's buffer was made in the same body and nothing reads it later.
 """
 
 from __future__ import annotations
@@ -70,8 +69,8 @@ def plan_fun(fun: Fun, names: Names, *, interleave: bool = False,
              coherent: bool = False) -> plan.Plan:
     """The plan of an entry point; CompilerLimitation if no version of it can be compiled.
 
-    ``interleave``: arrays that neighbouring work-items make lie interleaved in memory, so that
-    the device writes elements of the same index together.  ``coherent``: one kernel can run all
+    ``interleave``: arrays that neighbouring work-items make are interleaved in memory, so that the
+    device writes elements of the same index together.  ``coherent``: one kernel can run all
     iterations of a loop.
     """
     if interleave:
@@ -125,21 +124,8 @@ class HostBuilder(Control):
         for param in stm.pat:
             self.types[param.name] = param.type
         match stm.exp:
-            case PrimOp(op, prim, args) if not stm.exp.may_trap and self.defers(stm, args):
-                self.defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
-            case Convert(from_, to, arg) if self.defers(stm, (arg,)):
-                self.defer(stm, imp.Convert(from_, to, self.scalar(arg)))
-            case AtomExp(atom) if self.defers(stm, (atom,)):
-                self.defer(stm, self.scalar(atom))
-            case PrimOp(name, prim, args):
-                self.emit(plan.Compute(stm.pat[0].name, name, prim, args, stm.loc))
-            case Convert(from_, to, arg):
-                self.emit(plan.ConvertScalar(stm.pat[0].name, from_, to, arg))
-            case AtomExp(atom):
-                if isinstance(atom, VName) and atom in self.views:
-                    self.bind_view(stm.pat[0], self.views[atom])
-                else:
-                    self.emit(plan.Bind(stm.pat[0].name, atom))
+            case PrimOp() | Convert() | AtomExp():
+                self._scalar(stm, stm.exp)
             case Index():
                 self.index(stm, stm.exp)
             case Update():
@@ -185,8 +171,27 @@ class HostBuilder(Control):
             case _:
                 self._sequential(stm)
 
+    def _scalar(self, stm: Stm, exp: PrimOp | Convert | AtomExp) -> None:
+        """A scalar operation, on the host or deferred, or another name for an atom."""
+        match exp:
+            case PrimOp(op, prim, args) if not exp.may_trap and self.defers(stm, args):
+                self.defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
+            case Convert(from_, to, arg) if self.defers(stm, (arg,)):
+                self.defer(stm, imp.Convert(from_, to, self.scalar(arg)))
+            case AtomExp(atom) if self.defers(stm, (atom,)):
+                self.defer(stm, self.scalar(atom))
+            case PrimOp(name, prim, args):
+                self.emit(plan.Compute(stm.pat[0].name, name, prim, args, stm.loc))
+            case Convert(from_, to, arg):
+                self.emit(plan.ConvertScalar(stm.pat[0].name, from_, to, arg))
+            case AtomExp(atom):
+                if isinstance(atom, VName) and atom in self.views:
+                    self.bind_view(stm.pat[0], self.views[atom])
+                else:
+                    self.emit(plan.Bind(stm.pat[0].name, atom))
+
     def _sequential(self, stm: Stm) -> None:
-        """A statement that only one work-item can run."""
+        """A statement that only one work-item can run, as a kernel of one point."""
         one = SegDim(self.names.fresh("one"), i64(1))
         pat = tuple(Param(self.names.fresh(p.name), array_of((i64(1),), p.type)) for p in stm.pat)
         kernel = SegMap(Level.GRID, (one,), Body((stm,), tuple(p.name for p in stm.pat)),

@@ -1,12 +1,12 @@
 """Results that a map makes in the memory of the array that they are meant for.
 
 :mod:`runelift.rewrite.passes.short_circuit` has marked the updates whose values may be made in
-place, as far as what the map looks at is concerned.  Here it is seen whether the memory is free,
-and what its layout is good for.
+place, as far as the reads of the map allow.  Here it is checked that the memory is free, and that
+its layout suits the map.
 
-The memory gets a second name for a map of work-items, so that a kernel under construction never
-takes what it reads for memory of its own.  Within a work-group it keeps its name, by which
-:mod:`runelift.codegen.passes.barriers` finds that a barrier must be before the results are written.
+The memory gets a second name for a map of work-items.  So a kernel under construction never takes
+memory that it reads for memory that it owns.  Within a work-group the memory keeps its name, by
+which :mod:`runelift.codegen.passes.barriers` finds the barrier before the results are written.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from runelift.ir.names import VName
 from runelift.ir.syntax import Level, SegMap
 
 SHORT_ROW_BYTES = 256
-"""Rows of up to so many bytes are filled soon enough for caches to hold them meanwhile."""
+"""Rows of up to this many bytes are complete before they leave the cache."""
 
 
 @dataclass(slots=True)
 class Places:
-    """Which memories are the same, which arrays are slices, and what is made where.
+    """Names of the same memory, slices of arrays, and results made in place.
 
-    ``given``: the place that a result will have.  ``waiting``: results that are in place, and
-    views of them, before the update that they are meant for.
+    ``given``: the place that a result will have.  ``waiting``: results that are in place, and views
+    of them, before the update that they are meant for.
     """
 
     origins: dict[VName, VName] = field(default_factory=dict)
@@ -53,10 +53,10 @@ class Places:
 
 def place_of(target: View, perm: tuple[int, ...], exp: SegMap, mem: VName, *,
              interleave: bool) -> View | None:
-    """How a map sees the part ``target`` of an array into which its result goes.
+    """The view of the part ``target`` of an array into which the result of a map goes.
 
-    None where neighbouring work-items would write long rows far apart, on a device that writes
-    together what is side by side.
+    None if neighbouring work-items would write long rows far apart, on a device that coalesces
+    writes.
     """
     view = target.rearrange([perm.index(d) for d in range(len(perm))])
     rank, dims = len(exp.space), len(view.shape)

@@ -1,7 +1,7 @@
-"""Promised copies: arrays in the layout that kernels want, made when the first of them runs.
+"""Lazy copies: arrays in the layout that kernels want, made when the first of them runs.
 
-:mod:`runelift.codegen.hostplan.coalescing` says which.  So the version that wants a copy makes it,
-and what another one has made is there.
+:mod:`runelift.codegen.hostplan.coalescing` chooses them.  The version that wants a copy makes it; a
+copy that another version has made is used.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from runelift.ir.syntax import Param
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
 
 CACHE_LINE_BYTES = 128
-"""How many bytes a cache keeps together: to walk along rows that are shorter costs little."""
+"""The bytes of a cache line; walking along shorter rows costs little."""
 
 FEW_ROWS = 32
-"""Fewer rows gain nothing: work-items that run together have all of them."""
+"""Copies of fewer rows gain nothing: the caches of work-items that run together hold all of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,15 @@ class _Copy:
 
 @dataclass(slots=True)
 class LazyCopies(DeviceScalars):
-    """The copies that have been promised."""
+    """The lazy copies of a plan, and their layouts."""
 
     lazy_copies: dict[VName, _Copy] = field(default_factory=dict)
 
     def copy_lazily(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
         """``param`` is ``array`` with dimension ``dim`` nearest in memory.
 
-        ``beside``: it may be the array itself, where not enough is gained.  Work-items walk along
-        so many arrays, and if it is not only one, go on to where they will want more.
+        ``beside``: it may be the array itself, if a copy gains too little.  The same work-items
+        walk along so many arrays.
         """
         view, shape = self.views[array], shape_of(param.type)
         if view.near == dim or (beside is not None and not view.dense):
@@ -70,7 +71,7 @@ class LazyCopies(DeviceScalars):
         self.bind_view(param, self._lying(param, dim, near, far))
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
-        """Whether ``rows`` rows of ``rest`` elements may as well lie as they do."""
+        """True if ``rows`` rows of ``rest`` elements need no copy."""
         short = self.compute("or", self.compute("lt", rest, i64(CACHE_LINE_BYTES // prim.bytes)),
                              self.compute("lt", rows, i64(FEW_ROWS)), prim=Prim.BOOL)
         if beside == 1:
@@ -80,7 +81,7 @@ class LazyCopies(DeviceScalars):
         return self.compute("or", short, few, prim=Prim.BOOL)
 
     def _count(self, sizes: Sequence[Atom]) -> VName:
-        """How many elements there are in dimensions of these sizes."""
+        """The number of elements in dimensions of these sizes."""
         return self._number(product([self.size(s) for s in sizes]))
 
     def _number(self, size: Size) -> VName:
@@ -126,7 +127,7 @@ class LazyCopies(DeviceScalars):
         return View(elem_of(param.type), shape, param.name, at, order, dim)
 
     def fill(self, names: Iterable[VName]) -> None:
-        """Make those of the promised copies that are not there."""
+        """Make those of the lazy copies that do not exist yet."""
         for name in sorted(set(names) & self.lazy_copies.keys() - self.filled[-1],
                            key=lambda n: n.tag):
             lazy = self.lazy_copies[name]

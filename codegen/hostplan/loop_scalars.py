@@ -1,9 +1,9 @@
-"""The course of a loop's scalars: what the host computes of them, apart from what it launches.
+"""Scalars of a loop that the host computes apart from the launches.
 
 A loop whose iterations launch the same kernels can be one kernel
-(:mod:`~runelift.codegen.emit.persistent`), also if these are given other scalars each time, such
-as a stride that doubles.  If the scalars follow from each other and from the index alone, the host
-can compute them for all iterations beforehand.
+(:mod:`~runelift.codegen.emit.persistent`).  Its kernels may take other scalars in each iteration,
+such as a stride that doubles.  If these scalars follow from each other and from the index alone,
+the host computes them for all iterations beforehand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runelift.ir.types import Const, Type
 def with_loop_scalars(loop: plan.CountedLoop, scalars: Collection[VName],
                       types: Mapping[VName, Type],
                       names: Names) -> plan.CountedLoop | None:
-    """The loop if one kernel may run it, with a course for scalars that its iterations compute.
+    """The loop if one kernel may run it, with the scalars that its iterations compute; else None.
 
     ``scalars`` are those that iterations hand on: the last steps of the body bind them.
     """
@@ -48,8 +48,8 @@ def with_loop_scalars(loop: plan.CountedLoop, scalars: Collection[VName],
 class _Split:
     """The steps of an iteration, in two parts; ``changing`` are scalars that it may change.
 
-    ``following`` bind those that are handed on, ``known`` are the scalars that it computes anew
-    without any of these.  ``counts`` say how many groups kernels have, if that changes.
+    ``following`` bind the scalars that are handed on.  ``known`` are scalars that an iteration
+    computes without any of these.  ``counts`` are numbers of groups that change.
     """
 
     changing: set[VName]
@@ -63,7 +63,7 @@ class _Split:
     fallible: bool = False
 
     def take(self, step: plan.Step) -> None:
-        """Put the next step where it belongs."""
+        """Put the next step into the part that it belongs to."""
         name, changes = _computed(step), not self.changing.isdisjoint(_read(step))
         if isinstance(step, plan.Bind) and name in self.scalars:
             self.following.append(step)
@@ -78,7 +78,7 @@ class _Split:
                 self.known[name] = step
 
     def _counted(self, step: plan.Step) -> plan.Step:
-        """A step whose launches have numbers of groups that the course says, if they change."""
+        """A step whose changing numbers of groups are loop scalars."""
         match step:
             case plan.Operation(_, _, steps):
                 return replace(step, steps=tuple(map(self._counted, steps)))
@@ -90,7 +90,7 @@ class _Split:
         return step
 
     def early(self) -> Sequence[plan.Step] | None:
-        """What the course needs besides; None if it cannot compute that."""
+        """Further steps that the loop scalars need; None if these cannot be computed beforehand."""
         needed = {name for step in (*self.steps, *self.following) for name in _read(step)}
         found: list[plan.Step] = []
         for name, step in reversed(self.known.items()):
@@ -102,12 +102,12 @@ class _Split:
 
 
 def _computed(step: plan.Step) -> VName | None:
-    """What a step computes if that is a scalar, or what it binds."""
+    """The scalar that a step computes or the name that it binds, if any."""
     return None if isinstance(step, plan.Read) else plan.set_by(step)
 
 
 def _may_fail(step: plan.Step) -> bool:
-    """Whether a step may fail, which it must not do before kernels before it that may fail."""
+    """True if a step may fail; it must not do so before earlier kernels that may fail."""
     if isinstance(step, plan.Compute):
         divisor = step.args[-1]
         return OPS[step.op].traps and step.prim.is_int and not (
@@ -116,7 +116,7 @@ def _may_fail(step: plan.Step) -> bool:
 
 
 def _read(step: plan.Step) -> Iterator[VName]:
-    """The scalars that a step computes something of."""
+    """The scalars that a step reads."""
     match step:
         case plan.Compute(args=args):
             yield from (arg for arg in args if isinstance(arg, VName))

@@ -1,11 +1,11 @@
-"""Where scalars live: which ones the host must know, and which can stay on the device.
+"""Residence of scalars: those that the host must know, and those that can stay on the device.
 
-Reading a scalar back from the device makes the host wait until everything before it is done.
-So a scalar that a kernel computed is read only if the host needs it: for a branch, the bound of a
-loop, a size or an assertion.  Results are read when everything has been issued.  Otherwise the
-kernels that use a scalar load it themselves, and repeat what little arithmetic is in between
-(:meth:`runelift.codegen.hostplan.host.HostBuilder.statement`).  What versions, branches and
-iterations hand on of them is in a *cell*, a buffer of one element.
+To read a scalar back, the host waits until all earlier commands are done.  So it reads only scalars
+that it needs: for branches, bounds of loops, sizes and assertions.  Results are read when
+everything has been issued.  Otherwise the kernels that use a scalar load it, and repeat the little
+arithmetic in between (:meth:`runelift.codegen.hostplan.host.HostBuilder.statement`).  Such scalars
+that versions, branches and iterations hand on are in buffers of one element
+(:mod:`~runelift.codegen.hostplan.device_scalars`).
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ from runelift.ir.types import Atom, Type, shape_of
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """Where the scalars of a function are.
+    """The places of the scalars of a function.
 
-    ``needed``: the host must know their values.  ``cells``: results of branches and versions, and
-    parameters of loops, that stay on the device.
+    ``needed``: the host must know their values.  ``on_device``: results of branches and versions,
+    and parameters of loops, that stay on the device.
     """
 
     needed: frozenset[VName]
@@ -65,10 +65,10 @@ class Residence:
 
 
 def residence(fun: Fun, *, coherent: bool = False) -> Residence:
-    """Where the scalars of ``fun`` are when the host runs it.
+    """The places of the scalars of ``fun`` when the host runs it.
 
-    ``coherent``: one kernel can run all iterations of a loop.  It also looks at the condition then,
-    if an iteration reads nothing back and all that it hands on is on the device.
+    ``coherent``: one kernel can run all iterations of a loop.  It then also reads the condition, if
+    an iteration reads nothing back and hands on values on the device only.
     """
     asked = _shapes(fun)
     steady = {loop.form.cond: loop for loop in _loops(fun.body)
@@ -95,7 +95,7 @@ def residence(fun: Fun, *, coherent: bool = False) -> Residence:
 
 
 def _shapes(fun: Fun) -> list[Atom]:
-    """The results of which the host must know more than what they are in the end: the sizes."""
+    """The results that the host must know before the end: sizes of other results."""
     hidden = {size for p in fun.results for size in shape_of(p.type)}
     return [atom for p, atom in zip(fun.results, fun.body.result, strict=True) if p.name in hidden]
 
@@ -124,7 +124,7 @@ def _host_bodies(exp: Exp) -> tuple[Body, ...]:
 
 
 def _made_by_device(body: Body, given: Iterable[VName] = ()) -> frozenset[VName]:
-    """The scalars of host code that kernels compute, or that come of those or of ``given``."""
+    """The scalars of host code that kernels compute, or that depend on those or on ``given``."""
     made = set(given)
     count = -1
     while count < len(made):  # what an iteration makes may be what the next one starts with
@@ -167,9 +167,10 @@ def _sources(stm: Stm) -> Iterator[tuple[Param, set[Atom] | None]]:
 
 @dataclass(slots=True)
 class _Needs:
-    """``made``: the scalars of the device; ``handed``: those that control hands on.
+    """The scalars that host code needs.
 
-    ``conditions``: those of loops that look at them on the device.
+    ``made``: the scalars of the device.  ``handed``: those that control hands on.  ``conditions``:
+    those of loops that read them on the device.
     """
 
     made: frozenset[VName]
@@ -177,10 +178,10 @@ class _Needs:
     handed: set[VName] = field(default_factory=set)
     needed: set[VName] = field(default_factory=set)
     sources: dict[VName, set[VName]] = field(default_factory=dict)
-    """What a scalar that the host can compute is computed from."""
+    """The scalars from which each scalar that the host can compute is computed."""
 
     def closed(self) -> frozenset[VName]:
-        """The needed names, all that these are computed from, and what comes of those alone."""
+        """The needed names, their sources, and the scalars that depend on those alone."""
         todo = list(self.needed)
         while todo:
             while todo:
@@ -264,7 +265,7 @@ class _Needs:
             if isinstance(dim, SliceDim):
                 self.atoms((dim.count, dim.start, dim.stride) if checked else (dim.count,))
 
-    # Code that kernels run: what is about sizes may be needed for scratch memory and groups
+    # Code that kernels run: the host may need its sizes for scratch memory and groups
 
     def inside(self, exp: Exp) -> None:
         self.atoms(_sizes_of(exp))
@@ -291,7 +292,7 @@ class _Needs:
 
 
 def _sizes_of(exp: Exp) -> Iterator[Atom]:
-    """The atoms of an expression that are widths or counts; all of them where in doubt."""
+    """The atoms of an expression that are widths or counts; all atoms if in doubt."""
     match exp:
         case PrimOp() | Convert() | AtomExp():
             return

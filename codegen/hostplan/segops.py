@@ -1,8 +1,8 @@
-"""Segmented operations on the host: their kernels, and the buffers that their results go to.
+"""Segmented operations on the host: their kernels, and the buffers of their results.
 
-An array that work-items make one each is interleaved, on devices that write together what is side
-by side.  Scatters and histograms change the buffer of their destination where nobody else looks
-at it, and a copy elsewhere.
+Arrays of which each work-item makes a row are interleaved, on devices that coalesce writes.
+Scatters and histograms change the buffer of their destination if it has no later reader, else a
+copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runelift.ir.syntax import Level, Param, SegHist, SegMap, SegOp, SegScatter,
 from runelift.ir.types import Type, shape_of
 
 INTERLEAVE_ABOVE = 4
-"""Arrays of up to so many elements, or of so many work-items, gain nothing by interleaving."""
+"""Arrays of rows of up to so many elements, or of so few rows, gain nothing by interleaving."""
 
 
 class SegOps(LazyCopies):
@@ -41,7 +41,7 @@ class SegOps(LazyCopies):
 
     def operation(self, stm: Stm, exp: SegOp) -> None:
         """The steps of a segmented operation, whose results get buffers first."""
-        # A scalar result arrives in a buffer of one element, under a name of its own.
+        # A scalar result arrives in a buffer of one element, under a separate name.
         scalars = [p.name for p in stm.pat]
         pat = tuple(Param(self.names.fresh(p.name), p.type) if isinstance(p.type, Prim) else p
                     for p in stm.pat)
@@ -61,7 +61,7 @@ class SegOps(LazyCopies):
                 self.scalar_result(name, param.type, param.name)
 
     def _make_room(self, param: Param, exp: SegOp) -> None:
-        """A buffer for a result; arrays that work-items make one each may be interleaved."""
+        """A buffer for a result, interleaved if work-items make rows of it."""
         if (given := self.places.given.pop(param.name, None)) is not None:
             self.bind_view(param, given)
             self.places.waiting.add(param.name)
@@ -74,13 +74,13 @@ class SegOps(LazyCopies):
                                                       len(space)))
 
     def interleaves(self, type_: Type, outer: int) -> bool:
-        """Whether an array whose ``outer`` dimensions are made side by side should lie so."""
+        """True if an array whose ``outer`` dimensions work-items divide should be interleaved."""
         shape = [self.size(s) for s in shape_of(type_)]
         return all(n.constant is None or n.constant > INTERLEAVE_ABOVE
                    for n in (product(shape[:outer]), product(shape[outer:])))
 
     def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:
-        """The operand's own buffer where nobody else looks at it, else a copy.
+        """The operand's own buffer if it has no later reader, else a copy.
 
         The kernel's work-items run in any order, so it must not read what it overwrites.
         """
@@ -98,6 +98,6 @@ class SegOps(LazyCopies):
 
 
 def _buffers(steps: Iterable[plan.Step]) -> set[VName]:
-    """What the kernels that steps launch are given."""
+    """The buffers that the kernels of steps get as arguments."""
     return {arg for step in plan.all_steps(steps) if isinstance(step, plan.Launch)
             for arg in step.args if isinstance(arg, VName)}

@@ -1,4 +1,4 @@
-"""Which elements the operations of a work-group read: their own, or others' as well."""
+"""Accesses of a work-group's operations: a point reads its own elements only, or others as well."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from runelift.ir.traverse import free_vars
 
 
 def own_elements(body: Body, space: Space) -> set[VName]:
-    """The arrays of which a point reads no element but that at its own indices."""
+    """The arrays of which a point reads no element but that at its indices."""
     own, others = set[VName](), {a for a in body.result if isinstance(a, VName)}
     indices = tuple(dim.index for dim in space)
     for stm in body.stms:
@@ -56,7 +56,7 @@ def exchanged_arrays(body: Body) -> set[VName]:
 
 
 def scanned_spaces(body: Body) -> Iterator[Space]:
-    """The spaces whose points must be shared out in order."""
+    """The spaces whose points must be divided in order."""
     for stm in body.stms:
         match stm.exp:
             case SegScan(_, space):

@@ -1,9 +1,9 @@
-"""How a work-group reaches arrays that its work-items share out, at the points of its operations.
+"""Points of a work-group's operations: reads and writes of arrays that its work-items divide.
 
-The statements of :class:`runelift.codegen.intragroup.group_version.GroupBuilder` that hold others,
-and the reads and writes of single elements, are here: elements of a work-item's own chunk stay in
-its private memory (:mod:`runelift.codegen.intragroup.private_chunks`); what others read is
-exchanged before.
+This module has the statements of :class:`runelift.codegen.intragroup.group_version.GroupBuilder`
+that hold others, and reads and writes of single elements.  Elements of a work-item's chunk stay in
+its private memory (:mod:`runelift.codegen.intragroup.private_chunks`).  Elements that others read
+are exchanged before.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from runelift.ir.types import ArrayType, Atom
 
 @dataclass(slots=True)
 class PointsBuilder(ChunkBuilder):
-    """Lowers what a work-group does at points, its branches and its loops."""
+    """Lowers the points, branches and loops of a work-group."""
 
     loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]],
                  ChunkedArray] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
-        """What one work-item does for the group."""
+        """Work of one work-item for the group."""
         with self.block() as code:
             work()
         self.emit(imp.If(IS_FIRST, tuple(code)))
@@ -68,7 +68,7 @@ class PointsBuilder(ChunkBuilder):
         """The number of points of a space."""
         return product([self.host_size(dim.width) for dim in space])
 
-    # What differs from sequential code
+    # Differences from sequential code
 
     def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
         """Write an element or row."""
@@ -89,7 +89,7 @@ class PointsBuilder(ChunkBuilder):
         self.bind(param, out)
 
     def index(self, param: Param, exp: Index) -> None:
-        """``array[dims]``; an element that is loaded already comes from private memory."""
+        """``array[dims]``; an element that has been loaded comes from private memory."""
         if not self.cooperative and (loaded := self.loaded.get((exp.array, exp.dims))) is not None:
             assert self.point is not None
             self.bind_scalar(param, loaded.read(self.point.indices))
@@ -107,7 +107,7 @@ class PointsBuilder(ChunkBuilder):
         ChunkBuilder.branch(self, pat, exp)
 
     def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
-        """A loop of the whole group; carried arrays stay shared out where the body allows it."""
+        """A loop of the whole group; carried arrays stay in chunks if the body allows it."""
         if self.cooperative:
             self.exchange_all(exchanged_arrays(exp.body) & free_vars(exp.body)
                            - {p.param.name for p in exp.params})
@@ -116,7 +116,7 @@ class PointsBuilder(ChunkBuilder):
         ChunkBuilder.iterate(self, pat, exp)
 
     def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
-        """Whether a loop may keep its values in the memory of ``init``."""
+        """True if a loop may keep its values in the memory of ``init``."""
         if not ChunkBuilder.reusable(self, out, param, init):
             return False
         wanted = self.chunked_results.get(out.name) if self.cooperative else None
@@ -131,7 +131,7 @@ class PointsBuilder(ChunkBuilder):
             self.chunked_results[param.name] = self.layout(self.points(param.type))
 
     def _made_by_elements(self, body: Body, atom: Atom) -> bool:
-        """Whether the array ``atom`` is made so that each work-item computes its own elements."""
+        """True if each work-item makes the elements of array ``atom`` that are in its chunk."""
         made = next((s for s in body.stms if any(p.name == atom for p in s.pat)), None)
         if made is None:
             return True
@@ -156,7 +156,7 @@ class PointsBuilder(ChunkBuilder):
         return False
 
     def exchange_all(self, names: frozenset[VName] | set[VName]) -> None:
-        """Bring shared-out arrays to local memory."""
+        """Copy arrays in chunks to local memory."""
         for name in sorted(names, key=lambda n: n.tag):
             if isinstance(value := self.env.get(name), ChunkedArray):
                 self.exchange(value)
@@ -165,10 +165,10 @@ class PointsBuilder(ChunkBuilder):
 
     @contextmanager
     def reading(self, body: Body, space: Space, layout: ChunkLayout | None) -> Iterator[None]:
-        """Make what a body reads reachable from its points.
+        """Make the elements that a body reads reachable from its points.
 
-        Elements that belong to the work-item are read from private memory: those of shared-out
-        arrays, and those of global arrays whose chunks are better loaded together.
+        Elements of the work-item's chunk are read from private memory.  They come from arrays in
+        chunks, and from global arrays whose chunks are better loaded together.
         """
         own = own_elements(body, space)
         kept: dict[VName, Value] = {}
@@ -217,7 +217,7 @@ class PointsBuilder(ChunkBuilder):
 
     def everywhere(self, exp: SegRed | SegScatter | SegHist,
                     work: Callable[[Sequence[Exp]], None]) -> None:
-        """``work`` at all points, in any order and however many, if nothing keeps elements."""
+        """``work`` at all points, in any order and number, if no chunk holds their elements."""
         own = own_elements(exp.body, exp.space)
         if any(isinstance(self.env.get(name), ChunkedArray) for name in own):
             layout = self.layout(self.count(exp.space))

@@ -1,7 +1,7 @@
 """Reductions by a work-group: of all its points, or of the segments of a space.
 
-A segment is reduced by one work-item, or, where there are few segments and the device has
-sub-groups, by several in a row of a sub-group, which need no barriers to put their totals together.
+A segment is reduced by one work-item.  If there are few segments and the device has sub-groups,
+several neighbouring work-items of a sub-group reduce it, and combine their totals without barriers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from runelift.ir.types import Type
 
 
 def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
-    """Bind the totals of ``exp``, and what its map also makes."""
+    """Bind the totals of ``exp``, and the other results of its map."""
     count = sum(len(o.neutral) for o in exp.ops)
     more = _more_results(k, stm.pat[count:], exp.ret[count:], exp.space)
     found: Sequence[Value]
@@ -50,7 +50,7 @@ def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
 
 def _more_results(k: PointsBuilder, pat: Sequence[Param], ret: Sequence[Type], space: Space
                   ) -> list[View]:
-    """Memory for what a reduction's map also makes."""
+    """Memory for the other results of a reduction's map."""
     return [k.chunked_array(p.name, t, widths(k, space), k.layout(k.count(space)))
             if len(space) == 1 and isinstance(t, Prim) else k.allocate(p.name, p.type)
             for p, t in zip(pat, ret, strict=True)]
@@ -71,7 +71,7 @@ def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Val
 
 def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
           more: Sequence[View]) -> None:
-    """Each work-item reduces its elements, which may be any number if nothing keeps them."""
+    """Each work-item reduces its elements, in any number unless chunks hold them."""
     def element(indices: Sequence[Exp]) -> None:
         _take(k, exp, totals, more, indices)
 
@@ -112,21 +112,21 @@ class _Segments:
 
     @property
     def outer(self) -> Space:
-        """What counts the segments."""
+        """The dimensions that count the segments."""
         return self.exp.space[:-1]
 
     @property
     def shape(self) -> tuple[Exp, ...]:
-        """How many segments there are along each dimension."""
+        """The number of segments along each dimension."""
         return widths(self.k, self.outer)
 
     @property
     def length(self) -> Exp:
-        """How many elements a segment has."""
+        """The number of elements of a segment."""
         return self.k.scalar(self.exp.space[-1].width)
 
     def reduce(self, pat: Sequence[Param]) -> list[View]:
-        """Arrays of the totals, shared out as segments are."""
+        """Arrays of the totals, in chunks of segments."""
         k, space = self.k, self.exp.space
         layout = k.layout(k.count(self.outer))
         k.rows.append((k.count(self.outer), k.host_size(space[-1].width)))
@@ -148,7 +148,7 @@ class _Segments:
 
     def _totals(self, indices: Sequence[Exp], part: Part, step: Exp | None
                 ) -> list[list[imp.Var]]:
-        """What a part of the segment with given indices comes to, every ``step``-th element."""
+        """The totals of a part of the segment with given indices, every ``step``-th element."""
         k, exp = self.k, self.exp
         k.bind_indices(self.outer, indices)
         totals = [scalars(k.neutral(o)) for o in exp.ops]
@@ -161,9 +161,9 @@ class _Segments:
         return totals
 
     def _together(self, outs: Sequence[View]) -> Exp:
-        """Reduce each segment by several work-items if there are enough; whether there are.
+        """Reduce each segment by several work-items if there are enough; the condition for that.
 
-        These are a power of two.
+        Their number is a power of two.
         """
         k = self.k
         exist = ceil_div(Size.var(k.subgroup) - Size.of(1), Size.var(k.subgroup))
@@ -183,7 +183,7 @@ class _Segments:
                     out.write(here.indices, imp.Load(mem, here.position, out.prim))
                     for out, mem in zip(outs, chain(*arrays), strict=True))))
             k.emit(imp.If(several, tuple(together)))
-        # settled when a kernel is built: PoCL is slow where barriers are in branches that are not
+        # decided when a kernel is built: PoCL is slow where barriers are in branches that are not
         some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(k.subgroup)))
         k.emit(imp.If(some, tuple(code)))
         return imp.Apply("and", Prim.BOOL, (some, several))

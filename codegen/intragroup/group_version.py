@@ -1,11 +1,10 @@
 """Intra-group versions: one work-group runs a body together.
 
-Scalars are computed by every work-item alike, so control flow is uniform; the elements of arrays
-are shared out.  An array that operations make element by element stays in private memory, a
-chunk for each work-item (:mod:`runelift.codegen.intragroup.private_chunks`), also around loops; it
-is copied to local memory where work-items need each other's elements.  Other arrays live in local
-memory.  Barriers are not written here: :mod:`runelift.codegen.passes.barriers` finds where they
-are needed.
+Every work-item computes scalars alike, so control flow is uniform; the work-items divide the
+elements of arrays.  An array that operations make element by element stays in private memory, a
+chunk for each work-item (:mod:`runelift.codegen.intragroup.private_chunks`), also around loops.  It
+is copied to local memory if work-items need each other's elements.  Other arrays live in local
+memory.  :mod:`runelift.codegen.passes.barriers` inserts the barriers afterwards.
 """
 
 from __future__ import annotations
@@ -90,14 +89,14 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
 
 
 def _is_independent(k: GroupBuilder) -> bool:
-    """Whether the work-items of a group hand nothing to each other."""
+    """True if the work-items of a group exchange nothing."""
     return not k.locals and not any(isinstance(s, imp.Barrier | imp.Shuffle)
                                     for s in statements(k.code))
 
 
 def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size,
                   independent: int) -> None:
-    """Let groups of the device be several of these groups."""
+    """Let a group of the device be several of these groups."""
     k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
     k.constants += [k.teams, k.even]
     need = Size.of(0)
@@ -118,7 +117,7 @@ class GroupBuilder(PointsBuilder):
     """Lowers statements that a work-group runs together."""
 
     def statement(self, stm: Stm) -> None:
-        """One statement; segmented operations share their points out."""
+        """One statement; work-items divide the points of segmented operations."""
         match stm.exp:
             case SegMap():
                 self._points(stm, stm.exp)
@@ -146,10 +145,10 @@ class GroupBuilder(PointsBuilder):
     # Scans
 
     def _scan(self, stm: Stm, exp: SegScan) -> None:
-        """Each work-item scans its chunk, the group scans the totals, then chunks take those in."""
+        """Scan chunks by work-items, and their totals by the group; then add these to chunks."""
         shape, layout = widths(self, exp.space), self.layout(self.count(exp.space))
         if not all(isinstance(t, Prim) for t in exp.ret):
-            raise CompilerLimitation("a scan with rows inside of a work-group")
+            raise CompilerLimitation("a scan over rows inside of a work-group")
         outs: list[View] = [self.chunked_array(p.name, require_scalar(t), shape, layout)
                             for p, t in zip(stm.pat, exp.ret, strict=True)]
         totals = [scalars(self.neutral(o)) for o in exp.ops]
@@ -183,7 +182,7 @@ class GroupBuilder(PointsBuilder):
     def _add_carries(self, exp: SegScan, layout: ChunkLayout, shape: tuple[Exp, ...],
                      outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
                      fresh: imp.Var | None) -> None:
-        """Take the carries into the elements before the chunk's first start of a segment."""
+        """Add the carries to the elements before the chunk's first start of a segment."""
         with self.block() as code:
             going = self.declare("going", Prim.BOOL, truth(True)) if fresh is not None else None
 
@@ -240,7 +239,7 @@ class GroupBuilder(PointsBuilder):
 
     def _count(self, exp: SegHist, outs: Sequence[View], segment: Sequence[Exp], *,
                atomic: bool) -> None:
-        """Take the values of a point into their bins."""
+        """Combine the values of a point with their bins."""
         values = self.body(exp.body)
         bins, rest, place = values[: len(exp.ops)], values[len(exp.ops):], list(outs)
         for op_, bin_ in zip(exp.ops, bins, strict=True):
@@ -256,5 +255,5 @@ class GroupBuilder(PointsBuilder):
 
 
 def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:
-    """Whether an element is the first of its segment."""
+    """True if an element is the first of its segment."""
     return imp.Apply("eq", Prim.I64, (op("rem", here.position, shape[-1]), lit(0)))

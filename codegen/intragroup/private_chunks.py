@@ -1,8 +1,8 @@
-"""Arrays that the work-items of a group share out: each keeps a chunk in private memory.
+"""Arrays that the work-items of a group divide: each keeps a chunk in private memory.
 
-As long as operations agree on who has which element, a row stays in registers; it goes through
-local memory only where work-items exchange elements (:meth:`ChunkBuilder.exchange`), and through
-local memory to or from global memory, so that neighbouring work-items touch neighbouring cells.
+A row stays in registers as long as all operations divide it alike.  It goes through local memory if
+work-items exchange elements (:meth:`ChunkBuilder.exchange`).  On the way to or from global memory
+it also does, so that neighbouring work-items access neighbouring cells.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ MOST_UNROLLED_STATEMENTS = 40
 
 @dataclass(frozen=True, slots=True)
 class ChunkLayout:
-    """Who has which of ``points`` elements: work-item l has those at ``position(0..chunk)``.
+    """The division of ``points`` elements: work-item l has those at ``position(0..chunk)``.
 
-    ``contiguous``: a chunk is a piece of the row (scans need that); else the elements that
-    work-items hold at the same time are neighbours.
+    ``contiguous``: a chunk is a piece of the row, as scans need; else the elements that work-items
+    hold at the same time are neighbours.
     """
 
     points: Size
@@ -61,14 +61,14 @@ class ChunkLayout:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedArray(View):
-    """An array that is shared out; work-items reach only elements of their own chunk."""
+    """An array in chunks; a work-item reaches only the elements of its chunk."""
 
     layout: ChunkLayout = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The element that a work-item is at: its indices, flat position and place in the chunk."""
+    """The element at which a work-item is: its indices, flat position and place in the chunk."""
 
     layout: ChunkLayout
     indices: tuple[Exp, ...]
@@ -78,9 +78,9 @@ class Point:
 
 @dataclass(slots=True)
 class ChunkBuilder(KernelBuilder):
-    """A kernel for a work-group: shared-out arrays and how they meet other memory.
+    """A kernel for a work-group: arrays in chunks and their copies in other memory.
 
-    ``cooperative``: the code under construction is run by all work-items alike.
+    ``cooperative``: all work-items run the code under construction alike.
     """
 
     cooperative: bool = True
@@ -104,16 +104,16 @@ class ChunkBuilder(KernelBuilder):
 
     def group_shape(self, groups: Size, wanted: tuple[Atom, Atom], *,
                     teams: bool) -> distribution.GroupShape:
-        """The step that chooses the constants of the kernel, if possible as they are wanted."""
+        """The step that chooses the constants of the kernel, if possible the wanted ones."""
         chunks = tuple(distribution.Chunk(each.chunk, each.whole, each.points)
                        for each in self.layouts.values())
         return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
                                        tuple(self.loops), tuple(self.rows), groups, wanted, teams)
 
-    # Shares
+    # Chunks
 
     def layout(self, points: Size) -> ChunkLayout:
-        """How arrays of ``points`` elements are shared out in this kernel."""
+        """The layout of arrays of ``points`` elements in this kernel."""
         if points not in self.layouts:
             self.layouts[points] = ChunkLayout(points, self.names.fresh("chunk"),
                                                self.names.fresh("whole"), points in self.contiguous)
@@ -134,12 +134,12 @@ class ChunkBuilder(KernelBuilder):
     def _own_place(self, layout: ChunkLayout, indices: Indices) -> Exp:
         here = self.point
         if here is None or here.layout != layout or tuple(indices) != here.indices:
-            raise CompilerBug("a work-item reaches for an element of another's chunk")
+            raise CompilerBug("a work-item accesses the chunk of another one")
         return here.offset
 
     def each(self, layout: ChunkLayout, shape: tuple[Exp, ...],
              work: Callable[[Point], None]) -> None:
-        """``work`` at all elements of an array, each done by the work-item that has it."""
+        """``work`` at all elements of an array, each by the work-item that has it."""
         offset = self.names.fresh("k")
         points = volume(shape)
         with self.alone_in(None) as code:
@@ -169,7 +169,7 @@ class ChunkBuilder(KernelBuilder):
         self.cooperative, self.point = was, here
 
     def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
-        """All points of ``shape``, however many, shared out over the work-items."""
+        """``work`` at all points of ``shape``, of any number, divided over the work-items."""
         points = volume(shape)
         position = self.names.fresh("v")
         with self.alone_in(None) as code:
@@ -193,11 +193,11 @@ class ChunkBuilder(KernelBuilder):
         return mem
 
     def is_private(self, type_: Type) -> bool:
-        """Whether an array belongs to a work-item, and is in its private memory."""
+        """True if an array belongs to a work-item, and is in its private memory."""
         return not self.cooperative and KernelBuilder.is_private(self, type_)
 
     def array(self, name: VName) -> View:
-        """An array all of whose elements can be reached."""
+        """An array with all its elements in reach."""
         value = KernelBuilder.array(self, name)
         return self.exchange(value) if self.cooperative and isinstance(value,
                                                                        ChunkedArray) else value
@@ -219,7 +219,7 @@ class ChunkBuilder(KernelBuilder):
 
     @contextmanager
     def inner(self) -> Iterator[list[ImpStm]]:
-        """A nested body: what it brings to local memory is not there after it."""
+        """A nested body: its copies in local memory do not exist after it."""
         exchanged = dict(self.exchanged)
         with KernelBuilder.inner(self) as code:
             yield code
@@ -228,8 +228,8 @@ class ChunkBuilder(KernelBuilder):
     def writable(self, param: Param, name: VName, read: Iterable[VName] = ()) -> View:
         """Memory with the value of ``name`` that may be changed.
 
-        A shared-out array is changed in a copy, so others may read it meanwhile.  That may be the
-        copy that work-items exchange elements through, unless other names show that.
+        An array in chunks is changed in a copy, so others may read it meanwhile.  That may be the
+        copy in local memory by which work-items exchange elements, unless other names show it.
         """
         value = self.value(name)
         if not self.cooperative or not isinstance(value, ChunkedArray):
@@ -247,7 +247,7 @@ class ChunkBuilder(KernelBuilder):
         return out
 
     def bind_copy(self, param: Param, source: View) -> None:
-        """Bind a name to fresh memory; a shared-out array stays shared out."""
+        """Bind a name to fresh memory; an array in chunks stays in chunks."""
         if self.cooperative and isinstance(source, ChunkedArray):
             out: View = self.chunked_array(param.name, source.prim, source.shape, source.layout)
             self.copy(out, source)
@@ -292,11 +292,11 @@ class ChunkBuilder(KernelBuilder):
                 and not self.is_local(view))
 
     def is_local(self, view: View) -> bool:
-        """Whether an array is in local memory."""
+        """True if an array is in local memory."""
         return any(view.mem == array.name for array in self.locals)
 
     def _copy_staged(self, layout: ChunkLayout, target: View, source: View) -> None:
-        """Between chunks and global memory, by way of local memory: both sides in order."""
+        """Copy between chunks and global memory, through local memory: both sides in order."""
         count = Size.var(self.group) * Size.var(layout.chunk)
         count = (count + ceil_div(count, Size.of(PADDING))) * Size.var(self.staged)
         stage = self.local("stage", target.prim, count)
@@ -317,7 +317,7 @@ class ChunkBuilder(KernelBuilder):
 
 
 def _short(code: Sequence[ImpStm]) -> bool:
-    """Whether a loop body is worth unrolling."""
+    """True if a loop body is worth unrolling."""
     return _count(code) <= MOST_UNROLLED_STATEMENTS
 
 

@@ -1,1 +1,4 @@
-"""What all kernels are built with: sequential code, launches, collective operations."""
+"""Kernel construction: the builder, sequential code, collective operations, launches.
+
+All kernels are built with it, whatever they compute.  It imports ``plan`` and ``passes``.
+"""

@@ -1,7 +1,7 @@
-"""What the work-items of a group compute together: scans and totals of one value per work-item.
+"""Collective operations of a group: scans and totals of one value per work-item.
 
-Where work-items of a sub-group can hand each other values, that takes the place of steps through
-local memory, each with a barrier.
+Work-items of a sub-group exchange values by shuffles if the device can.  Otherwise a step goes
+through local memory, with a barrier.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], 
                fresh: imp.Var | None, subgroup: VName) -> list[imp.Var]:
     """The combined totals of the work-items before each one; not set for the first.
 
-    Where ``fresh`` says that a segment starts among a work-item's elements, totals from before
-    it are left out.  The constant ``subgroup`` says how many work-items can hand each other values,
-    if it is not 1.
+    ``fresh``: a segment starts among the elements of a work-item; earlier totals are left out then.
+    The constant ``subgroup`` is the number of work-items that can exchange values, or 1.
     """
     mems = [local_arrays(k, [operator], group)[0] for _ in range(2)]
     flags = [_flags(k, group) for _ in range(2)] if fresh is not None else []
@@ -96,7 +95,7 @@ def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
 def _choose(k: KernelBuilder, subgroup: VName, operator: Operator,
             by_shuffles: Callable[[], Sequence[imp.Var]],
             in_memory: Callable[[], Sequence[imp.Var]]) -> list[imp.Var]:
-    """What is found by shuffles where sub-groups have more than one work-item, else in memory."""
+    """The result by shuffles if sub-groups have more than one work-item, else through memory."""
     found = [k.declare("found", p) for p in _prims(operator)]
 
     def set_by(find: Callable[[], Sequence[imp.Var]]) -> tuple[imp.Stm, ...]:
@@ -163,7 +162,7 @@ def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.V
 
 @dataclass(slots=True)
 class _Shuffles:
-    """Totals of work-items in a row of a sub-group, which hand each other values."""
+    """Totals of neighbouring work-items of a sub-group, which exchange values."""
 
     k: KernelBuilder
     operator: Operator
@@ -171,7 +170,7 @@ class _Shuffles:
 
     @property
     def size(self) -> Exp:
-        """How many work-items a sub-group has."""
+        """The number of work-items of a sub-group."""
         return imp.Var(self.subgroup)
 
     def in_row(self, totals: Sequence[imp.Var], count: Exp) -> list[imp.Var]:
@@ -182,7 +181,7 @@ class _Shuffles:
         return own
 
     def _reduce(self, own: Sequence[imp.Var], count: Exp, place: Exp) -> None:
-        """The first of ``count`` work-items in a row, at 0, takes in what those after it have."""
+        """The first of ``count`` work-items in a row, at 0, combines the values of all."""
         def step(number: Exp) -> None:
             distance = self._distance(number)
             reach = _less(op("add", place, distance), count)
@@ -228,10 +227,10 @@ class _Shuffles:
 
 @dataclass(slots=True)
 class _Lanes(_Shuffles):
-    """Totals of work-items by shuffles, in sub-groups and then among these.
+    """Totals of work-items by shuffles, within sub-groups and then among these.
 
-    In memory, ``mems``, is only the total of each sub-group, and in ``flags`` whether a segment
-    starts there.  A sub-group has at least as many work-items as there are sub-groups in a group.
+    ``mems`` hold the total of each sub-group, ``flags`` tell if a segment starts there.  A
+    sub-group has at least as many work-items as there are sub-groups in a group.
     """
 
     mems: Sequence[VName]
@@ -245,7 +244,7 @@ class _Lanes(_Shuffles):
 
     @property
     def several(self) -> Exp:
-        """Whether the group has more than one sub-group."""
+        """True if the group has more than one sub-group."""
         return imp.Apply("lt", Prim.I64, (self.size, LSIZE))
 
     def before(self, totals: Sequence[imp.Var], fresh: imp.Var | None) -> list[imp.Var]:
@@ -290,7 +289,9 @@ class _Lanes(_Shuffles):
     # Steps
 
     def _scan(self, own: Sequence[imp.Var], opened: imp.Var | None, count: Exp) -> None:
-        """Take in what the ``count`` work-items of a sub-group before have."""
+        """Combine each work-item's value with those of the ``count`` work-items of a sub-group
+        before it.
+        """
         def step(number: Exp) -> None:
             distance = self._distance(number)
             reach = imp.Apply("le", Prim.I64, (distance, self.lane))
@@ -351,7 +352,7 @@ class _Lanes(_Shuffles):
 
 
 def _levels(count: Exp) -> Exp:
-    """How often 1 is doubled until it is ``count`` or more."""
+    """The number of doublings from 1 until ``count`` or more."""
     return op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", count, lit(1)),)))
 
 

@@ -1,10 +1,12 @@
 """Strips: neighbouring columns of a matrix that a work-item reduces together.
 
-A work-item that reduces one column after the other uses a single element of each line that the
-cache loads.  A strip has a total for each of its columns and goes through the rows once, so that
-it reads what lies side by side, and the compiler makes vector instructions of the loop over the
-columns (the interchange of a map with the reduction inside of it).  The last strip begins early
-enough to be as broad as the others.
+A work-item that reduces one column after the other uses a single element of each cache line.  A
+strip has a total for each of its columns and goes through the rows once.  So it reads neighbouring
+elements, and the compiler makes vector instructions of the loop over the columns.  The last strip
+begins early enough to be as broad as the others.
+
+Source: loop interchange of a map with the reduction inside of it (Allen and Kennedy 2001,
+"Optimizing Compilers for Modern Architectures").
 """
 
 from __future__ import annotations
@@ -24,15 +26,15 @@ from runelift.ir.syntax import Body, Map, Operator
 from runelift.ir.types import Atom
 
 STRIP_COLUMNS = 16
-"""How many columns a strip has where a work-item goes through all of them."""
+"""The columns of a strip if a work-item goes through all strips."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Reductions of ``length`` elements at points whose last index picks a column.
 
-    ``element`` writes the code for an element, given the indices of its column and of its row,
-    ``finish`` that for the results of a column, given its totals.
+    ``element`` writes the code for an element, given the indices of its column and of its row.
+    ``finish`` writes that for the results of a column, given its totals.
     """
 
     length: Atom
@@ -47,7 +49,7 @@ class Columns:
 
 
 def is_straight(parts: Reducing, varying: Iterable[VName]) -> bool:
-    """Whether elements cost little, and there are as many in columns that differ in ``varying``."""
+    """True if elements cost little, and columns that differ in ``varying`` have equally many."""
     redomap = parts.redomap
     made = {*varying, *(p.name for stm in parts.before for p in stm.pat)}
     return redomap.width not in made and all(
@@ -55,7 +57,7 @@ def is_straight(parts: Reducing, varying: Iterable[VName]) -> bool:
 
 
 def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
-    """A map inside of a work-item as reductions down columns, if it is that."""
+    """A map inside of a work-item as reductions down columns, or None if it is something else."""
     parts = reducing(exp.lam.body, exp.lam.ret)
     params = {p.name: array for p, array in zip(exp.lam.params, exp.arrays, strict=True)}
     if parts is None or not is_straight(parts, params):
@@ -104,7 +106,7 @@ class ColumnStrip:
             base="c", unroll=True)
 
     def each_own(self, work: Callable[[list[Exp], Exp], None]) -> None:
-        """The columns that the strip before has not."""
+        """The columns that do not belong to the previous strip."""
         def column(point: list[Exp], c: Exp) -> None:
             with self.k.block() as code:
                 work(point, c)

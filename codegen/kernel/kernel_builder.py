@@ -1,9 +1,9 @@
 """Kernels under construction: their code, names and memory.
 
-Arrays live in memory that belongs to the work-item: registers when small and of constant
-size, else a part of a global scratch buffer: its elements lie side by side where one work-item
-runs after the other, and beside those of its neighbours where one instruction does the same for
-many.
+Arrays of a work-item are in registers if they are small and of constant size.  Others are a part of
+a global scratch buffer.  On devices that run work-items one after the other, the elements of a
+work-item are neighbours there.  On devices that run them in lockstep, elements of the same index
+are neighbours.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ Value: TypeAlias = Exp | View
 PRIVATE_BYTES = 128
 """Arrays of constant size up to this many bytes are kept in private memory."""
 CACHE_LINE_BYTES = 64
-"""How many bytes of scratch memory lie between work-items that run on different cores: a line of
-their caches.  What one reads ahead of its array would else take the line that another one writes
-(``LocVolCalib`` 4x2x64x64 takes 3.9 ms on two cores then, and 1.2 with the gap)."""
+"""The gap in scratch memory between work-items that run on different cores: a cache line.
+
+Without it, reading ahead in one array takes the line that another core writes (false sharing).
+"""
 
 
 class HostEnv(Protocol):
-    """What lowering asks about names that are bound outside of the kernel, and about the device."""
+    """The device, and the names that are bound outside of the kernel."""
 
     @property
     def interleave(self) -> bool:
-        """Whether neighbouring work-items better access neighbouring elements."""
+        """True if neighbouring work-items should access neighbouring elements."""
 
     def type(self, name: VName) -> Type:
         """The type of a host name."""
@@ -52,7 +53,7 @@ class HostEnv(Protocol):
 
 
 class PlanEnv(HostEnv, Protocol):
-    """What finishing a kernel asks, besides, of the host plan around it."""
+    """The host plan around a kernel, which also knows scalars that are not on the host."""
 
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
         """The code for those of the ``used`` scalars that are not on the host."""
@@ -145,7 +146,7 @@ class CodeBuilder:
     # Names
 
     def value(self, name: VName) -> Value:
-        """What a name stands for; names of the host become parameters of the kernel."""
+        """The value of a name; names of the host become parameters of the kernel."""
         if (known := self.env.get(name)) is not None:
             return known
         if isinstance(self.host.type(name), Prim):
@@ -193,13 +194,13 @@ class CodeBuilder:
         if atom in self.env or atom in self.types:
             place = f"{self.loc}: " if self.loc else ""
             raise CompilerLimitation(f"{place}the size '{atom.base}' of an array is known only "
-                                     "inside of the kernel, and nothing bounds it outside")
+                                     "inside of the kernel, so memory for it cannot be allocated")
         return Size.var(atom)
 
     def _note_size(self, name: VName, exp: PrimOp) -> None:
-        """Remember how the host can compute an i64 that depends on its own sizes alone.
+        """Note the size of an i64 that the host can compute from sizes alone.
 
-        Of a minimum, and of sums of such, it knows how large they are at most.
+        For a minimum, and for sums of minima, note an upper bound.
         """
         if exp.prim is not Prim.I64 or exp.op not in ("add", "sub", "mul", "min"):
             return
@@ -219,7 +220,7 @@ class CodeBuilder:
             self.extents[name] = most[0] + most[1]
 
     def _host_known(self, atom: Atom) -> Size | None:
-        """What the host computes for an i64 atom of the kernel, if it can."""
+        """The size that the host computes for an i64 atom of the kernel, if it can."""
         if isinstance(atom, Const):
             return Size.of(int(atom.value))
         if atom in self.sizes:
@@ -242,12 +243,12 @@ class CodeBuilder:
         return view
 
     def keep_private(self, param: Param) -> None:
-        """Let an array that is updated often be private if it can, and be copied in the end."""
+        """Let an array with many updates be private if it can, and be copied at the end."""
         if self.is_private(param.type):
             self.dest.pop(param.name, None)
 
     def is_private(self, type_: Type) -> bool:
-        """Whether an array of this type is in private memory where it has no other place."""
+        """True if an array of this type is in private memory, unless it has been given a place."""
         return isinstance(type_, ArrayType) and is_small(
             type_.elem, product([self.host_size(size) for size in type_.shape]))
 
@@ -287,25 +288,25 @@ class CodeBuilder:
             self.emit(target.write(indices, value))
 
     def dead(self, name: VName) -> bool:
-        """Whether the memory of ``name`` is this body's and no other name for it is used later."""
+        """True if this body owns the memory of ``name`` and no other name for it is used later."""
         view = self.env.get(name)
         if not isinstance(view, View) or view.mem is None or view.mem not in self.owned[-1]:
             return False
         return not self.seen_later(view.mem)
 
     def seen_later(self, mem: VName) -> bool:
-        """Whether a name for the memory, or a part of it, is used later in this body."""
+        """True if a name for the memory, or a part of it, is used later in this body."""
         later = self.later[-1]
         return any(isinstance(other, View) and self._touches(other, mem) and alias in later
                    for alias, other in self.env.items())
 
     def _shown(self, name: VName, others: Iterable[VName]) -> bool:
-        """Whether others show the memory of ``name``."""
+        """True if others show the memory of ``name``."""
         mem = self.array(name).mem
         return mem is not None and self.shows(mem, others)
 
     def shows(self, mem: VName, others: Iterable[VName]) -> bool:
-        """Whether one of ``others`` is in the memory."""
+        """True if one of ``others`` is in the memory."""
         return any(
             isinstance(view := self.env.get(other), View) and self._touches(view, mem)
             for other in others)
@@ -329,7 +330,7 @@ class CodeBuilder:
 
     @contextmanager
     def inner(self) -> Iterator[list[ImpStm]]:
-        """A nested body with memory of its own."""
+        """A nested body, which owns the memory that it allocates."""
         self.owned.append(set())
         with self.block() as code:
             yield code
@@ -341,7 +342,7 @@ class CodeBuilder:
         self.env[param.name] = value
 
     def bind_scalar(self, param: Param, value: Exp) -> None:
-        """Bind a scalar name to a variable of its own."""
+        """Bind a scalar name to a new variable."""
         assert isinstance(param.type, Prim)
         if isinstance(value, imp.Lit):
             self.bind(param, value)
@@ -364,9 +365,10 @@ class CodeBuilder:
         self.bind(param, out)
 
     def writable(self, param: Param, name: VName, read: Iterable[VName] = ()) -> View:
-        """Memory with the value of ``name`` that may be changed: its own if it is dead.
+        """Memory with the value of ``name`` that may be changed: its memory if it is dead, else a
+        copy.
 
-        ``read``: what the statement that changes it reads meanwhile.
+        ``read``: the names that the changing statement reads meanwhile.
         """
         if self.dead(name) and param.name not in self.dest and not self._shown(name, read):
             return self.array(name)
@@ -376,5 +378,5 @@ class CodeBuilder:
 
 
 def is_small(prim: Prim, count: Size) -> bool:
-    """Whether an array is kept in private memory."""
+    """True if an array is kept in private memory."""
     return count.constant is not None and count.constant * prim.bytes <= PRIVATE_BYTES

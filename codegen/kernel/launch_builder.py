@@ -1,4 +1,4 @@
-"""Launches under construction: what the lowering of all segmented operations shares."""
+"""Launches under construction: helpers for the lowering of all segmented operations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
 GROUP_ID, GROUP_COUNT = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
 LEAST_ELEMENTS = 8
-"""Elements per work-item below which a segment gets no further group, if they cost little."""
+"""The least elements per work-item for which a segment gets a further group, if they cost little.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,12 @@ class Lowered:
 
 @dataclass(slots=True)
 class Lowering:
-    """What the lowering of one statement shares.
+    """The state of the lowering of one statement.
 
-    Without ``parameters`` there is nothing to choose, and what the device has by default holds.
-    Kernels are built for the values of the sizes ``fixed``, if that is not None, so that arrays of
-    a work-item are private; else they are in ``scratch`` memory, the same in all kernels with any.
+    Without ``parameters`` there is nothing to choose, and defaults of the device hold.  If
+    ``fixed`` is not None, kernels are built for the values of these sizes, so that arrays of a
+    work-item are private.  Otherwise such arrays are in ``scratch`` memory, the same in all
+    kernels.
     """
 
     stm: Stm
@@ -61,18 +63,18 @@ class Lowering:
 
     @property
     def interleave(self) -> bool:
-        """Whether neighbouring work-items better access neighbouring elements."""
+        """True if neighbouring work-items should access neighbouring elements."""
         return self.env.interleave
 
     def setting(self, quantity: Quantity) -> Atom:
-        """A parameter of the operation, or what stands for it where it has none."""
+        """A parameter of the operation, or its default if the operation has none."""
         if self.parameters is None:
             return plan.PARAMETER_DEFAULTS.get(quantity, i64(0))
         return self.parameters.variable(quantity)
 
     @property
     def group_size(self) -> VName:
-        """How many work-items a group has, where nothing else asks for a certain number."""
+        """The number of work-items of a group, where no kernel needs a certain number."""
         return as_name(self.setting(Quantity.GROUP))
 
     @property
@@ -83,12 +85,12 @@ class Lowering:
 
     @property
     def group(self) -> Size:
-        """The same as a size."""
+        """:attr:`group_size` as a size."""
         return Size.var(self.group_size)
 
     @property
     def groups(self) -> Size:
-        """How many groups there are where work-items loop."""
+        """The number of groups of kernels whose work-items loop."""
         return self.size(self.setting(Quantity.GROUPS))
 
     def type(self, name: VName) -> Type:
@@ -105,7 +107,7 @@ class Lowering:
 
     @property
     def results(self) -> list[View]:
-        """Where the results go."""
+        """The views of the results."""
         return [self.view(param.name) for param in self.stm.pat]
 
     def temporary(self, base: str, prim: Prim, count: Size) -> VName:
@@ -129,7 +131,7 @@ class Lowering:
                *, fits: bool = False) -> None:
         """Finish a kernel and launch it.
 
-        ``fits``: its local memory has been chosen to fit, and asks nothing of the device.
+        ``fits``: its local memory has been chosen to fit, and sets no limit on the device.
         """
         group = group or self.group
         self.scratch = tuple(k.scratch) or self.scratch
@@ -237,7 +239,7 @@ class _Names:
                 self.memories[exp.mem] = exp.prim
 
     def _names(self, stm: imp.Stm) -> None:
-        """What the statement itself binds and writes."""
+        """Collect the names that the statement itself binds and writes."""
         match stm:
             case imp.Declare(name) | imp.DeclareArray(name) | imp.For(name):
                 self.bound.add(name)
@@ -266,7 +268,7 @@ class WithScalar:
 
     @property
     def interleave(self) -> bool:
-        """Whether neighbouring work-items better access neighbouring elements."""
+        """True if neighbouring work-items should access neighbouring elements."""
         return self.env.interleave
 
     def type(self, name: VName) -> Type:
@@ -288,7 +290,7 @@ def widths(k: KernelBuilder, space: Space) -> tuple[Exp, ...]:
 
 
 def total(lowering: Lowering, space: Space) -> Size:
-    """How many points a space has."""
+    """The number of points of a space."""
     return product([lowering.size(dim.width) for dim in space])
 
 
@@ -302,9 +304,9 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
                body: Callable[[list[Exp]], None], kind: str, *, busy: bool = False) -> None:
     """A kernel that runs ``body`` at every point; the last dimension varies fastest.
 
-    Where the body needs scratch memory, the grid is capped and work-items loop.  ``busy``: there is
-    so much to do at a point that all compute units should have some; devices that run work-items
-    together want large groups, though.
+    If the body needs scratch memory, the grid is capped and work-items loop.  ``busy``: a point
+    takes so long that all compute units should have some.  Devices that run work-items in lockstep
+    want large groups nevertheless.
     """
     shape = widths(k, space)
     points = volume(shape)
@@ -331,10 +333,10 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
 
 
 def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> VName:
-    """How large the groups of a kernel are.
+    """The size of the groups of a kernel.
 
-    ``alone``: work-items keep arrays in scratch memory.  One that runs by itself then is a group,
-    so that there are few of them, whose arrays stay in the cache.
+    ``alone``: work-items keep arrays in scratch memory.  A work-item that runs by itself then is a
+    group, so that there are few of them, whose arrays stay in the cache.
     """
     if lowering.interleave or not (alone or busy):
         return lowering.group_size
@@ -360,7 +362,7 @@ def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
 
 
 def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...]:
-    """The steps that ``make`` adds, as a block of their own."""
+    """The steps that ``make`` adds, as a separate block."""
     outer, lowering.steps = lowering.steps, []
     held, lowering.temporaries = lowering.temporaries, []
     try:
@@ -374,9 +376,9 @@ def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...
 
 def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
                      long: tuple[plan.Step, ...], most: Atom | None = None) -> None:
-    """Run ``short`` if the length is at most ``most``.
+    """Run ``short`` if the length is at most ``most``, else ``long``.
 
-    That is by default the length of a segment that a work-item should run through alone.
+    The default is the length of a segment that a work-item should go through alone.
     """
     size, cond = lowering.names.fresh("length"), lowering.names.fresh("short")
     lowering.steps += [
@@ -387,14 +389,14 @@ def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, .
 
 
 def require_scalar(type_: Type) -> Prim:
-    """The primitive type of an operator's value."""
+    """The primitive type of an operator's value; CompilerLimitation if it is an array."""
     if not isinstance(type_, Prim):
         raise CompilerLimitation("an operator over arrays cannot run in parallel")
     return type_
 
 
 def scalars(totals: Sequence[imp.Var | View]) -> list[imp.Var]:
-    """Accumulators, all of which are variables."""
+    """Accumulators that are all variables; CompilerLimitation if one is an array."""
     found = [t for t in totals if isinstance(t, imp.Var)]
     if len(found) != len(totals):
         raise CompilerLimitation("an operator over arrays cannot run in parallel")
@@ -422,7 +424,7 @@ class Part:
 
 
 def even_part(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
-    """The part of work-item ``item`` where ``items`` of them share ``points`` elements evenly."""
+    """The part of work-item ``item`` if ``items`` of them divide ``points`` elements evenly."""
     chunk = k.declare("chunk", Prim.I64, ceil_quot(points, items))
     start = k.declare("start", Prim.I64, op("mul", item, chunk))
     end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), points)))

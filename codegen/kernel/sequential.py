@@ -1,7 +1,7 @@
 """Sequential code inside a kernel: core statements to imperative ones.
 
-Meaning is by value, so an update copies unless the array's memory was made in the same body and
-no other name for it is used later.
+Arrays are values, so an update copies the array.  It works in place if the memory was made in the
+same body and no other name for it is used later.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class KernelBuilder(SecondOrder):
         return start, op("add", start, op("mul", count, stride)), stride
 
     def _inside(self, part: AccessDim, size: Exp, message: str, values: list[Exp]) -> AccessDim:
-        """A dimension checked against the bounds; one that is inside if it was not."""
+        """A dimension checked against the bounds; one inside them if the check fails."""
         if not isinstance(part, tuple):
             inside = within(part, size)
             self.fail_unless(inside, message, values)
@@ -303,14 +303,14 @@ class KernelBuilder(SecondOrder):
                 self.bind(param, views[param.name])
 
     def _selectable(self, exp: If) -> bool:
-        """Whether both branches are so cheap and safe that both may run."""
+        """True if both branches are cheap and safe enough to run both."""
         stms = (*exp.then_.stms, *exp.else_.stms)
         return (len(stms) <= MOST_SELECTED_STATEMENTS and all(isinstance(t, Prim) for t in exp.ret)
                 and all(isinstance(s.exp, PrimOp) and not OPS[s.exp.op].traps
                         and s.exp.op != "pow" for s in stms))
 
     def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
-        """A loop; carried arrays get memory of their own, which the body may update in place."""
+        """A loop; carried arrays get memory that the body may update in place."""
         inits = [self.any(p.init) for p in exp.params]
         carried: list[Value] = []
         for out, p, init in zip(pat, exp.params, inits, strict=True):
@@ -345,7 +345,7 @@ class KernelBuilder(SecondOrder):
         self.bind_all(pat, carried)
 
     def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
-        """Whether a loop may keep its values in the memory of ``init``."""
+        """True if a loop may keep its values in the memory of ``init``."""
         return (isinstance(param.init, VName) and init.mem is not None and self.dead(param.init)
                 and out.name not in self.dest)
 

@@ -1,4 +1,4 @@
-"""Second-order operations inside of a work-item: one element after the other."""
+"""Second-order array combinators inside of a work-item: one element after the other."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class SecondOrder(CodeBuilder):
     def body_into(self, body: Body, rows: Sequence[View | None]) -> list[Value | None]:
         """Run a body; array results that it allocates are built in ``rows``, and are None.
 
-        What a loop carries is kept in registers where it is small, or kernels are built for its
-        size, and only its last value is written.
+        An array that a loop carries stays in registers if it is small, or if the kernel is built
+        for its size.  Only its last value is written then.
         """
         bound = {p.name for stm in body.stms for p in stm.pat
                  if not (isinstance(stm.exp, Loop) and (self.fixing or self.is_private(p.type)))}
@@ -109,7 +109,7 @@ class SecondOrder(CodeBuilder):
     def accumulate_all(self, ops: Sequence[Operator],
                        totals: Sequence[Sequence[imp.Var | View]],
                        values: Sequence[Value]) -> None:
-        """The same for several operators, whose values come one after the other."""
+        """``totals := op totals values`` for several operators, whose values follow each other."""
         for op_, total in zip(ops, totals, strict=True):
             self.accumulate(op_, total, values[: len(total)])
             values = values[len(total):]
@@ -136,7 +136,7 @@ class SecondOrder(CodeBuilder):
         return self.body(Body(parts.after, parts.result))
 
     def redomap(self, pat: tuple[Param, ...], exp: Redomap) -> None:
-        """A reduction, with the map's other results."""
+        """A reduction, with the other results of its map."""
         totals = [self.neutral(o) for o in exp.ops]
         count = sum(len(t) for t in totals)
         outs = [self.allocate(p.name, p.type) for p in pat[count:]]
@@ -153,7 +153,7 @@ class SecondOrder(CodeBuilder):
         self.bind_all(pat, [*(t for total in totals for t in total), *outs])
 
     def scanomap(self, pat: tuple[Param, ...], exp: Scanomap) -> None:
-        """An inclusive scan, with the map's other results."""
+        """An inclusive scan, with the other results of its map."""
         totals = [self.neutral(o) for o in exp.ops]
         count = sum(len(t) for t in totals)
         outs = [self.allocate(p.name, p.type) for p in pat]

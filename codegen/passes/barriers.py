@@ -1,27 +1,32 @@
-"""Barriers from the memory accesses of a work-group (LIFT, section 5.4: the memory access graph).
+"""Barriers from the memory accesses of a work-group: the memory access graph.
 
-A barrier stands between two accesses of a memory that the group shares, at least one of which
-writes, unless both are known to touch a cell from the same work-item only, or the first work-item
-alone makes both.  Barriers can stand
-where all work-items come by; a statement that only some of them run (or a loop they run unequally
-often) is one unit.  In straight-line code a barrier is put as late as possible, which is optimal
-there; the back edges of loops count; a barrier that only the first iteration would need is put
-before the loop.  A branch with barriers inside is followed by one, and so is a loop that something
-follows: without, PoCL 3.0 gives wrong results after a branch, and ends the process when it compiles
-a loop that runs twice and ends as what follows begins (LLVM makes one branch of the two, so that
-the code after the loop's last barrier has two ends: the next iteration and the code behind).
-The two sides of a branch become branches of their own, one after the other, if there are barriers
-inside: PoCL 5.0 ends the process if both sides assign the same variable (its passes rely on there
-being no phi nodes, but LLVM joins the last stores of the sides and makes one).  Barriers inside of
-branches are put outside, so that what lies between them is under the condition: PoCL makes a copy
-of all that follows each branch with barriers, and of what follows the next one in both copies, and
-PoCL 3.0 may take what the first work-item keeps from the wrong one.
-Between what the first work-item alone stores and a branch of all there is a barrier, also where a
-loop ends with the one and begins with the other: PoCL 3 loses what is stored otherwise.
-Where it is known when the kernel is built which branch is taken, a barrier that only one of the two
-makes necessary stands in a branch of the same condition.
+A barrier stands between two accesses of a shared memory, at least one of which writes.  None is
+needed if both are known to access a cell from the same work-item, or if only the first work-item
+makes both.
 
-A unit is taken to be free of races in itself: that is the business of who made it.
+*Places.*  Barriers can stand where all work-items come by.  A statement that only some of them run,
+or a loop that they run unequally often, is one unit.  A unit is taken to be free of races; its
+author is responsible for that.  In straight-line code a barrier is put as late as possible, which
+is optimal.  Back edges of loops count.  A barrier that only the first iteration would need is put
+before the loop.  If a branch is decided when the kernel is built, a barrier that only one side
+needs stands in a branch of the same condition.
+
+*Workarounds* for PoCL, which turns the code between barriers into loops over work-items:
+
+- A barrier follows a branch with barriers inside: PoCL 3.0 computes wrong results otherwise.
+- A barrier follows a loop with barriers inside, unless it is the last statement.  Otherwise PoCL
+  3.0 crashes on a loop of two iterations that ends like the code behind it begins.  LLVM merges the
+  two branches, so the code after the loop's last barrier has two ends.
+- The two sides of a branch with barriers become two branches, one after the other.  PoCL 5.0
+  crashes if both sides assign a variable: LLVM merges the stores into a phi node.
+- Barriers inside of branches are put outside, and the code between them under the condition. PoCL
+  copies all code that follows a branch with barriers.  PoCL 3.0 may then read a value that the
+  first work-item stored from the wrong copy.
+- A barrier stands between a store by the first work-item alone and a branch of all, also across
+  iterations of a loop.  PoCL 3 loses the store otherwise.
+
+Source: LIFT, section 5.4 (Steuwer, Remmelg and Dubach 2017, "Lift: a functional data-parallel IR
+for high-performance GPU code generation").
 """
 
 from __future__ import annotations
@@ -48,13 +53,13 @@ from runelift.ir.prim import Prim
 
 LID = imp.WorkItem(imp.Id.LOCAL_ID)
 IS_FIRST = imp.Apply("eq", Prim.I64, (LID, lit(0)))
-"""Whether a work-item is the first of its group."""
+"""The condition that a work-item is the first of its group."""
 PADDING = 32
-"""After how many elements local memory has one that is not used; see :func:`padded`."""
+"""The number of elements of local memory before each one that is not used; see :func:`padded`."""
 
 
 class Kind(Enum):
-    """What an access does.  Atomic accesses do not race with each other."""
+    """The kind of an access.  Atomic accesses do not race with each other."""
 
     READ = "read"
     WRITE = "write"
@@ -62,10 +67,10 @@ class Kind(Enum):
 
 
 Owner: TypeAlias = str | None
-"""By which law cells belong to work-items; None where a cell may be anyone's."""
+"""The law by which cells belong to work-items; None if any work-item may own a cell."""
 
 Case: TypeAlias = tuple[Exp, bool]
-"""A condition that is known when the kernel is built, and what it is."""
+"""A condition that is known when the kernel is built, and its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +81,16 @@ class Access:
     kind: Kind
     owner: Owner
     case: Case | None = None
-    """In which kernels alone this access is; None stands for all."""
+    """The case of the kernels that have this access; None for all kernels."""
     first: bool = False
-    """Whether only the first work-item comes by."""
+    """True if only the first work-item comes by."""
 
     def only(self, case: Case) -> Access:
         """The same access, known to be in kernels of ``case`` alone."""
         return self if self.case is not None else replace(self, case=case)
 
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
-        """Whether two work-items may meet in a cell, and one of them writes."""
+        """True if two work-items may meet in a cell, and one of them writes."""
         if self.kind is other.kind and self.kind is not Kind.WRITE:
             return False
         if self.first and other.first:
@@ -102,10 +107,10 @@ def insert_barriers(code: Iterable[Stm], private: Iterable[VName] = (),
                     constants: Iterable[VName] = ()) -> tuple[Stm, ...]:
     """``code`` with the barriers it needs; those it has are dropped.
 
-    ``private``: buffers of which each work-item has a part of its own.  ``independent``: the
-    indices of loops whose iterations, of all work-items, do not touch the same cells, so that they
-    are units.  ``overlaps`` names, for memories that share their place with others, one
-    representative.  ``constants`` are known when the kernel is built.
+    ``private``: buffers of which each work-item has a separate part.  ``independent``: the indices
+    of loops that are units, since no two iterations of any work-items access the same cells.
+    ``overlaps`` maps memories in the same place to one representative.  ``constants`` are known
+    when the kernel is built.
     """
     stms = tuple(_without_barriers(code))
     facts = _Facts(set(private), set(independent), dict(overlaps or {}), frozenset(constants))
@@ -115,16 +120,16 @@ def insert_barriers(code: Iterable[Stm], private: Iterable[VName] = (),
 
 
 def count_barriers(code: Iterable[Stm]) -> int:
-    """How many barriers the code contains."""
+    """The number of barriers in the code."""
     return sum(isinstance(stm, imp.Barrier) or sum(count_barriers(b) for b in blocks(stm))
                for stm in code)
 
 
 def padded(position: Exp) -> Exp:
-    """Where element ``position`` lies in local memory.
+    """The place of element ``position`` in padded local memory.
 
-    One element in 33 is left out, so that work-items which each walk through 2^k elements of
-    their own find them in different banks.
+    One element in 33 is left out.  So work-items that each walk through 2^k elements access
+    different banks.
     """
     return imp.Apply("add", Prim.I64, (
         position, imp.Apply("div", Prim.I64, (position, lit(PADDING)))))
@@ -145,14 +150,14 @@ def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
                 yield stm
 
 
-# What holds of names
+# Facts about names
 
 
 @dataclass(slots=True)
 class _Facts:
-    """Which memories are private, which variables differ between work-items, what they are.
+    """Facts about names: private memories, variables that differ between work-items, definitions.
 
-    Bodies of loops are gone through several times, so what statements do is remembered.
+    Bodies of loops are visited several times, so the accesses of statements are cached.
     """
 
     private: set[VName]
@@ -163,9 +168,9 @@ class _Facts:
     known: dict[VName, Exp] = field(default_factory=dict)
     assigned: set[VName] = field(default_factory=set)
     leads: bool = False
-    """Whether the first work-item alone does anything."""
+    """True if the first work-item does something alone."""
     _units: dict[int, tuple[Stm, bool, frozenset[Access]]] = field(default_factory=dict)
-    """By identity, so that statements need not be compared; they are kept alive for that."""
+    """Cached by identity, so that statements need not be compared; they are kept alive for that."""
 
     def collect(self, stms: tuple[Stm, ...]) -> None:
         """Find the facts about a kernel."""
@@ -211,11 +216,11 @@ class _Facts:
                 self._differences(block, here)
 
     def same(self, stm: Stm) -> bool:
-        """Whether what a statement evaluates itself is the same for all work-items."""
+        """True if the expressions of a statement have equal values for all work-items."""
         return all(map(self.uniform, expressions(stm)))
 
     def uniform(self, exp: Exp) -> bool:
-        """Whether an expression has one value for the whole group."""
+        """True if an expression has one value for the whole group."""
         match exp:
             case imp.Var(name):
                 return name not in self.differing
@@ -227,7 +232,7 @@ class _Facts:
         return all(map(self.uniform, parts(exp)))
 
     def is_known(self, exp: Exp) -> bool:
-        """Whether an expression is known when the kernel is built."""
+        """True if an expression is known when the kernel is built."""
         match exp:
             case imp.Lit():
                 return True
@@ -240,7 +245,7 @@ class _Facts:
         return False
 
     def owner(self, index: Exp, alone: bool) -> Owner:
-        """The law by which the cell at ``index`` is the running work-item's own."""
+        """The law by which the cell at ``index`` belongs to the running work-item."""
         index = self.resolve(index)
         match index:
             case imp.Apply("add", _, (inner, imp.Apply("div", _, (again, width)))) if (
@@ -267,7 +272,7 @@ class _Facts:
         return exp
 
     def unit(self, stm: Stm) -> tuple[bool, frozenset[Access]]:
-        """Whether barriers can stand inside of a statement, and what it accesses before them."""
+        """A flag for barriers inside of a statement, and the accesses before the first of them."""
         found = self._units.get(id(stm))
         if found is None:
             together = (isinstance(stm, imp.For | imp.While | imp.If) and self.same(stm)
@@ -295,7 +300,7 @@ class _Facts:
                 yield from self.accesses(inner, alone=alone or (_leads(stm) and number == 0))
 
     def led(self, stms: Iterable[Stm], led: bool = False) -> bool:
-        """Whether the first work-item alone stored something since the last barrier.
+        """True if the first work-item alone stored something since the last barrier.
 
         ``led``: whether it had before these statements.
         """
@@ -318,17 +323,17 @@ class _Facts:
 
 
 def _leads(stm: Stm) -> bool:
-    """Whether only the first work-item does what is in a branch."""
+    """True if only the first work-item runs a branch."""
     return isinstance(stm, imp.If) and stm.cond == IS_FIRST
 
 
 def _is_branch(stm: Stm) -> bool:
-    """Whether all work-items come to a branch or a loop."""
+    """True for a branch or a loop that all work-items come to."""
     return isinstance(stm, imp.If | imp.For | imp.While) and not _leads(stm)
 
 
 def _begins_with_branch(stms: Iterable[Stm]) -> bool:
-    """Whether there is one before the first barrier."""
+    """True if such a branch comes before the first barrier."""
     first = next((stm for stm in stms if isinstance(stm, imp.Barrier) or _is_branch(stm)), None)
     return first is not None and _is_branch(first)
 
@@ -402,7 +407,7 @@ def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
 
 
 def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
-    """Code under a condition and a barrier, with the barriers inside outside of it if possible."""
+    """Code under a condition, and a barrier; barriers inside are put outside if possible."""
     if has_barriers(code) and _keeps(code, cond):
         outside = barriers_outside(cond, code, facts.is_known)
         if outside is not None:
@@ -411,7 +416,7 @@ def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
 
 
 def _keeps(code: Iterable[Stm], cond: Exp) -> bool:
-    """Whether a condition is afterwards what it was before."""
+    """True if code does not change a condition."""
     changed = {stm.name for stm in statements(code) if isinstance(stm, imp.Assign)}
     asked = [part for part in subexpressions(cond)
              if not isinstance(part, imp.Apply | imp.Lit | imp.WorkItem)]
@@ -420,7 +425,7 @@ def _keeps(code: Iterable[Stm], cond: Exp) -> bool:
 
 def _separate(own: Iterable[Access], pending: _Pending,
               facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
-    """The barrier that accesses need before them, if any, and what is pending behind it."""
+    """The barrier that accesses need before them, if any, and the pending accesses behind it."""
     cases = {b.case for b in pending if any(a.conflicts(b, facts.overlaps) for a in own)}
     if not cases:
         return (), pending
@@ -433,7 +438,7 @@ def _separate(own: Iterable[Access], pending: _Pending,
 
 
 def _place_known_branch(stm: imp.If, pending: _Pending, facts: _Facts) -> tuple[imp.If, _Pending]:
-    """A branch of which one side alone is in the kernel."""
+    """A branch of which only one side is in the kernel."""
     sides: list[tuple[tuple[Stm, ...], _Pending]] = []
     for value, side in ((True, stm.then_), (False, stm.else_)):
         before = frozenset(replace(a, case=None) if a.case == (stm.cond, value) else a

@@ -1,9 +1,9 @@
-"""Loops that go round in memory: what LLVM 14 vectorises wrongly.
+"""Loops with truncated indices, which LLVM 14 vectorises wrongly.
 
-It takes ``(5 * i) & 15`` for a number of four bits that grows steadily, unless a check before the
-loop finds that it overflows, and gets that check wrong.  So the elements of
-``for (i = 0; i < 16; i++) r[i] = p[(5 * i) & 15]`` are those of other places.  PoCL 3 has this LLVM
-or the next; such loops are not to be vectorised there (``GOES_ROUND`` in ``prelude.cl``).
+LLVM treats ``(5 * i) & 15`` as a number of four bits that grows steadily.  A check before the loop
+should find overflow, but the check is wrong.  So ``for (i = 0; i < 16; i++) r[i] = p[(5 * i) &
+15]`` reads elements of other places.  PoCL 3 uses this LLVM or the next.  Such loops are not to be
+vectorised there (``GOES_ROUND`` in ``prelude.cl``).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from runelift.ir.names import VName
 
 
 def has_truncation(code: Sequence[Stm]) -> bool:
-    """Whether any number is cut off in code: where none is, no loop need be looked at."""
+    """True if code truncates any number; otherwise no loop need be inspected."""
     return any(map(_is_cut, evaluated(statements(code))))
 
 
 def wraps_around(index: VName, body: Sequence[Stm]) -> bool:
-    """Whether a number that is computed from the ``index`` of a loop is cut off in its body."""
+    """True if a body truncates a number that is computed from the ``index`` of its loop."""
     follow = {index}
     for stm in statements(body):
         if any(_cuts(exp, follow) for exp in expressions(stm)):
@@ -40,24 +40,24 @@ def wraps_around(index: VName, body: Sequence[Stm]) -> bool:
 
 
 def _cuts(exp: Exp, follow: set[VName]) -> bool:
-    """Whether a part of ``exp`` that is computed from such numbers is cut off."""
+    """True if a part of ``exp`` truncates a number that depends on ``follow``."""
     return any(_is_cut(part) and _follows(part, follow) for part in subexpressions(exp))
 
 
 def _is_cut(exp: Exp) -> bool:
-    """Whether ``exp`` is what is left of a number below a limit."""
+    """True if ``exp`` truncates a number to less than a limit."""
     return (isinstance(exp, imp.Apply)
             and (exp.op == "and" or (exp.op in ("mod", "rem") and not exp.prim.is_float))
             and any(map(_is_limit, exp.args)))
 
 
 def _is_limit(exp: Exp) -> bool:
-    """Whether this is a whole number other than 0 and 1."""
+    """True for a whole number above 1."""
     return isinstance(exp, imp.Lit) and isinstance(exp.const.value, int) and exp.const.value > 1
 
 
 def _follows(exp: Exp, follow: set[VName]) -> bool:
-    """Whether ``exp`` is computed from such numbers; what is loaded is not."""
+    """True if ``exp`` is computed from ``follow``, other than by a load."""
     if isinstance(exp, imp.Var):
         return exp.name in follow
     return not isinstance(exp, imp.Load) and any(_follows(part, follow) for part in parts(exp))

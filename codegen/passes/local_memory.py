@@ -1,10 +1,10 @@
-"""Local arrays that are not in use at the same time share their memory.
+"""Sharing of local memory by arrays that are not in use at the same time.
 
-An array belongs to the innermost block of code that has all its accesses, because memory is
-made where it is first filled; there it is in use from the first statement that touches it to the
-last.  Numbered in the order of the text, uses are intervals, and first fit colours them with as
-few places as there are arrays in use at once.  Barriers have to be found afterwards: arrays in
-one place depend on each other.
+An array belongs to the innermost block of code with all its accesses, since memory is made where it
+is first filled.  There it is in use from the first statement that accesses it to the last.
+Numbered in the order of the text, uses are intervals.  First fit colours intervals with as few
+places as there are arrays in use at once.  Barriers have to be found afterwards: arrays in one
+place depend on each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size, ceil_div, greatest
 
 CELL_BYTES = 16
-"""Arrays in local memory start at multiples of so many bytes, those of the widest type."""
+"""Arrays in local memory start at multiples of this many bytes, the size of the widest type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Use:
 
 
 def share_local_memory(code: Sequence[Stm], arrays: Sequence[LocalArray]) -> list[LocalArray]:
-    """The arrays with those that lie in another's memory saying so; that one is as long as needed.
+    """The arrays, some of which lie in another's memory, which is as long as needed.
 
-    Arrays that are never touched are left out.
+    Arrays that are never accessed are left out.
     """
     uses = find_uses(code, {a.name for a in arrays})
     places: list[_Place] = []
@@ -51,7 +51,7 @@ def share_local_memory(code: Sequence[Stm], arrays: Sequence[LocalArray]) -> lis
 
 @dataclass(slots=True)
 class _Place:
-    """A part of local memory, and when it is free again."""
+    """A part of local memory, and the statement at which it is free again."""
 
     arrays: list[LocalArray] = field(default_factory=list)
     until: int = -1
@@ -72,12 +72,12 @@ def _bytes(array: LocalArray) -> Size:
 
 
 def cells_of(array: LocalArray) -> Size:
-    """How many cells of local memory an array takes."""
+    """The number of cells of local memory that an array takes."""
     return ceil_div(_bytes(array), Size.of(CELL_BYTES))
 
 
 def find_uses(code: Sequence[Stm], names: set[VName]) -> Mapping[VName, Use]:
-    """When each array is in use."""
+    """The statements during which each array is in use."""
     uses: dict[VName, Use] = {}
     _find(code, 0, names, uses)
     return uses

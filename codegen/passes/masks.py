@@ -1,4 +1,4 @@
-"""Code under a condition that has barriers: what lies between them is under the condition."""
+"""Masks: code with barriers under a condition, with the barriers outside of the condition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def masked(cond: Exp, code: Sequence[Stm], last: Mapping[VName, int], place: int
 
 
 def last_uses(code: Sequence[Stm]) -> dict[VName, int]:
-    """By which statement of a block variables and memories are read or changed last."""
+    """The last statement of a block that reads or changes each variable and memory."""
     last: dict[VName, int] = {}
     for place, outer in enumerate(code):
         inside = statements((outer,))
@@ -52,9 +52,9 @@ def barriers_outside(cond: Exp, code: Sequence[Stm], is_known: Callable[[Exp], b
                      ) -> tuple[Stm, ...] | None:
     """``code`` if ``cond``, with its barriers outside of the condition.
 
-    ``cond`` does not change meanwhile.  What is ``is_known`` when the kernel is built keeps its
-    shape; other loops with barriers inside do nothing unless the condition holds.  None where a
-    branch with barriers changes what it asks, or where work-items shuffle.
+    ``code`` does not change ``cond``.  Loops and branches that are ``is_known`` when the kernel is
+    built keep their shape.  Other loops with barriers do nothing unless the condition holds.  None
+    if a branch with barriers changes its condition, or if work-items shuffle.
     """
     found: list[Stm] = []
     held: list[Stm] = []
@@ -74,7 +74,7 @@ def barriers_outside(cond: Exp, code: Sequence[Stm], is_known: Callable[[Exp], b
 
 def _outside(cond: Exp, stm: Stm, is_known: Callable[[Exp], bool], own: Set[VName]
              ) -> tuple[Stm, ...] | None:
-    """A statement with barriers if ``cond``; ``own`` are variables that are used there only."""
+    """A statement with barriers if ``cond``; ``own`` are variables that only this code uses."""
     match stm:
         case imp.For(_, start, bound, step, body) if all(map(is_known, (start, bound, step))):
             inside = barriers_outside(cond, body, is_known)
@@ -94,7 +94,7 @@ def _outside(cond: Exp, stm: Stm, is_known: Callable[[Exp], bool], own: Set[VNam
 
 
 def _shuffles(stm: Stm, is_known: Callable[[Exp], bool]) -> bool:
-    """Whether work-items shuffle, also where the device has no sub-groups."""
+    """True if work-items shuffle even on a device without sub-groups."""
     if isinstance(stm, imp.If) and is_known(stm.cond):
         return False
     return isinstance(stm, imp.Shuffle) or any(
@@ -102,8 +102,9 @@ def _shuffles(stm: Stm, is_known: Callable[[Exp], bool]) -> bool:
 
 
 def _side(cond: Exp, code: tuple[Stm, ...], is_known: Callable[[Exp], bool]) -> tuple[Stm, ...]:
-    """A side of a settled branch; as it is under the condition if need be: it may be in no kernel
-    for this device.
+    """A side of a known branch; with barriers under the condition if there is no other way.
+
+    That side may be in no kernel for this device.
     """
     found = barriers_outside(cond, code, is_known)
     return (imp.If(cond, code),) if found is None else found

@@ -1,11 +1,11 @@
-"""Quotients by roots: what distances, and the norms of vectors, are divided by.
+"""Quotients by roots, as in distances and norms of vectors.
 
-A root is made from an approximation of its reciprocal, which is where a division by it begins, too.
-So a device may be quicker with both together than with one after the other (``div_sqrt_near_f32``
-of the prelude).  That gives the same result for most operands (``div_sqrt_easy_f32``); others are
-computed one after the other.  To ask for each takes as long as is gained, so only work-items with
-several points do it, which ask for all of them at once (:mod:`~runelift.codegen.segops.coarsen`).
-Roots that stay the same in a loop are computed before it, and left there.
+A root is made from an approximation of its reciprocal, and so is a quotient.  A device may compute
+both together more quickly (``div_sqrt_near_f32`` of the prelude).  The result is equal for most
+operands (``div_sqrt_easy_f32``); others are computed one after the other.  To check each quotient
+costs as much as is gained.  So only work-items with several points do it, with one check for all
+(:mod:`~runelift.codegen.segops.coarsen`).  Roots that stay the same in a loop are computed before
+it, and left there.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from runelift.ir.prim import Prim
 
 
 def is_by_root(stm: Stm) -> bool:
-    """Whether a statement computes a quotient by a root."""
+    """True if a statement computes a quotient by a root."""
     return isinstance(stm, imp.Declare) and isinstance(stm.init, imp.Apply) and (
         stm.init.op == "div_sqrt")
 
 
 def with_roots(code: Sequence[Stm]) -> tuple[Stm, ...]:
-    """The code with quotients by roots of f32 that are computed right where they are needed."""
+    """The code with quotients by roots of f32 that are computed in the same block."""
     return _Joiner({s.name for s in statements(code) if isinstance(s, imp.Assign)}).block(code)
 
 

@@ -1,9 +1,9 @@
-"""Several groups side by side: short rows that make one group of the device together.
+"""Teams: several groups side by side, as one group of the device; for short rows.
 
-A kernel for one row per group is one for several if all rows come to the same barriers
-(:func:`runelift.ir.imp.uniformity.among_groups`).  Each row keeps its own work-items, a *team*, and
-its own local memory; only who is launched together changes.  Where the rows do not come out even,
-teams without a row take part in the barriers, and in what decides about these, but in nothing else.
+A kernel for one row per group works for several rows if all of them come to the same barriers
+(:func:`runelift.ir.imp.uniformity.among_groups`).  Each row keeps its work-items, a *team*, and its
+local memory.  The last group may have more teams than rows.  Teams without a row take part in the
+barriers, and in code that decides about these, but in nothing else.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from runelift.ir.names import VName
 
 
 def may_team(code: Sequence[Stm]) -> bool:
-    """Whether groups that run ``code`` side by side come to the same barriers.
+    """True if groups that run ``code`` side by side come to the same barriers.
 
-    Code that asks what was in memory before it changed that is not looked into.
+    Code that asks for the previous contents of memory that it changes is rejected.
     """
     return among_groups(code).barriers_meet and not any(
         isinstance(stm, imp.Peek) or (isinstance(stm, imp.Atomic) and stm.old is not None)
@@ -30,17 +30,17 @@ def may_team(code: Sequence[Stm]) -> bool:
 
 
 def only_if(present: imp.Var, code: Sequence[Stm]) -> tuple[Stm, ...]:
-    """``code`` for groups side by side, those of which do nothing that are not ``present``."""
+    """``code`` for groups side by side; those that are not ``present`` do nothing."""
     assigned = frozenset(s.name for s in statements(code) if isinstance(s, imp.Assign))
     return tuple(_Masks(present, among_groups(code), assigned).block(code))
 
 
 @dataclass(frozen=True, slots=True)
 class _Masks:
-    """Puts what lies between barriers under a condition.
+    """Puts code between barriers under a condition.
 
-    What is the same in all groups is computed by all, since it may decide about barriers; it reads
-    no memory that anybody writes.
+    Values that are equal in all groups are computed by all, since barriers may depend on them.
+    They come from memory that no group writes.
     """
 
     present: imp.Var
@@ -76,7 +76,7 @@ class _Masks:
         yield from masked(self.present, held, last, len(code))
 
     def _harmless(self, name: VName, init: Exp | None) -> bool:
-        """Whether a variable may have its first value in all groups: what no memory decides."""
+        """True if all groups may compute the first value of a variable: it depends on no memory."""
         parts = () if init is None else tuple(subexpressions(init))
         if any(isinstance(e, imp.Load) or (isinstance(e, imp.Var) and e.name not in self.free
                                            and e.name in self.common.varying) for e in parts):
@@ -86,7 +86,7 @@ class _Masks:
         return True
 
     def _together(self, stm: Stm) -> bool:
-        """Whether all groups must run a loop or branch."""
+        """True if all groups must run a loop or branch."""
         declared = {s.name for s in statements((stm,)) if isinstance(s, imp.Declare)}
         return any(isinstance(s, imp.Barrier | imp.Shuffle)
                    or (isinstance(s, imp.Assign) and s.name not in declared

@@ -1,7 +1,7 @@
 """Loops to unroll.
 
-A parameter says how often for those that run as long as the data say.  Loops around the elements of
-small private arrays are unrolled in whole where that is not too much: compilers keep an array in
+A parameter sets the factor for loops of unknown length.  Loops around the elements of small private
+arrays are unrolled completely, unless the code grows too much.  Compilers keep an array in
 registers only if all its indices are constants.
 """
 
@@ -18,20 +18,20 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
 MOST_BODY_STATEMENTS = 64
-"""Bodies of more statements are long enough as they are."""
+"""Loops with more statements are long enough without unrolling."""
 MOST_ARRAY_LENGTH = 64
-"""Longer arrays are no use to keep in registers."""
+"""Longer arrays are not kept in registers."""
 MOST_UNROLLED_STATEMENTS = 1 << 12
-"""So many statements at most are made of the loops of a kernel that are unrolled in whole."""
+"""The most statements that complete unrolling may make in a kernel."""
 
 
 def has_loops(code: Sequence[Stm], constants: Collection[VName]) -> bool:
-    """Whether there are loops to unroll."""
+    """True if there are loops to unroll."""
     return any(_qualifies(stm, constants) for stm in statements(code))
 
 
 def unrolled_by(name: VName, code: Sequence[Stm], constants: Collection[VName]) -> list[Stm]:
-    """The code with these loops unrolled as often as ``name`` says."""
+    """The code with these loops unrolled by the factor ``name``."""
     return [_mark(name, stm, constants) for stm in code]
 
 
@@ -48,7 +48,7 @@ def _mark(name: VName, stm: Stm, constants: Collection[VName]) -> Stm:
 
 
 def _qualifies(stm: Stm, constants: Collection[VName]) -> bool:
-    """Whether it is an innermost loop, of so many iterations as is not known before, and short."""
+    """True for a short innermost loop of unknown length."""
     if not isinstance(stm, imp.For) or stm.unroll or isinstance(stm.bound, imp.Lit) or (
             isinstance(stm.bound, imp.Var) and stm.bound.name in constants):
         return False
@@ -58,10 +58,10 @@ def _qualifies(stm: Stm, constants: Collection[VName]) -> bool:
 
 
 def in_registers(code: Sequence[Stm]) -> list[Stm]:
-    """The code with the loops unrolled in whole that compute indices of short private arrays.
+    """The code with complete unrolling of loops that compute indices of short private arrays.
 
-    Their iterations are counted, or are as many as a loop around them has done.  An array that has
-    other indices as well gains nothing.
+    The bounds of such loops are constants or indices of loops around them.  An array with other
+    indices as well gains nothing.
     """
     inside = statements(code)
     loops = {stm.index: stm for stm in inside if isinstance(stm, imp.For)}
@@ -83,7 +83,7 @@ def in_registers(code: Sequence[Stm]) -> list[Stm]:
 
 
 def _accesses(inside: Sequence[Stm]) -> Iterator[tuple[VName, Exp]]:
-    """The memories that statements access, and where."""
+    """The memories that statements access, and the indices."""
     for stm in inside:
         if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
             yield stm.mem, stm.index
@@ -93,7 +93,7 @@ def _accesses(inside: Sequence[Stm]) -> Iterator[tuple[VName, Exp]]:
 
 
 def _indices(exp: Exp, loops: Mapping[VName, imp.For]) -> set[VName] | None:
-    """The loops of which it follows what a number is; None if it does not follow from loops."""
+    """The loops from whose indices a number follows; None if it depends on anything else."""
     found = set[VName]()
     for part in subexpressions(exp):
         match part:
@@ -114,7 +114,7 @@ def _indices(exp: Exp, loops: Mapping[VName, imp.For]) -> set[VName] | None:
 
 def _size(code: Sequence[Stm], unrolled: Collection[VName], known: Mapping[VName, int],
           most: int) -> int | None:
-    """How many statements there are with loops unrolled; None if more than ``most``."""
+    """The number of statements with loops unrolled; None if more than ``most``."""
     total = 0
     for stm in code:
         total += 1
@@ -136,7 +136,7 @@ def _size(code: Sequence[Stm], unrolled: Collection[VName], known: Mapping[VName
 
 
 def _value(exp: Exp, known: Mapping[VName, int]) -> int:
-    """A number that follows from those that are known."""
+    """A number that follows from known ones."""
     match exp:
         case imp.Var(name):
             return known[name]
@@ -161,12 +161,11 @@ def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
 
 
 def in_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:
-    """Whether compilers lose nothing by looking at each iteration of an unrolled loop by itself.
+    """True if compilers may look at each iteration of an unrolled loop by itself.
 
-    That is so if all its accesses are to global memory, each iteration elsewhere, or to private
-    arrays, which are in registers by then.  It is worth it around unrolled loops that are as long
-    as this one has run: together they are long, and compilers take time that grows with the square
-    of that.
+    All its accesses are to private arrays, which are in registers by then, or to global memory,
+    each iteration elsewhere.  It pays around unrolled loops that run up to the index of this one.
+    Together they are long, and compile time grows with the square of the length.
     """
     inside = statements(loop.body)
     if not any(isinstance(stm, imp.For) and stm.unroll is True

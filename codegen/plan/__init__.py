@@ -1,1 +1,5 @@
-"""The host plan: the language, and what is known about its buffers."""
+"""The host plan: its steps, its buffers and their lifetimes, views, parameters, distribution.
+
+All packages of the code generator build or read plans; this one imports the IR only.  Read
+:mod:`~runelift.codegen.plan.plan` first.
+"""

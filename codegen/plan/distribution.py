@@ -1,8 +1,9 @@
-"""How the work of a launch is divided among groups and work-items: what the runtime decides.
+"""Steps that divide the work of a launch among groups and work-items.
 
-These are steps of the host plan (:mod:`~runelift.codegen.plan.plan`).  Each names the sizes that
-it sets and says what they depend on; :mod:`runelift.runtime.geometry.work_groups` and
-:mod:`runelift.runtime.geometry.tiles` decide.
+They are steps of the host plan (:mod:`~runelift.codegen.plan.plan`).  Each names the sizes that it
+sets and states what they depend on.  The runtime decides
+(:mod:`runelift.runtime.geometry.work_groups`, :mod:`runelift.runtime.geometry.tiles`).  A size
+``wanted`` is a parameter of the operation; 0 leaves the choice to the runtime.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from runelift.ir.types import Atom, i64
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """How the work-items of a group share ``points``: ``size`` elements each, in private memory.
+    """The chunks of a group's work-items: ``size`` of ``points`` elements each, in private memory.
 
-    ``whole`` is 1 where the work-items have exactly the points, else 0.
+    ``whole`` is 1 if the chunks hold exactly the points, else 0.
     """
 
     size: VName
@@ -32,15 +33,15 @@ class Chunk:
 class GroupShape:
     """Choose the size of a work-group (a power of two) and of the chunks of its work-items.
 
-    ``group`` is 0 where the device cannot have chunks as long as that.
-    ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
-    ``subgroup`` work-items in a row can hand each other values, if it is not 1.
-    ``loops`` are numbers of points that the work-items share in loops of any length, ``rows`` the
-    numbers and lengths of rows that they reduce, several to a row if there are few; ``groups`` is
-    how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
-    0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`TeamCount`.
-    ``independent``: how many indices count the rows of work-items that hand nothing to each other;
-    0 for others.
+    ``group`` is 0 if the device cannot have chunks of that length.  ``staged`` is 1 if chunks of
+    global memory are better reached through local memory.  ``subgroup`` neighbouring work-items can
+    exchange values, unless it is 1.
+
+    ``loops`` are numbers of points that the work-items divide in loops of any length.  ``rows`` are
+    numbers and lengths of rows that they reduce; several work-items reduce a row if there are few.
+    ``groups`` is the number of groups.  ``wanted`` are the sizes of group and chunks.  ``teams``:
+    such groups can be smaller than the device likes (:class:`TeamCount`).  ``independent``: the
+    number of indices that count groups whose work-items exchange nothing, else 0.
     """
 
     group: VName
@@ -60,17 +61,16 @@ class GroupShape:
                 *(n for c in self.chunks for n in (c.size, c.whole)))
 
     def sizes(self) -> tuple[Size, ...]:
-        """What the choice depends on."""
+        """The sizes that the choice depends on."""
         return (*(c.points for c in self.chunks), *self.loops, *chain(*self.rows), self.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class TeamCount:
-    """``teams`` := how many of the ``groups`` run side by side, as one group of the device.
+    """``teams`` := the number of ``groups`` that run side by side, as one group of the device.
 
-    They have ``group`` work-items and ``bytes`` of local memory each.  ``even`` is 1 where there is
-    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.
-    ``independent`` as in :class:`GroupShape`.
+    Each has ``group`` work-items and ``bytes`` of local memory.  ``even`` is 1 if every team has a
+    group, else 0.  ``independent`` is as in :class:`GroupShape`.
     """
 
     teams: VName
@@ -84,9 +84,9 @@ class TeamCount:
 
 @dataclass(frozen=True, slots=True)
 class SubGroupSize:
-    """``subgroup`` := how many work-items in a row of a group can hand each other values.
+    """``subgroup`` := the number of neighbouring work-items of a group that can exchange values.
 
-    It is 1 where they cannot, or where groups of that size gain nothing by it.
+    It is 1 if they cannot, or if groups of that size gain nothing by it.
     """
 
     subgroup: VName
@@ -95,9 +95,9 @@ class SubGroupSize:
 
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """``group`` := how large groups should be so that all compute units have some of ``points``.
+    """``group`` := a size of groups with which all compute units have some of ``points``.
 
-    They have ``most`` work-items at most.
+    It is at most ``most``.
     """
 
     group: VName
@@ -107,12 +107,11 @@ class GroupSize:
 
 @dataclass(frozen=True, slots=True)
 class MapWidth:
-    """``width`` := how many points of a map a work-item has, ``most`` at most.
+    """``width`` := the number of points of a map that a work-item has, at most ``most``.
 
-    There are ``points`` in all; in several dimensions those of a work-item are neighbours among
-    ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes; if it
-    ``overlapping``, its neighbours may load the same ones.  ``wanted`` says how many there should
-    be, 0 for any.
+    There are ``points`` in all.  In several dimensions the points of a work-item are neighbours
+    among ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes.
+    ``overlapping``: neighbouring points may load the same elements.
     """
 
     width: VName
@@ -127,12 +126,12 @@ class MapWidth:
 
 @dataclass(frozen=True, slots=True)
 class ScanTileShape:
-    """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
+    """Choose the tiles of a scan of ``points`` elements of ``bytes`` bytes.
 
-    A tile has ``chunk`` elements for each of ``group`` work-items; ``staged`` as in GroupShape.
-    Groups look back at ``window`` earlier tiles and ask no more than ``patience`` times for their
-    totals; ``patience`` is 0 where they had better not wait for each other.  ``wanted`` says how
-    large groups and how long chunks should be, 0 for any.
+    A tile has ``chunk`` elements for each of ``group`` work-items; ``staged`` is as in GroupShape.
+    Groups look back at ``window`` earlier tiles, and poll at most ``patience`` times for their
+    totals.  ``patience`` is 0 if groups should not wait for each other.  ``wanted`` are group and
+    chunk.
     """
 
     group: VName
@@ -151,15 +150,16 @@ class ScanTileShape:
 
 @dataclass(frozen=True, slots=True)
 class ProductTileShape:
-    """Choose how groups share the last two dimensions of a product, in blocks.
+    """Choose the blocks in which groups compute the last two dimensions of a product.
 
-    A group has ``side`` x ``side`` work-items (``group`` in all), each of them ``rows`` x
-    ``columns`` points (``cells`` in all), and goes through the reduction ``depth`` elements at a
-    time.  ``rows`` is 0 where blocks are not worth while.  Where there are few blocks, the
-    reduction of ``length`` elements is done in ``pieces``, by a group for each.  There is local
-    memory for ``slabs``: if for two, the next is put there while the last is combined.  ``bytes``
-    are those of an element along the height and along the width.  ``wanted`` says what side, rows
-    and columns should be, 0 for any.
+    A group has ``side`` x ``side`` work-items (``group`` in all).  Each has ``rows`` x ``columns``
+    points (``cells`` in all).  The group goes through the reduction ``depth`` elements at a time.
+    ``rows`` is 0 if blocks do not pay.
+
+    If there are few blocks, the reduction of ``length`` elements is cut into ``pieces``, with a
+    group for each.  There is local memory for ``slabs``.  With two of them, one is filled while the
+    other is combined.  ``bytes`` are those of an element along the height and along the width.
+    ``wanted`` are side, rows and columns.
     """
 
     group: VName
@@ -188,10 +188,10 @@ class ProductTileShape:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What a group brings to local memory of an array, of elements of so many ``bytes``.
+    """The part of an array that a group copies to local memory; elements have ``bytes`` bytes.
 
-    ``sides`` says for each dimension whether the segments of a work-item, the elements that are
-    combined at a time, neighbouring work-items and the iterations of a tile walk it (1) or not.
+    ``sides`` has four flags for each dimension.  They are 1 if it is walked by the segments of a
+    work-item, by elements combined at a time, by neighbouring work-items, and by iterations.
     """
 
     bytes: int
@@ -200,19 +200,23 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class SegmentBlockShape:
-    """Choose how groups share segments that are reduced together.
+    """Choose the blocks in which groups reduce segments together.
 
-    A work-item has ``points`` segments and combines ``steps`` elements of each at a time
-    (``cells`` together).  A ``group`` has ``across`` work-items for neighbouring segments, and
-    ``split`` for each of those.  ``points`` is 0 where this is not worth while.  There are
-    ``batch`` times ``height`` times ``width`` segments of ``length`` elements; ``height`` is 0
-    where a work-item's segments lie in the last dimension.  ``slides`` is 1 if neighbouring
-    segments share most elements, ``roots`` if something is divided by roots, which several points
-    make quicker (:mod:`~runelift.codegen.passes.rsqrt`).  ``loops``: how many loops are around
-    each other at an element, for each of which a work-item keeps values for all cells.  The totals
-    of a segment have so many ``bytes``.  Of the arrays in ``boxes``, a group may bring what it
-    needs for ``tile`` iterations of such a loop to local memory; ``tile`` is 0 where it does not.
-    ``wanted`` says what group, points, steps, split and tile should be, 0 for any.
+    A work-item has ``points`` segments and combines ``steps`` elements of each at a time (``cells``
+    in all).  A ``group`` has ``across`` work-items for neighbouring segments, and ``split`` for
+    each of those.  ``points`` is 0 if this does not pay.
+
+    There are ``batch`` times ``height`` times ``width`` segments of ``length`` elements.
+    ``height`` is 0 if the segments of a work-item lie in the last dimension.  ``slides``:
+    neighbouring segments have most elements in common.  The totals of a segment have ``bytes``
+    bytes.
+
+    ``roots``: something is divided by roots, which several points make quicker
+    (:mod:`~runelift.codegen.passes.rsqrt`).  ``loops``: the depth of nested loops at an element;
+    for each of them a work-item keeps values for all cells.
+
+    A group may copy the arrays in ``boxes`` to local memory, for ``tile`` iterations of such a loop
+    at a time.  ``tile`` is 0 if it does not.  ``wanted`` are group, points, steps, split and tile.
     """
 
     group: VName
@@ -241,11 +245,11 @@ class SegmentBlockShape:
 
 @dataclass(frozen=True, slots=True)
 class StripShape:
-    """Choose how reductions down the columns of matrices are shared.
+    """Choose the strips of reductions down the columns of matrices.
 
     A work-item (``group`` is 1) has ``columns`` neighbouring columns, of ``width`` in each of
-    ``batch`` matrices, and one of ``pieces`` parts of the ``length`` rows.  ``columns`` is 0 where
-    the device has nothing of it.
+    ``batch`` matrices, and one of ``pieces`` parts of the ``length`` rows.  ``columns`` is 0 if
+    strips do not pay on the device.
     """
 
     group: VName
@@ -267,4 +271,4 @@ class StripShape:
 Distribution: TypeAlias = (
     GroupShape | TeamCount | SubGroupSize | GroupSize | MapWidth | ScanTileShape
     | ProductTileShape | StripShape | SegmentBlockShape)
-"""What decides about the work of a launch."""
+"""A decision about how the work of a launch is divided."""

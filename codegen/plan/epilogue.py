@@ -1,8 +1,8 @@
-"""The ending of a host plan: what is left to do when everything has been issued.
+"""The epilogue of a host plan: the steps left when everything has been issued.
 
-It reads results back and computes with them on the host, but launches nothing.  So a run that
-repeats what an earlier one issued (:mod:`runelift.runtime.execution.command_buffer`) needs of the
-plan its ending only.
+It reads results back and computes with them on the host, but launches nothing.  A run that submits
+a recorded command buffer (:mod:`runelift.runtime.execution.command_buffer`) needs only the epilogue
+of the plan.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def split_epilogue(host: plan.Plan) -> tuple[tuple[plan.Step, ...], tuple[plan.S
 
 def epilogue_inputs(steps: tuple[plan.Step, ...],
                     results: tuple[plan.ValueSpec, ...]) -> tuple[VName, ...]:
-    """The names that an ending and the results take from what was before, in order."""
+    """The names that an epilogue and the results take from the steps before, in order."""
     known: set[VName] = set()
     found: dict[VName, None] = {}
     for step in steps:

@@ -1,4 +1,4 @@
-"""What callers of an entry point are told, which takes no plan."""
+"""The interface of an entry point: parameters and results, known without a plan."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from runelift.ir.types import ArrayType, elem_of
 
 
 def interface(fun: Fun) -> Interface:
-    """What a caller of an entry point gives."""
+    """The arguments that a caller of an entry point gives."""
     return Interface(fun.name, tuple(p.name for p in fun.params[: fun.sizes]),
                      tuple(spec_of(p) for p in fun.params[fun.sizes:]))
 
 
 def spec_of(param: Param) -> ValueSpec:
-    """What a caller or a version is told of a value."""
+    """The specification of a value, for a caller or a version."""
     shape = param.type.shape if isinstance(param.type, ArrayType) else None
     return ValueSpec(param.name, elem_of(param.type), shape)

@@ -1,8 +1,8 @@
-"""Liveness of device memory: where in a plan a buffer's last use is.
+"""Liveness of device memory: the last use of each buffer of a plan.
 
-A name of the plan is a buffer or a scalar, never both, and several names may stand for one
-buffer; memory is free when all of them are released.  The queue runs commands in order, so a
-buffer can be released as soon as its last command is *issued*.
+A name of the plan is a buffer or a scalar, never both.  Several names may stand for one buffer; its
+memory is free when all of them are released.  The queue runs commands in order, so a buffer can be
+released as soon as its last command is *issued*.
 """
 
 from __future__ import annotations
@@ -143,5 +143,5 @@ def _used(step: plan.Step) -> NameSet:
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation()):
-            raise AssertionError("inner steps are looked at on their own")
+            raise AssertionError("the caller handles steps with inner steps")
     assert_never(step)

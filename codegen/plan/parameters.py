@@ -1,9 +1,8 @@
 """Parameters: numbers that kernels are launched or built with, and that do not change results.
 
-Each belongs to one operation of one code version, so that every version has a space of its own.
-The lowering asks for a parameter where it needs the number; which values are possible, and what
-is taken where nobody has chosen, depends on the device
-(:mod:`runelift.runtime.geometry.parameter_space`).
+Each parameter belongs to one operation of one code version, so versions are tuned independently.
+The lowering asks for a parameter where it needs the number.  Its possible values and its default
+depend on the device (:mod:`runelift.runtime.geometry.parameter_space`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from runelift.ir.names import Names, VName
 
 
 class Quantity(Enum):
-    """What a parameter counts; the value is the last part of its name."""
+    """The quantity that a parameter counts; the value is the last part of its name."""
 
     GROUP = "group"
     GROUPS = "groups"
@@ -35,7 +34,7 @@ class Quantity(Enum):
 
     @property
     def meaning(self) -> str:
-        """What is counted, in words."""
+        """The quantity in words."""
         return MEANINGS[self]
 
 

@@ -1,11 +1,10 @@
-"""The host plan: what the host does to run one entry point.
+"""The host plan: the steps by which the host runs one entry point.
 
-A plan is a structured program over host scalars, device buffers and views of them.  It is
-made from the versioned IR by :mod:`~runelift.codegen.hostplan.host`, which asks
-:mod:`~runelift.codegen.hostplan.dispatch` to lower each segmented operation into steps of this very
-language, and it is printed as straight-line Python by :mod:`~runelift.codegen.emit.python`.  Its
-steps that decide how the work of a launch is divided are in
-:mod:`~runelift.codegen.plan.distribution`.
+A plan is a structured program over host scalars, device buffers and views of them.
+:mod:`~runelift.codegen.hostplan.host` makes it from the versioned IR.  It asks
+:mod:`~runelift.codegen.hostplan.dispatch` to lower each segmented operation into steps.
+:mod:`~runelift.codegen.emit.python` prints a plan as straight-line Python.  Steps that divide the
+work of a launch are in :mod:`~runelift.codegen.plan.distribution`.
 
 Buffers hold elements in row-major order.  Sizes are :class:`runelift.ir.sizes.Size` over host
 scalars of type i64; :data:`GROUP_SIZE` and the like are variables that the runtime binds.
@@ -32,9 +31,9 @@ GROUP_SIZE = VName("group_size", 0)
 NUM_GROUPS = VName("num_groups", 0)
 """The default number of work-groups of a kernel whose work-items loop."""
 SEQUENTIAL_SEGMENT = VName("sequential_segment", 0)
-"""Up to which length a work-item reduces or scans a whole segment alone on the device."""
+"""The greatest length of a segment that one work-item reduces or scans alone on the device."""
 LOCAL_BYTES = VName("local_bytes", 0)
-"""How much local memory a work-group can have on the device."""
+"""The bytes of local memory that a work-group can have on the device."""
 COUNTERS = VName("counters", 0)
 """A buffer of NUM_GROUPS i32s that are 0 before and after every kernel."""
 COHERENT = VName("coherent", 0)
@@ -42,7 +41,8 @@ COHERENT = VName("coherent", 0)
 DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES, COHERENT)
 PARAMETER_DEFAULTS: dict[Quantity, Atom] = {
     Quantity.GROUP: GROUP_SIZE, Quantity.GROUPS: NUM_GROUPS, Quantity.SHORT: SEQUENTIAL_SEGMENT}
-"""What a parameter is where nobody has chosen; others are 0, which leaves it to the host."""
+"""The values of parameters that no tuning file sets; others are 0, which leaves them to the host.
+"""
 
 
 NO_BYTES = Size(())
@@ -130,14 +130,14 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class LazyCopy:
-    """There is nothing in buffer ``name`` yet; whoever needs it fills it before."""
+    """``name`` is a buffer without contents yet; the steps that need it fill it first."""
 
     name: VName
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Steps that make the promised buffer ``name``, unless that was done before."""
+    """Steps that make the lazy copy ``name``, unless it has been made before."""
 
     name: VName
     steps: tuple[Step, ...]
@@ -161,8 +161,8 @@ class Launch:
     """Run a kernel with one argument per parameter of the kernel, in order.
 
     ``groups`` work-groups of ``group`` work-items.  A launch of 0 groups does nothing.  The host
-    knows the kernel's constants under the same names; a kernel is built for their values.  If it
-    has teams, groups of the device are that many of these.
+    knows the constants of the kernel by their names; a kernel is built for their values.  If the
+    kernel has teams, a group of the device is that many of these groups.
     """
 
     kernel: imp.Kernel
@@ -174,9 +174,9 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class AllocScanStatus:
-    """``name`` is the device's buffer for what groups tell each other: ``words`` u64s or more.
+    """``name`` is the device's buffer of scan status words: ``words`` u64s or more.
 
-    See :mod:`runelift.codegen.segops.segscan_single_pass`, which alone uses it.
+    See :mod:`runelift.codegen.segops.segscan_single_pass`, its only user.
     """
 
     name: VName
@@ -190,8 +190,8 @@ class AllocScanStatus:
 class Operation:
     """The steps of one segmented operation, which depend on its parameters.
 
-    They can be run again: they read nothing that they release, and what they need and write is
-    there before.  ``early`` are choices that were made before the version was, for them.
+    They can be run again: they release nothing that they read, and buffers that they need or write
+    exist before.  ``early`` are the choices for them that precede the choice of a version.
     """
 
     name: str
@@ -213,8 +213,9 @@ class Branch:
 class LoopScalars:
     """The scalars of the host that change from one iteration of a loop to the next.
 
-    ``carried`` are handed on.  ``steps`` compute from those and the index what kernels are given
-    besides, and then the next ``carried``; ``columns`` are all that kernels are given, with types.
+    Iterations hand on ``carried``.  From those and the index, ``steps`` compute further arguments
+    of kernels, and then the next ``carried``.  ``columns`` are all arguments of kernels, with
+    types.
     """
 
     carried: tuple[VName, ...]
@@ -228,8 +229,8 @@ class CountedLoop:
     """``for index below bound``.
 
     ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
-    (:func:`runelift.codegen.emit.persistent.may_persist`), else None.  ``scalars``: the scalars
-    that only kernels of such a loop need, so that its body does not compute them.
+    (:func:`runelift.codegen.emit.persistent.may_persist`), else None.  ``scalars``: those that only
+    kernels of such a loop need, so that its body does not compute them.
     """
 
     index: VName
@@ -243,8 +244,8 @@ class CountedLoop:
 class WhileLoop:
     """``while cond``: the body sets ``cond`` again.
 
-    ``in_buffer``: whether ``cond`` is a buffer whose only element says so.  ``carried`` is as of
-    counted loops; they need the condition in a buffer.
+    ``in_buffer``: ``cond`` is a buffer whose only element is the condition.  ``carried`` is as in
+    counted loops, and needs the condition in a buffer.
     """
 
     cond: VName
@@ -255,11 +256,11 @@ class WhileLoop:
 
 @dataclass(frozen=True, slots=True)
 class PlanVersion:
-    """One alternative: its guard, what it needs of the device, and its steps.
+    """One code version: its guard, its needs on the device, and its steps.
 
-    ``local_bytes`` is the local memory that its most demanding kernel needs; the version is
-    infeasible where the device has less, or where one of the sizes ``groups`` is 0.
-    ``infeasible`` is why code generation gave the version up, if it did.
+    ``local_bytes`` is the local memory of its most demanding kernel.  The version is infeasible if
+    the device has less, or if one of the sizes ``groups`` is 0.  ``infeasible`` is the reason why
+    code generation gave the version up, if it did.
     """
 
     guard: Guard | None
@@ -286,7 +287,7 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """From here on the versions that were chosen at ``sites`` cannot be given up.
+    """The versions that were chosen at ``sites`` cannot be given up from here on.
 
     They have changed memory that the other versions would read.
     """
@@ -313,7 +314,7 @@ def set_by(step: Step) -> VName | None:
 
 @dataclass(frozen=True, slots=True)
 class ValueSpec:
-    """How an argument or result looks from outside: a scalar or an array and its shape."""
+    """The specification of an argument or result: a scalar, or an array and its shape."""
 
     name: VName
     prim: Prim
@@ -322,7 +323,7 @@ class ValueSpec:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What a caller of an entry point gives.
+    """The arguments of an entry point.
 
     Size parameters are bound from the shapes of the arguments, which must agree.
     """

@@ -1,4 +1,4 @@
-"""Views: how the index of an element becomes a place in memory.
+"""Views: the mapping from the indices of an element to a place in memory.
 
 A layout operation (rearrange, reshape, slice) costs nothing: it makes another view of the same
 memory.  A view without memory is a *virtual* array, computed where it is read (iota, replicate).
@@ -54,13 +54,13 @@ def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:
 
 
 def within(index: Exp, size: Exp) -> Exp:
-    """Whether ``0 <= index < size``."""
+    """True if ``0 <= index < size``."""
     return imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), index)),
                                         imp.Apply("lt", Prim.I64, (index, size))))
 
 
 def volume(shape: Indices) -> Exp:
-    """How many points a shape has."""
+    """The number of points of a shape."""
     points: Exp = lit(1)
     for size in shape:
         points = op("mul", points, size)
@@ -95,11 +95,11 @@ def unflat_index(position: Exp, shape: Indices) -> list[Exp]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An array: its shape, and where (``at``) or what (``read``) its elements are.
+    """An array: its shape, and the place (``at``) or value (``read``) of its elements.
 
-    ``mem`` is None for a virtual array.  ``order`` lists the dimensions as they vary in memory,
-    the last one fastest, where the elements fill the memory from its start; else it is None.
-    Neighbours along dimension ``near``, if there is one, are neighbours in memory.
+    ``mem`` is None for a virtual array.  If the elements fill the memory from its start, ``order``
+    lists the dimensions as they vary in memory, the fastest last; else it is None.  Neighbours
+    along dimension ``near``, if there is one, are neighbours in memory.
     """
 
     prim: Prim
@@ -111,12 +111,12 @@ class View:
 
     @property
     def unit(self) -> bool:
-        """Whether neighbours along the last dimension are neighbours in memory."""
+        """True if neighbours along the last dimension are neighbours in memory."""
         return self.near == len(self.shape) - 1
 
     @property
     def dense(self) -> bool:
-        """Whether the elements fill the memory in row-major order."""
+        """True if the elements fill the memory in row-major order."""
         return self.order == tuple(range(len(self.shape)))
 
     def read(self, indices: Indices) -> Exp:

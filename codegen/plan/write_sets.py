@@ -1,4 +1,7 @@
-"""What versions overwrite of what was there before them: replaying one needs it as it was."""
+"""Write sets: the buffers from before a choice that its versions overwrite.
+
+Replay restores them before it runs the next version.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from runelift.ir.names import VName
 def overwritten_buffers(choice: plan.Choose) -> list[VName]:
     """The names from before a choice whose buffers its versions may write into.
 
-    The order of steps is not looked at, so there may be more than needed, and never fewer.
+    The order of steps is ignored, so the result may be too large, but never too small.
     """
     written: set[VName] = set()
     made: set[VName] = set()

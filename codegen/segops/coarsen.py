@@ -1,21 +1,23 @@
 """Coarsening: code for one point becomes code for several, which are computed together.
 
-What differs between the points is computed for one after the other in short unrolled loops over
-them (*lanes*); what is the same for all is computed once, and loops that run as long for all go
-around the lanes, not inside of them (unroll and jam: Callahan, Carr and Kennedy 1990, "Improving
-register allocation for subscripted variables").  So the compiler sees next to each other what
-neighbouring points load, and loads the same element once.  Each point is computed by the same
-operations in the same order as before.
+The points are *lanes*.  Code that differs between lanes runs in short unrolled loops over them.
+Code that is the same for all lanes runs once.  Loops of the same length for all lanes go around
+them, not inside.  So the compiler sees the loads of neighbouring points next to each other, and
+loads a common element once.  Each point is computed by the same operations in the same order as
+before.
 
-Indices are written as what is the same for all lanes plus what differs, the sum of the lanes' own
-numbers first: compilers see then that lane (0, 1) loads what lane (1, 0) does.
+Indices are written as a common part plus the part that differs, with the sum of lane numbers first.
+So compilers see that lane (0, 1) loads the same element as lane (1, 0).
 
-Quotients by roots are computed in the way that is quick but not always right, with one check for
-all lanes (:mod:`~runelift.codegen.passes.rsqrt`).
+Quotients by roots are computed by a quick method with one check for all lanes
+(:mod:`~runelift.codegen.passes.rsqrt`).
 
 Values that live from one loop over the lanes to another are in private arrays with a cell for each
-lane, which compilers keep in registers once the loops are unrolled; what follows from the indices
-alone is computed again instead.
+lane.  Compilers keep these in registers once the loops are unrolled.  Values that follow from
+indices alone are computed again instead.
+
+Source: unroll and jam (Callahan, Carr and Kennedy 1990, "Improving register allocation for
+subscripted variables").
 """
 
 from __future__ import annotations
@@ -44,14 +46,14 @@ from runelift.ir.prim import Prim
 from runelift.ir.types import Const, i64, zero
 
 CHEAP_INDEX_OPERATIONS = frozenset({"add", "sub", "mul", "min", "max"})
-"""Operations on indices that take no longer than to fetch their result."""
+"""Operations on indices that take no longer than loading their result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
     """Indices whose combinations are computed together, each below a constant of the kernel.
 
-    ``cells`` is the constant that says how many combinations there are, ``cell`` numbers them.
+    The constant ``cells`` is the number of combinations, ``cell`` the number of the present one.
     """
 
     indices: tuple[tuple[VName, VName], ...]
@@ -61,10 +63,7 @@ class Lanes:
 
 @dataclass(slots=True)
 class _Run:
-    """Statements that are executed for one lane after the other.
-
-    ``root``: a quotient by a root.
-    """
+    """Statements that are executed for one lane after the other; ``root``: a quotient by a root."""
 
     stms: list[Stm] = field(default_factory=list)
     root: bool = False
@@ -83,10 +82,10 @@ _Item: TypeAlias = "_Run | _Around | Stm"
 
 def coarsen(names: Names, code: Sequence[Stm], lanes: Lanes, unroll: VName | bool = False,
             before: Mapping[VName, Sequence[Stm]] | None = None) -> list[Stm]:
-    """The code for all lanes at once; innermost loops around lanes are unrolled as said.
+    """The code for all lanes at once; ``unroll`` applies to innermost loops around lanes.
 
     ``before`` has code that is executed once for all lanes, before the loop with an index.
-    CompilerLimitation if it needs a private array in different loops over the lanes.
+    CompilerLimitation if a private array is needed in different loops over the lanes.
     """
     return _Coarsener(names, lanes, code, unroll, before or {}).result()
 
@@ -109,12 +108,12 @@ def written_by(code: Sequence[Stm]) -> set[VName]:
 
 
 def varies(exp: Exp, varying: Set[VName], written: Set[VName]) -> bool:
-    """Whether different values may be found; what lies in changing memory may change."""
+    """True if lanes may find different values, or the same value may change in memory."""
     return not (variables(exp).isdisjoint(varying) and memories(exp).isdisjoint(written))
 
 
 def _note(stm: Stm, found: set[VName], written: set[VName], *, under: bool) -> None:
-    """Add what a statement makes differ; ``under``: whether it is executed differs, too."""
+    """Add the names that a statement makes differ; ``under``: its execution differs, too."""
     differs = under or any(varies(exp, found, written) for exp in expressions(stm))
     match stm:
         case imp.Declare(name) | imp.Assign(name) | imp.DeclareArray(name) if differs:
@@ -154,7 +153,7 @@ class _Coarsener:
         return list(self._emit(self.items))
 
     def _varies(self, exp: Exp) -> bool:
-        """Whether lanes may find different values."""
+        """True if lanes may find different values."""
         return varies(exp, self.varying, self.written)
 
     # Indices
@@ -181,7 +180,7 @@ class _Coarsener:
         """An index as a sum, if it is one."""
         return as_sum(exp, self.sums, self.varying)
 
-    # Which loops go around lanes
+    # Loops around lanes
 
     def _split(self, code: Sequence[Stm]) -> list[_Item]:
         items: list[_Item] = []
@@ -190,7 +189,7 @@ class _Coarsener:
                 case imp.For() if not any(map(self._varies, expressions(stm))):
                     items.append(_Around(stm, self._split(stm.body)))
                 case imp.Declare(name, _, init) if init is not None and name not in self.varying:
-                    # needs nothing of the run before it, and may go first
+                    # independent of the run before it, so it may go first
                     place = len(items) - (bool(items) and isinstance(items[-1], _Run))
                     items.insert(place, stm)
                 case imp.Declare(name) | imp.Assign(name) if name not in self.varying:
@@ -203,7 +202,7 @@ class _Coarsener:
                     items[-1].stms.append(stm)  # type: ignore[union-attr]
         return items
 
-    # What is needed by several runs
+    # Variables that several runs need
 
     def _find_crossing(self, code: Sequence[Stm]) -> None:
         runs = [_touched(run.stms) for run in _runs(self.items)]
@@ -218,10 +217,11 @@ class _Coarsener:
                     elif crossing:
                         self.kept.add(name)
                 case imp.DeclareArray(name) if sum(name in run for run in runs) > 1:
-                    raise CompilerLimitation("an array that a work-item keeps for every point")
+                    raise CompilerLimitation(
+                        "a blocked reduction cannot keep an array for every point")
 
     def _is_index(self, exp: Exp) -> bool:
-        """Whether a value follows from indices, and is as cheap to compute as to keep."""
+        """True if a value follows from indices, and is as cheap to compute as to keep."""
         return not memories(exp) and all(
             name in self.repeated or name not in self.varying or self._is_lane(name)
             for name in variables(exp)) and _is_simple(exp)
@@ -246,13 +246,13 @@ class _Coarsener:
                     yield item
 
     def _arrays(self, stms: Sequence[Stm]) -> Iterator[Stm]:
-        """The cells of what is declared here and needed elsewhere."""
+        """The cells of variables that are declared here and needed elsewhere."""
         for stm in stms:
             if isinstance(stm, imp.Declare) and stm.name in self.kept:
                 yield imp.DeclareArray(stm.name, stm.prim, self.lanes.cells)
 
     def _quotients(self, stm: Stm) -> list[Stm]:
-        """Quotients by roots, in the quick way if that gives the right results for all lanes."""
+        """Quotients by roots, by the quick method if it is right for all lanes."""
         assert isinstance(stm, imp.Declare)
         assert isinstance(stm.init, imp.Apply)
         easy = self.names.fresh("easy")
@@ -295,7 +295,7 @@ class _Coarsener:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """``same``, and factors times sums of lane indices; neither differs between lanes."""
+    """``same``, plus factors times sums of lane indices; neither part differs between lanes."""
 
     same: Exp
     lanes: tuple[tuple[Exp, tuple[VName, ...]], ...] = ()
@@ -356,7 +356,7 @@ def _runs(items: Sequence[_Item]) -> Iterator[_Run]:
 
 
 def _touched(stms: Sequence[Stm]) -> set[VName]:
-    """The scalars and memories that statements have to do with."""
+    """The scalars and memories that statements read or change."""
     found: set[VName] = set()
     for stm in statements(stms):
         found |= touched_by(stm).union(*map(variables, expressions(stm)))
@@ -366,7 +366,7 @@ def _touched(stms: Sequence[Stm]) -> set[VName]:
 
 
 def _is_simple(exp: Exp) -> bool:
-    """Whether a value is an i64 that few integer operations compute."""
+    """True if a value is an i64 that few integer operations compute."""
     return all(isinstance(part, imp.Var | imp.Lit) or (
         isinstance(part, imp.Apply) and part.op in CHEAP_INDEX_OPERATIONS and part.prim is Prim.I64)
         for part in subexpressions(exp))

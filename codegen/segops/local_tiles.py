@@ -1,17 +1,18 @@
-"""Boxes: what a work-group needs of arrays, brought to local memory part by part.
+"""Boxes: the elements of arrays that a work-group needs, copied to local memory tile by tile.
 
-An element of a coarse reduction may have a loop of its own: a row of a filter, whose numbers are
-multiplied with as many pixels.  The work-items of a group need nearly the same elements there:
-each dimension of an array is walked by neighbouring segments, by the elements that are combined at
-a time, by neighbouring work-items and by the loop, or by sums of these (access patterns
-``RadiusPat`` and ``InnerPat``, stages 1 and 2 of :mod:`~runelift.ir.patterns`' paper).  So the loop
-is cut into tiles.  Before each, the group copies what its work-items need to local memory: a box,
-in each dimension so long as the sum of what walks it, with the halo that is.  All of it is
-rectangular, so a box holds nothing that the program would not read; what lies beyond the last
-work-item or iteration that there is, is another element of the box.
+Strategy: part of :mod:`~runelift.codegen.segops.segred_blocked`, for elements with a loop inside,
+such as a row of a filter.  The work-items of a group need nearly the same elements there.  Each
+dimension of an array is walked by one or several indices.  These are of neighbouring segments, of
+elements combined at a time, of neighbouring work-items, and of the loop.
 
-Since the lengths of a box are constants of the kernel, its elements have fixed distances, and no
-indices are computed in the loop any more.
+Code: the loop is cut into tiles.  Before each tile, the group copies the elements that it needs to
+a box in local memory, halo included.  A side of a box is as long as the sum of the indices that
+walk it.  The space is rectangular, so a box holds no element that the program would not read.
+Places beyond the last work-item or iteration are clamped to the box.  The sides of a box are
+constants of the kernel, so the loop computes no indices any more.
+
+Source: access patterns ``RadiusPat`` and ``InnerPat``, stages 1 and 2 of the paper of
+:mod:`~runelift.ir.patterns`.
 """
 
 from __future__ import annotations
@@ -39,19 +40,22 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div
 
 VECTOR_ELEMENTS = 4
-"""Elements in a row that one load of the widest kind brings; padded rows are odd multiples of it
-long, so that the loads of neighbouring work-items go to different banks."""
+"""The number of elements of the widest load.
+
+Padded rows are odd multiples of it, so that loads of neighbouring work-items use different banks.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupIndices:
-    """What walks arrays in a group: names of indices, and the constants of how many there are.
+    """The indices that walk arrays in a group, and the constants that bound them.
 
-    Segment ``segment`` of ``points``; element ``row + step`` of ``split`` times ``steps``, where
-    ``row`` is the work-item's first; work-item ``x`` of ``across``, of which those up to ``last_x``
-    have segments of their own: their place is ``first + x``, which is written ``column`` where it
-    must not be beyond the last segment.  Work-item ``y`` of ``split`` has other elements.  A tile
-    has ``tile`` iterations.
+    * Segment ``segment`` of ``points``.
+    * Element ``row + step`` of ``split`` times ``steps``, where ``row`` is the work-item's first.
+    * Work-item ``x`` of ``across``; those up to ``last_x`` have segments.  Their place is ``first +
+      x``; ``column`` is that place, clamped to the last segment.
+    * Work-item ``y`` of ``split``, which has other elements.
+    * A tile has ``tile`` iterations.
     """
 
     segment: VName
@@ -71,7 +75,7 @@ class GroupIndices:
 
 @dataclass(frozen=True, slots=True)
 class BoxedCode:
-    """Code that finds in local memory what it needs, and what brings it there.
+    """Code that reads boxes in local memory, and the code that fills them.
 
     ``before`` has the code that must run before the loop with an index.
     """
@@ -85,20 +89,21 @@ def with_boxes(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
                group: GroupIndices) -> BoxedCode:
     """The code for an element with boxes; their memory becomes part of the kernel ``k``.
 
-    ``changed`` are the memories that the kernel writes elsewhere.
-    CompilerLimitation if there is no loop that all work-items go through together, or nothing
-    in it that they share.
+    ``changed`` are the memories that the kernel writes elsewhere.  CompilerLimitation if the
+    work-items go through no loop together, or have no elements in common there.
     """
     boxer = _Boxer(k, code, changed, group)
     new = boxer.stms(code)
     if not boxer.boxes:
-        raise CompilerLimitation("elements whose loops share nothing")
+        raise CompilerLimitation("the loops of these elements have no reads in common")
     return BoxedCode(new, boxer.before, tuple(boxer.boxes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A dimension of a box: how far apart its elements are in the array, and what walks it."""
+    """A dimension of a box: the distance of its elements in the array, and the indices that walk
+    it.
+    """
 
     factor: Exp
     names: frozenset[VName]
@@ -134,13 +139,13 @@ class _Boxer:
         return varies(exp, self.varying, self.written)
 
     def _note(self, name: VName, init: Exp) -> None:
-        """What is known of an index; what is the same for all is a name like any other."""
+        """Note an index that varies as a sum; an index that does not vary is a plain name."""
         if name in self.varying and name not in self.assigned and (
                 total := self.sum_of(init)) is not None:
             self.sums[name] = total
 
     def sum_of(self, exp: Exp) -> Sum | None:
-        """An index as a sum of what walks arrays, if it is one."""
+        """An index as a sum of walking indices, or None."""
         if exp == self.group.column:
             return Sum(self.group.first).plus(Sum.of(self.group.x))
         return as_sum(exp, self.sums, self.varying)
@@ -148,7 +153,7 @@ class _Boxer:
     # A loop
 
     def _loop(self, loop: imp.For) -> imp.For:
-        """A loop that all go through together: cut into tiles if it is an innermost one."""
+        """A loop that all go through together, cut into tiles if it is an innermost one."""
         if any(isinstance(s, imp.For | imp.While | imp.Barrier | imp.AtomicUpdate)
                for s in statements(loop.body)):
             return replace(loop, body=tuple(self.stms(loop.body)))
@@ -180,7 +185,7 @@ class _Boxer:
 
 
 def _own(code: Sequence[Stm]) -> Iterator[VName]:
-    """The variables whose values work-items find by themselves."""
+    """The variables whose values differ between work-items."""
     for stm in statements(code):
         if isinstance(stm, imp.Declare | imp.Assign) and any(
                 isinstance(part, imp.WorkItem) and part.kind is not imp.Id.GROUP_ID
@@ -278,12 +283,12 @@ class _Array:
     inner: VName
 
     def at(self, group: GroupIndices) -> Exp:
-        """Where in the box the element is that a work-item needs."""
+        """The place in the box of the element that a work-item needs."""
         return self.place(group, [_total([imp.Var(n) for n in sorted(
             side.names, key=lambda n: n.tag)]) for side in self.sides])
 
     def place(self, group: GroupIndices, indices: Sequence[Exp]) -> Exp:
-        """Where in the box an element lies."""
+        """The place of an element in the box."""
         place: Exp = lit(0)
         for side, index in zip(self.sides, indices, strict=True):
             length = _length(group, side)
@@ -293,12 +298,12 @@ class _Array:
         return place
 
     def is_padded(self, group: GroupIndices) -> bool:
-        """Whether neighbouring work-items load from neighbouring rows."""
+        """True if neighbouring work-items load from neighbouring rows."""
         return group.step in self.sides[-1].names and any(
             group.x in side.names for side in self.sides[:-1])
 
     def size(self, group: GroupIndices) -> Size:
-        """How many elements there are."""
+        """The number of elements."""
         total = Size.of(1)
         for side in self.sides:
             walks = [Size.var(group.points), Size.var(group.steps) * Size.var(group.split),
@@ -314,10 +319,10 @@ class _Array:
         return total
 
     def fetch(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp) -> None:
-        """Copy what the ``count`` iterations of a tile need.
+        """Copy the elements that the ``count`` iterations of a tile need.
 
-        Work-items that are neighbours copy neighbours, and each of them a column, so that several
-        elements are on their way at a time.
+        Neighbouring work-items copy neighbours.  Each copies a column, so that several elements are
+        in flight at a time.
         """
         lengths = [_length(group, side) for side in self.sides]
         near = max(range(len(lengths)), key=lambda n: (
@@ -345,7 +350,7 @@ class _Array:
 
     def _copy(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp,
               places: Sequence[Exp]) -> None:
-        """Copy an element, or the last one that there is."""
+        """Copy an element, or the last one if it does not exist."""
         beyond = {group.x: op("sub", op("sub", imp.Var(group.across), lit(1)), group.last_x),
                   inner: op("sub", imp.Var(group.tile), count)}
         source = self.base
@@ -360,7 +365,7 @@ class _Array:
 
 
 def _walks(group: GroupIndices, side: _Side) -> tuple[int, int, int, int]:
-    """Whether segments, elements, work-items and iterations walk a dimension, one for each."""
+    """Four flags: segments, elements, work-items and iterations walk a dimension."""
     known: Mapping[VName, int] = {group.segment: 0, group.step: 1, group.row: 1, group.x: 2}
     found = [0, 0, 0, 0]
     for name in side.names:
@@ -369,7 +374,7 @@ def _walks(group: GroupIndices, side: _Side) -> tuple[int, int, int, int]:
 
 
 def _length(group: GroupIndices, side: _Side) -> Exp:
-    """How long a side is, from constants of the kernel."""
+    """The length of a side, from constants of the kernel."""
     counts = (imp.Var(group.points), op("mul", imp.Var(group.steps), imp.Var(group.split)),
               imp.Var(group.across), imp.Var(group.tile))
     chosen = [count for count, walked in zip(counts, _walks(group, side), strict=True) if walked]
@@ -384,7 +389,7 @@ def _padded(length: Exp) -> Exp:
 
 
 def _padded_size(length: Size) -> Size:
-    """The same of a number that the host computes."""
+    """:func:`_padded` of a number that the host computes."""
     runs = ceil_div(length, Size.of(VECTOR_ELEMENTS))
     return Size.of(VECTOR_ELEMENTS) * (Size.of(2) * ceil_div(runs + Size.of(1),
                                                              Size.of(2)) - Size.of(1))

@@ -1,14 +1,22 @@
-"""Block tiling: products of arrays whose elements many work-items share.
+"""Product tiles: products of arrays whose elements many work-items need.
 
-At every point (i, j) of such a map, a reduction over k combines elements of arrays that vary with
-i and k only, with elements of arrays that vary with j and k only.  A work-group computes a block
-of points.  It goes through k in slabs, brings the slab's elements to local memory once, and every
-work-item combines them at ``rows`` x ``columns`` points, whose totals it keeps in registers.  So an
-element is loaded from global memory once per block and from local memory once per row or column of
-a work-item (Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra").  The points
-of a work-item lie in runs, whose elements one vector load brings; while a slab is combined, the
-elements of the next are on their way.  The order of combination is that of the sequential
-reduction, so results are the same to the last bit.
+At every point (i, j) of such a map, a reduction over k combines elements of two kinds of arrays.
+One kind varies with i and k only, the other with j and k only.  Matrix multiplication is the
+standard case.
+
+Strategy: taken for products (:mod:`runelift.ir.products`) if blocks pay for the sizes and the
+device.  If there are few blocks, k is cut into pieces.
+
+Kernel ``segmap_tiled``: a work-group computes a block of points and goes through k in slabs.  It
+copies the slab's elements to local memory.  Every work-item combines them at ``rows`` x ``columns``
+points, whose totals it keeps in registers.  So an element is loaded from global memory once per
+block, and from local memory once per row or column of a work-item.  The points of a work-item lie
+in runs, whose elements one vector load fetches.  While a slab is combined, the next one is in
+flight.  Elements are combined in sequential order, so results are equal to the last bit.
+
+With pieces, ``segmap_pieces`` makes partial totals and ``segmap_combined`` combines them.
+
+Source: Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra".
 """
 
 from __future__ import annotations
@@ -47,11 +55,11 @@ from runelift.ir.syntax import Body, Index, SliceDim
 from runelift.ir.types import Atom, elem_of, i64
 
 RUN_LENGTH = 4
-"""How many rows or columns of a work-item are neighbours, if it has as many."""
+"""The number of neighbouring rows or columns in a run of a work-item, if it has as many."""
 
 
 def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.Step, ...]) -> None:
-    """The tiled kernel where the device and the sizes are worth it, else other steps."""
+    """The tiled kernel if it pays for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     space = product.exp.space
     height, width = (lowering.size(dim.width) for dim in space[-2:])
@@ -79,7 +87,7 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
 
 
 class _ProductTile:
-    """The kernel of a product."""
+    """The kernel of a product, one block of points per group."""
 
     def __init__(self, lowering: Lowering, product: Product,
                  block: distribution.ProductTileShape) -> None:
@@ -114,7 +122,7 @@ class _ProductTile:
                              fits=True)
 
     def blocks(self) -> Size:
-        """How many blocks there are."""
+        """The number of blocks."""
         names, side = self.block, Size.var(self.block.side)
         return (names.batch * ceil_div(names.height, side * Size.var(names.rows))
                 * ceil_div(names.width, side * Size.var(names.columns)))
@@ -144,7 +152,7 @@ class _ProductTile:
         return prim
 
     def place(self, number: Exp) -> None:
-        """Which points the work-item has in block ``number``."""
+        """Set the points of the work-item in block ``number``."""
         k = self.k
 
         down, along = (k.declare("blocks", Prim.I64, ceil_quot(size, across)) for size, across in (
@@ -173,7 +181,7 @@ class _ProductTile:
         self.each(self.rows, lambda r: self.each(self.columns, lambda c: work(r, c), "c"))
 
     def held(self, r: Exp, c: Exp) -> Exp:
-        """Where the totals of a point are."""
+        """The place of the totals of a point."""
         return op("add", op("mul", r, self.columns), c)
 
     # Totals
@@ -239,18 +247,21 @@ class _ProductTile:
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (slabs, lit(1))), (imp.Barrier(imp.Space.LOCAL),)))
 
     def across(self, array: VName) -> Exp:
-        """How many rows or columns a block has of an array."""
+        """The number of rows or columns of a block in an array."""
         return self.height if array in self.product.left else self.width
 
     def count(self, array: VName) -> VName:
-        """How many elements of a slab a work-item fetches; slabs are as deep as a block's side."""
+        """The number of elements of a slab that a work-item fetches.
+
+        Slabs are as deep as the side of a block has work-items.
+        """
         return self.block.rows if array in self.product.left else self.block.columns
 
     def fetched(self, array: VName, work: Callable[[Exp, Exp, Exp], None]) -> None:
         """All elements that the work-item fetches: number, depth and offset within the slab.
 
-        Neighbouring work-items fetch neighbours, and each of them elements as far apart as there
-        are work-items on a side.
+        Neighbouring work-items fetch neighbours.  The elements of one work-item are as far apart as
+        there are work-items on a side.
         """
         k, n = self.k, self.k.names.fresh("load")
         along_k = self._is_contiguous(array)
@@ -261,7 +272,9 @@ class _ProductTile:
         k.emit(*coarsen(k.names, code, Lanes(((n, count),), count, imp.Var(n))))
 
     def fetch(self, array: VName, first: Exp, *, inside: bool = False) -> None:
-        """Read the elements that the block needs; beyond the edges, if there are any, others."""
+        """Read the elements that the block needs; places beyond the edges are clamped, if there are
+        any.
+        """
         k, left = self.k, array in self.product.left
         origin = self.top if left else self.start_j
 
@@ -282,25 +295,25 @@ class _ProductTile:
         self.fetched(array, element)
 
     def put(self, array: VName) -> None:
-        """Make what was fetched the present slab."""
+        """Store the fetched elements as the present slab."""
         prim = self.prim(array)
         self.fetched(array, lambda n, depth, offset: self.k.emit(imp.Store(
             self.slabs[array], self.cell(array, depth, offset),
             imp.Load(self.ahead[array], n, prim), prim)))
 
     def cell(self, array: VName, depth: Exp, offset: Exp) -> Exp:
-        """Where an element lies; rows of a slab have spare cells, so that columns do not clash."""
+        """The place of an element; padded rows put columns in different banks."""
         return op("add", self.starts[array], op("add", op("mul", depth, op(
             "add", self.across(array), lit(RUN_LENGTH))), offset))
 
     def position(self, number: Exp, count: VName, own: Exp) -> Exp:
-        """Where in the block a row or column of the work-item lies: runs, dealt out in turn."""
+        """The place in the block of the work-item's row or column, by runs."""
         run = imp.Apply("min", Prim.I64, (imp.Var(count), lit(RUN_LENGTH)))
         start = op("mul", op("add", op("mul", op("quot", number, run), self.side), own), run)
         return op("add", start, op("rem", number, run))
 
     def _is_contiguous(self, array: VName) -> bool:
-        """Whether neighbouring elements along k are neighbours in memory, as far as one can see."""
+        """True if neighbouring elements along k are known to be neighbours in memory, or may be."""
         made = next((s.exp for s in self.product.before if any(p.name == array for p in s.pat)),
                     None)
         return not isinstance(made, Index) or isinstance(made.dims[-1], SliceDim)
@@ -352,7 +365,7 @@ class _ProductTile:
     # Results
 
     def indices(self, r: Exp, c: Exp) -> tuple[list[Exp], Exp]:
-        """The indices of a point of the work-item, and whether there is such a point."""
+        """The indices of a point of the work-item, and the condition that the point exists."""
         k = self.k
         i = k.declare("i", Prim.I64, op("add", self.top, self.position(
             r, self.block.rows, self.y)))
@@ -364,7 +377,7 @@ class _ProductTile:
 
     def finish(self, outs: Sequence[View], totals: Sequence[Sequence[VName]], r: Exp,
                c: Exp) -> None:
-        """What comes after the reduction, at a point of the work-item."""
+        """Write the results of a point of the work-item, if it exists."""
         k = self.k
         indices, exists = self.indices(r, c)
         with k.block() as inside:
@@ -382,8 +395,9 @@ class _ProductTile:
 
 
 class _SplitProductTile(_ProductTile):
-    """The kernels of a product of few points: a group reduces a piece of a block's elements, and
-    then a group combines the pieces of a point.
+    """The kernels of a product of few points, whose reduction is cut into pieces.
+
+    A group reduces a piece of a block's elements.  Then a group combines the pieces of a point.
     """
 
     def launch(self) -> None:

@@ -1,8 +1,10 @@
-"""Tiles: the pieces of a scan that work-groups take on, each work-item a chunk in private memory.
+"""Tiles: the pieces of a scan that work-groups take, with a chunk per work-item in private memory.
 
-A tile is a piece of the flat index space, wherever segments start; that is known from the widths.
+A tile is a piece of the flat index space; segments may start anywhere in it.  The starts follow
+from the widths.  A work-item loads its chunk and scans it.  The group scans the totals of the
+chunks.  Then each work-item adds the total before its chunk, and writes the results.
 :mod:`~runelift.codegen.segops.segscan_two_pass` and
-:mod:`~runelift.codegen.segops.segscan_single_pass` put tiles together.
+:mod:`~runelift.codegen.segops.segscan_single_pass` connect tiles.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Operator, SegScan
 
 MOST_REPEATED_STATEMENTS = 16
-"""Code for elements of at most as many statements is repeated."""
+"""Code for elements is duplicated if it has at most this many statements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A scan in tiles: the types of what is scanned per operator, and how groups share it.
+    """A scan in tiles: the types of scanned values per operator, and the shape of tiles.
 
-    ``subgroup`` work-items in a row can hand each other values.
+    ``subgroup`` neighbouring work-items can exchange values.
     """
 
     exp: SegScan
@@ -52,7 +54,7 @@ class Scan:
     tiles: VName
 
     def values(self) -> list[Prim]:
-        """The types of what is scanned, over all operators."""
+        """The types of scanned values, over all operators."""
         return [p for ps in self.prims for p in ps]
 
 
@@ -68,9 +70,8 @@ def combine(k: KernelBuilder, op_: Operator, left: Sequence[imp.Var],
 class ScanTile:
     """A kernel whose groups handle tiles: each work-item has a chunk in private memory.
 
-    On devices that like neighbouring work-items to touch neighbouring elements, elements go
-    through local memory: work-items load any of them, and take those of their chunks.  What lies
-    beyond the last element is neutral.
+    On devices with coalesced accesses, elements go through local memory.  Work-items load
+    neighbouring elements, and then read their chunks.  Elements beyond the last are neutral.
     """
 
     def __init__(self, lowering: Lowering, scan: Scan) -> None:
@@ -100,10 +101,10 @@ class ScanTile:
     # Places
 
     def begin(self) -> None:
-        """Where the tile and the work-item's chunk start, and whether the tile is a whole one.
+        """Set the start of the tile and of the work-item's chunk, and flags of the tile.
 
-        ``alone`` is whether all of it belongs to one segment, so that nobody has to look for
-        starts, nor to wrap indices around.
+        ``whole``: the tile is not cut short.  ``alone``: all of it belongs to one segment, so that
+        neither starts nor wrapped indices need checks.
         """
         k = self.k
         self.base = k.declare("base", Prim.I64, op("mul", self.number, self.full))
@@ -125,13 +126,13 @@ class ScanTile:
         return imp.Apply("min", Prim.I64, (self.full, op("sub", self.points, self.base)))
 
     def starts_within(self, length: Exp) -> Exp:
-        """Whether a segment starts among the first ``length`` elements of the tile."""
+        """True if a segment starts among the first ``length`` elements of the tile."""
         return imp.Apply("or", Prim.BOOL, (
             imp.Apply("eq", Prim.I64, (self.column, lit(0))),
             imp.Apply("lt", Prim.I64, (self.width, op("add", self.column, length)))))
 
     def linked(self, fresh: imp.Var | None) -> Exp:
-        """Whether the total before the work-item's chunk takes in that of earlier tiles."""
+        """True if the total before the work-item's chunk includes that of earlier tiles."""
         later: Exp = imp.Apply("lt", Prim.I64, (lit(0), self.number))
         if fresh is None:
             return later
@@ -141,7 +142,7 @@ class ScanTile:
     # Elements
 
     def compute(self, indices: Sequence[Exp], *, stored: bool) -> list[Exp]:
-        """The values to be scanned; the map's other results are stored if wanted."""
+        """The values to be scanned; other results of the map are stored if wanted."""
         bind_point(self.k, self.scan.exp.space, indices)
         values, count = self.k.body(self.scan.exp.body), len(self.held)
         if stored:
@@ -149,7 +150,10 @@ class ScanTile:
         return [v for v in values[:count] if not isinstance(v, View)]
 
     def take(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]]) -> None:
-        """Fill the chunks; the code for elements is there twice where it is short."""
+        """Fill the chunks.
+
+        Short code for elements is there twice, for whole tiles and for others.
+        """
         k, prims = self.k, self.scan.values()
         k.emit(*(imp.DeclareArray(m, p, self.scan.tile_shape.chunk)
                  for m, p in zip(self.held, prims, strict=True)))
@@ -180,7 +184,7 @@ class ScanTile:
         self.k.emit(imp.If(self.alone, tuple(one), tuple(several)))
 
     def _is_short(self) -> bool:
-        """Whether the code for an element may be repeated, to have many loads under way."""
+        """True if the code for an element may be duplicated, to have many loads in flight."""
         body = self.scan.exp.body
         return is_cheap(body) and len(body.stms) <= MOST_REPEATED_STATEMENTS
 
@@ -217,7 +221,7 @@ class ScanTile:
             for m, v, p in zip(self.held, values, prims, strict=True))))
 
     def _strided(self, offset: Exp) -> Exp:
-        """The place in the tile of what work-items reach for side by side."""
+        """The place in the tile of element ``offset`` in the order of coalesced accesses."""
         return op("add", op("mul", offset, LSIZE), LID)
 
     def _cell(self, offset: Exp) -> Exp:
@@ -233,7 +237,9 @@ class ScanTile:
     # Scanning
 
     def run(self) -> tuple[list[list[imp.Var]], imp.Var | None]:
-        """Scan the chunks: their totals, and whether a segment starts inside of a chunk."""
+        """Scan the chunks; the result is their totals, and a flag for segment starts inside a
+        chunk.
+        """
         k, exp, prims = self.k, self.scan.exp, self.scan.values()
         totals = [scalars(k.neutral(o)) for o in exp.ops]
         flat = [t for ts in totals for t in ts]
@@ -285,9 +291,7 @@ class ScanTile:
 
     def finish(self, carries: Sequence[Sequence[imp.Var]], linked: Exp,
                earlier: Sequence[Sequence[Exp]]) -> None:
-        """Take ``earlier``, the totals of all earlier tiles, into the chunks that are linked to
-        them, and write the results.
-        """
+        """Add the totals of all earlier tiles to chunks linked to them, and write the results."""
         k = self.k
         found_linked = k.declare("linked", Prim.BOOL, linked)
         with k.block() as join:
@@ -304,7 +308,7 @@ class ScanTile:
         self._store()
 
     def _add(self, carries: Sequence[Sequence[imp.Var]], cond: Exp) -> None:
-        """Take the carries into the elements before the chunk's first segment start."""
+        """Add the carries to the elements before the chunk's first segment start."""
         k, prims = self.k, self.scan.values()
 
         def add(alone: bool) -> None:
@@ -373,7 +377,7 @@ class ScanTile:
 class _Walk:
     """The indices of a flat position that moves on; long rows need no divisions for that.
 
-    One that is ``alone`` stays within its row.
+    A walk that is ``alone`` stays within its row.
     """
 
     def __init__(self, k: KernelBuilder, shape: Sequence[Exp], position: imp.Var,
@@ -393,7 +397,7 @@ class _Walk:
         return [*unflat_index(self.row, self.shape[:-1]), self.column]
 
     def at_start(self) -> Exp:
-        """Whether the element is the first of its segment."""
+        """True if the element is the first of its segment."""
         return imp.Apply("eq", Prim.I64, (self.column, lit(0)))
 
     def advance(self, step: Exp) -> None:

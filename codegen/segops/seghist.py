@@ -1,17 +1,21 @@
 """Generalised histograms over the grid.
 
-Many updates of few bins get in each other's way, so each work-group makes *sub-histograms* of its
-own (Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling generalized histograms for GPU",
-SC 2020).  How many copies a group has in local memory, and hence how its updates keep out of each
-other's way, is decided at run time from the number of bins:
+Many updates of few bins collide.  So each work-group updates *sub-histograms*, which are combined
+at the end, by one group per bin.  The number of copies of the bins that fit into local memory
+decides the strategy at run time:
 
 - a copy for each work-item, if these fit: no update meets another;
 - fewer copies, with atomic updates, for operators on one value of 32 or 64 bits;
 - no copy: atomic updates of the result in global memory, for the same operators;
 - otherwise every work-item has a sub-histogram in global memory, and there are as many work-items
-  as some memory has room for.
+  as a limit on memory allows.
 
-Sub-histograms are combined by one group per bin.  Operators on arrays run sequentially.
+Kernels: ``seghist_local`` or ``seghist_global`` fill sub-histograms, ``seghist_final`` combines
+them.  ``seghist`` updates the result, a work-item per element.  Operators on arrays run
+sequentially (``seghist_sequential``), a work-item per segment.
+
+Source: Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling generalized histograms for GPU",
+SC 2020.
 """
 
 from __future__ import annotations
@@ -53,12 +57,12 @@ ATOMIC_OPERATIONS = frozenset({"add", "min", "max", "and", "or", "xor"})
 ELEMENTS_PER_GLOBAL_COPY = 64
 """Elements per work-item that has a sub-histogram in global memory."""
 GLOBAL_COPIES_BYTES = 1 << 26
-"""How much global memory all sub-histograms of one operation may take."""
+"""The bytes of global memory that all sub-histograms of one operation may take."""
 LOCAL_MEMORY = Size.var(plan.LOCAL_BYTES)
 
 
 def native_operation(op_: Operator) -> str | None:
-    """The atomic instruction that an operator is, if there is one."""
+    """The atomic instruction that computes an operator, if there is one."""
     if len(op_.lam.ret) != 1 or len(op_.lam.body.stms) != 1:
         return None
     (stm,) = op_.lam.body.stms
@@ -72,13 +76,13 @@ def native_operation(op_: Operator) -> str | None:
 
 
 def is_lockable(op_: HistOp) -> bool:
-    """Whether an atomic update of one word does it."""
+    """True if an atomic update of one word performs the operator."""
     types = op_.op.lam.ret
     return len(types) == 1 and isinstance(types[0], Prim) and types[0].bits >= 32
 
 
 def seghist(lowering: Lowering, exp: SegHist) -> None:
-    """A histogram per segment; how depends on the operators and the number of bins."""
+    """A histogram per segment; the strategy depends on the operators and the number of bins."""
     if not all(isinstance(t, Prim) for o in exp.ops for t in o.op.lam.ret):
         _sequential(lowering, exp)
         return
@@ -109,7 +113,7 @@ def _choose(lowering: Lowering, least_: Atom, copies: VName, enough: tuple[plan.
 
 def _update(k: KernelBuilder, exp: SegHist, segment: Sequence[Exp],
             change: Callable[[int, Exp, list[Value]], None]) -> Callable[[Exp], None]:
-    """What to do with an element of a segment: ``change`` gets operator, bin and values."""
+    """The action for an element of a segment: ``change`` gets operator, bin and values."""
     def element(index: Exp) -> None:
         bind_point(k, exp.space, [*segment, index])
         values = k.body(exp.body)

@@ -1,15 +1,17 @@
 """Wide maps: work-items that compute several points each.
 
-Of a map without loops a work-item does little: it waits for what it loads, and is done.  A device
-that holds all the work-items it can may still have too few bytes on their way to keep its memory
-busy.  Where a work-item has several points it loads the elements for all of them before it stores
-the first result (Volkov 2010, "Better performance at lower occupancy").
+Strategy: taken if points have neither loops nor arrays, and the runtime chooses a width above 1.  A
+work-item of such a map loads, waits and ends.  A device full of these may still have too few bytes
+in flight to keep its memory busy.  A work-item with several points loads the elements for all of
+them before it stores the first result.
 
-Neighbouring work-items still access neighbouring elements: in one dimension, some of them share a
-block, in which the points of a work-item lie as far apart as they are many; else these points are
-neighbours in the last dimension but one, so that they share what they load along it, as in
-stencils, and the arithmetic of indices.  A work-item that has not as many points as the others has
-a loop of its own.
+Kernel ``segmap_wide``: neighbouring work-items access neighbouring elements.  In one dimension,
+work-items share a block of points, and the points of one lie :data:`BLOCK_ITEMS` apart.  In several
+dimensions the points of a work-item are neighbours along the last dimension but one.  So they reuse
+loads along it, as in stencils, and the arithmetic of indices.  A work-item with missing points runs
+another loop, which checks each point.
+
+Source: Volkov 2010, "Better performance at lower occupancy".
 """
 
 from __future__ import annotations
@@ -39,17 +41,17 @@ from runelift.ir.traverse import bodies_of
 from runelift.ir.types import elem_of, i64, shape_of
 
 BLOCK_ITEMS = 256
-"""So many work-items share a block of points in one dimension, whatever the size of groups is."""
+"""The work-items that share a block of points in one dimension, whatever the size of groups."""
 MOST_POINTS = 16
-"""A work-item has so many points at most,"""
+"""The most points of a work-item."""
 MOST_STATEMENTS = 512
-"""and so many statements for all of them together,"""
+"""The most statements for all points of a work-item together."""
 MOST_RESULT_BYTES = 256
-"""and keeps so many bytes of results."""
+"""The most bytes of results that a work-item keeps."""
 
 
 def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]) -> None:
-    """The kernel for several points where that is possible and wanted, else other steps."""
+    """The kernel for several points if it is possible and wanted, else other steps."""
     try:
         wide = _WideMap(lowering, exp)
     except CompilerLimitation:
@@ -67,21 +69,20 @@ def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]
 
 
 class _WideMap:
-    """The kernel; CompilerLimitation if the points of the map have loops, or results are arrays.
+    """The kernel of a wide map; CompilerLimitation if points have loops or make arrays.
 
-    A point loads and stores ``bytes`` bytes; ``overlapping`` says whether it loads several
-    elements of an array, so that its neighbours may need the same.  A work-item has ``most``
-    points at most.
+    A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several elements of an
+    array, so that its neighbours may need the same.  A work-item has at most ``most`` points.
     """
 
     def __init__(self, lowering: Lowering, exp: SegMap) -> None:
         if not lowering.stm.pat or any(
                 len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
-            raise CompilerLimitation("a map whose points are no scalars")
+            raise CompilerLimitation("a wide map needs scalar results")
         if total(lowering, exp.space).constant == 1:
-            raise CompilerLimitation("a map of a single point")
+            raise CompilerLimitation("a map of a single point cannot be wide")
         if not _is_straight(exp.body):
-            raise CompilerLimitation("a map whose points have loops")
+            raise CompilerLimitation("a wide map cannot have loops")
         self.lowering, self.exp = lowering, exp
         self.k = lowering.builder()
         self.width = lowering.names.fresh("width")
@@ -97,7 +98,7 @@ class _WideMap:
         if self.k.scratch or self.k.lengths or not all(
                 isinstance(s, imp.Declare | imp.Assign | imp.Store | imp.If | imp.Fail)
                 for s in point):
-            raise CompilerLimitation("a map whose points have memory of their own")
+            raise CompilerLimitation("a wide map cannot have private arrays")
         results = sum(prim.bytes for prim in self.prims)
         loads = {part for part in evaluated(point) if isinstance(part, imp.Load)}
         self.bytes = results + sum(load.prim.bytes for load in loads)
@@ -107,15 +108,15 @@ class _WideMap:
                                  or results * self.most > MOST_RESULT_BYTES):
             self.most //= 2
         if self.most == 1:
-            raise CompilerLimitation("a map whose points have much to do")
+            raise CompilerLimitation("the points of this map are too large for a wide map")
 
     @property
     def is_flat(self) -> bool:
-        """Whether the space has one dimension."""
+        """True if the space has one dimension."""
         return len(self.shape) == 1
 
     def launch(self) -> None:
-        """Launch it."""
+        """Finish and launch the kernel."""
         self.k.emit(*self.code)
         *outer, last = (self.lowering.size(dim.width) for dim in self.exp.space)
         width, group = Size.var(self.width), self.lowering.group
@@ -188,11 +189,11 @@ class _WideMap:
         values = self.k.body(self.exp.body)
         found = [value for value in values if not isinstance(value, View)]
         if len(found) != len(values):
-            raise CompilerLimitation("a map whose points are no scalars")
+            raise CompilerLimitation("a wide map needs scalar results")
         return found
 
 
 def _is_straight(body: Body) -> bool:
-    """Whether nothing in a body is done again and again."""
+    """True if a body contains no loops."""
     return not any(isinstance(stm.exp, (Loop, *SOACS)) or not all(
         map(_is_straight, bodies_of(stm.exp))) for stm in body.stms)

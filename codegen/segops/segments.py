@@ -1,6 +1,6 @@
-"""Segments: what is reduced by itself, as points of a map or by a segmented reduction.
+"""Segments: elements that are reduced together, by a point of a map or a segmented reduction.
 
-What segments have in common says whether it pays that a work-item reduces several of them
+Elements that segments have in common decide if it pays that a work-item reduces several segments
 (:mod:`~runelift.codegen.segops.segred_blocked`).
 """
 
@@ -24,7 +24,7 @@ from runelift.ir.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """Segments to be reduced; ``finish`` makes the results of a segment of its totals."""
+    """Segments to be reduced; ``finish`` makes the results of a segment from its totals."""
 
     exp: SegRed
     kind: str
@@ -32,7 +32,7 @@ class Segments:
 
 
 def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
-    """A map whose points reduce something, as segments, if it is that."""
+    """A map whose points reduce elements, as segments; None if it is something else."""
     parts = reducing(exp.body, exp.ret)
     if parts is None:
         return None
@@ -62,9 +62,10 @@ def segments_of_reduction(exp: SegRed) -> Segments:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """What segments have in common: ``slides`` if neighbours share most of their elements.
+    """The reuse of elements between segments.
 
-    ``axis`` is the dimension in which a work-item's segments are neighbours.
+    ``slides``: neighbours have most elements in common.  ``axis``: the dimension in which a
+    work-item's segments are neighbours.
     """
 
     slides: bool
@@ -72,7 +73,7 @@ class Sharing:
 
 
 def sharing(type_of: Callable[[VName], Type], exp: SegRed) -> Sharing | None:
-    """What segments have in common, if they do, and are reduced to scalars and nothing else."""
+    """The reuse between segments; None without any, or if results other than scalars are made."""
     *points, element = (dim.index for dim in exp.space)
     scalars_only = len(exp.body.result) == sum(len(o.neutral) for o in exp.ops) and all(
         isinstance(t, Prim) for o in exp.ops for t in o.lam.ret)

@@ -1,4 +1,25 @@
-"""Segmented reductions over the grid."""
+"""Segmented reductions over the grid: each segment by itself.
+
+Strategies, by the length and the number of segments:
+
+- *small* segments (``segred_small``): a work-item per segment;
+- *medium* segments (``segred_large``): a group per segment.  Its work-items fold a part each, then
+  combine their totals in local memory or by shuffles;
+- *large* segments, or a single one (``segred``): several groups per segment write partial results.
+  The last group to finish combines them, if the device shows it the writes of the others. Otherwise
+  a second launch does (``segred_final``).
+
+The host plan picks small if the length is at most a parameter of the operation.  Otherwise it picks
+medium if one group per segment keeps the device busy, else large.  Segments that have elements in
+common go to :mod:`~runelift.codegen.segops.segred_blocked` first, columns to
+:mod:`~runelift.codegen.segops.segred_columns`.
+
+In a fold, commuting operators take interleaved elements on devices with coalesced accesses.  On
+others a work-item folds its part as the rows of a matrix, by vector instructions.  Operators that
+do not commute take contiguous parts in order.
+
+Source: Larsen and Henriksen 2017, "Strategies for regular segmented reductions on GPU".
+"""
 
 from __future__ import annotations
 
@@ -50,22 +71,22 @@ LANE_STATEMENTS = 24
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A segment that is folded into ``totals``, and where the map's other results go."""
+    """A segment that is folded into ``totals``, and the places of its map's other results."""
 
     k: KernelBuilder
     exp: SegRed
     totals: Sequence[Sequence[imp.Var]]
     outs: Sequence[View]
     outer: Sequence[Exp]
-    """Which segment it is."""
+    """The indices of the segment."""
 
     @property
     def width(self) -> Exp:
-        """How many elements it has."""
+        """The number of its elements."""
         return self.k.scalar(self.exp.space[-1].width)
 
     def element(self, index: Exp) -> list[Value]:
-        """The operands that an element is; the map's other results are stored."""
+        """The operands from an element; other results of the map are stored."""
         bind_point(self.k, self.exp.space, [*self.outer, index])
         values = self.k.body(self.exp.body)
         count = sum(len(t) for t in self.totals)
@@ -78,10 +99,10 @@ class _Segment:
             self.exp.ops, self.totals, self.element(index)), start=start, step=step, base="e")
 
     def fold_part(self, item: Exp, items: Exp) -> None:
-        """Fold the share of work-item ``item``, where there are ``items`` of them.
+        """Fold the part of work-item ``item`` of ``items``.
 
-        If the operators commute, those of neighbours are interleaved where these run together, and
-        the share of a work-item that runs by itself is folded by vector instructions.
+        If the operators commute, parts are interleaved on devices with coalesced accesses.  On
+        other devices vector instructions fold the part.
         """
         k, body = self.k, self.exp.body
         commute = all(o.comm for o in self.exp.ops)
@@ -97,7 +118,7 @@ class _Segment:
     def _fold_lanes(self, part: Part) -> Exp:
         """Fold elements as a matrix with a column for each lane of a vector.
 
-        The result is where those begin that are left.
+        The result is the start of the remaining elements.
         """
         k, ops, lanes = self.k, self.exp.ops, lit(STRIP_COLUMNS)
         rows = k.declare("rows", Prim.I64, op("quot", op("sub", part.end, part.start), lanes))
@@ -116,11 +137,7 @@ class _Segment:
 
 
 def segred(lowering: Lowering, exp: SegRed) -> None:
-    """Small segments by work-items, medium ones by groups, few large ones by several groups each.
-
-    Henriksen, Larsen and Oancea, "Compiling generalized histograms and segmented reductions",
-    section 3, has the same three cases.
-    """
+    """Reduce small segments by work-items, medium ones by groups, large ones by several groups."""
     if len(exp.space) == 1:
         _segred_several_groups(lowering, exp, groups_per_segment(lowering, exp))
         return
@@ -136,9 +153,9 @@ def _segred_each(lowering: Lowering, exp: SegRed) -> None:
 
 
 def _most_alone(lowering: Lowering, exp: SegRed) -> Atom | None:
-    """How many elements a work-item reduces alone; None stands for as many as usual.
+    """The greatest length that a work-item reduces alone; None for the parameter's value.
 
-    0 where elements take long and there are so few segments that each can have a group.
+    0 if elements take long and there are so few segments that each can have a group.
     """
     if is_cheap(exp.body) or not lowering.interleave:
         return None
@@ -157,7 +174,7 @@ def _segred_long(lowering: Lowering, exp: SegRed) -> None:
 
 
 def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
-    """As many groups as the device wants for all segments, but enough work for each work-item."""
+    """The number of groups that keeps the device busy, with enough work for each work-item."""
     length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
     least_elements = Size.of(1) if busy and not lowering.interleave else lowering.group * (
@@ -203,16 +220,16 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
 
 
 def _group(lowering: Lowering, k: KernelBuilder) -> Size:
-    """A work-item with arrays in scratch memory that runs by itself is a group."""
+    """The size of a group: 1 for lone work-items with arrays in scratch memory."""
     return Size.of(1) if k.scratch and not lowering.interleave else lowering.group
 
 
 def _segred_several_groups(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
     """Several groups per segment make partial results, which one group combines.
 
-    That is the last to finish, on devices where it sees what the others wrote; else it needs a
-    launch of its own.  The groups of neighbouring segments are neighbours: what one of them reads,
-    the others may find in the cache, as in the columns of a matrix.
+    That is the last group to finish, if the device shows it the writes of the others; else another
+    launch.  Groups of neighbouring segments are neighbours, so that they find each other's reads in
+    the cache, as in the columns of a matrix.
     """
     together = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=True))
     apart = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=False))
@@ -271,7 +288,7 @@ def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[V
 
 
 def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
-    """Whether this is the last of ``groups`` groups to come here, which then sees what they wrote.
+    """True for the last of ``groups`` groups to come here; it sees the writes of the others.
 
     They count in element ``number`` of the device's counters; the last resets it.
     """
@@ -308,7 +325,7 @@ def total_of_group(k: KernelBuilder, op_: Operator, mems: Sequence[VName],
 def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence[Sequence[VName]],
                      partials: Sequence[Sequence[VName]], first: Exp,
                      count: Exp) -> list[imp.Var]:
-    """What a group finds that combines ``count`` partial results from ``first`` on, in order.
+    """The combination of ``count`` partial results from ``first`` on, in order, by a group.
 
     ``k`` is a builder of groups; the local ``arrays`` have an element for each work-item.
     """
@@ -331,6 +348,6 @@ def _fold_partials(k: KernelBuilder, op_: Operator, totals: Sequence[imp.Var],
 
 
 def _write_combined(k: KernelBuilder, found: Sequence[Exp], results: Sequence[View]) -> None:
-    """Write what :func:`combine_partials` found."""
+    """Write the result of :func:`combine_partials`."""
     k.emit(imp.If(IS_FIRST, tuple(result.write([], value) for result, value in zip(
         results, found, strict=True))))

@@ -1,17 +1,26 @@
-"""Coarse reductions: work-items that reduce several segments together.
+"""Blocked reductions: work-items that reduce several segments together.
 
-Segments often share elements: a point of a convolution needs all but one of those that its
-neighbour needs, and all bodies feel the same others.  A work-item that reduces ``points`` segments
-``steps`` elements at a time loads a shared element once for all of them
-(:mod:`~runelift.codegen.segops.coarsen`).  A group has so many work-items beside each other, in the
-last dimension, as ``split`` leaves of it; that many share each segment, so that there is enough to
-do for a device where segments are few, and combine their totals in local memory.
+Strategy: taken if segments have elements in common and the device gains by it, else the caller's
+other steps.  In a convolution, neighbouring points have all but one element in common; in an n-body
+problem, all bodies feel the same others.  A work-item reduces ``points`` segments, ``steps``
+elements at a time.  It loads a common element once for all of them
+(:mod:`~runelift.codegen.segops.coarsen`).
 
-A work-item's segments are neighbours in one dimension, its *axis*: that in which a step to the
-next element is as one to the next segment, so that segment r + 1 needs at step u what segment r
-needs at step u + 1; else any but the last, so that the accesses of neighbouring work-items stay
-side by side.  If the axis is the last dimension, segments and the elements that are combined at a
-time lie as far apart as the group is wide.
+Kernel ``segred_coarse`` or ``segmap_coarse``: a group has ``across`` work-items for neighbouring
+segments, and ``split`` work-items for each of those.  The latter divide the elements and combine
+their totals in local memory, so that few segments still fill the device.
+
+A work-item's segments are neighbours along one dimension, the *axis*.  Preferred is a dimension
+along which segment r + 1 needs at step u the element that segment r needs at step u + 1.  Otherwise
+it is any but the last dimension, so that accesses of neighbouring work-items stay coalesced.  If
+the axis is the last dimension, neighbouring work-items have neighbouring segments.  The segments of
+one work-item, and its elements at a time, then lie as far apart as the group is wide.
+
+Elements with a loop inside may come from local memory (``_boxed``,
+:mod:`~runelift.codegen.segops.local_tiles`).
+
+Source: thread coarsening and register blocking (Volkov and Demmel 2008, "Benchmarking GPUs to tune
+dense linear algebra").
 """
 
 from __future__ import annotations
@@ -54,7 +63,7 @@ from runelift.ir.types import i64
 
 def lower_blocked(lowering: Lowering, segments: Segments | None,
                   otherwise: Callable[[], None]) -> None:
-    """The coarse kernel where segments have something in common, and it is wanted, else others."""
+    """The blocked kernel if segments have elements in common and the host wants it, else others."""
     shared = None
     if segments is not None and lowering.parameters is not None:
         shared = sharing(lowering.type, segments.exp)
@@ -90,7 +99,7 @@ def lower_blocked(lowering: Lowering, segments: Segments | None,
 
 
 def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.SegmentBlockShape:
-    """How many segments and elements there are, and what is to be chosen."""
+    """The numbers of segments and elements, and the names of sizes to be chosen."""
     fresh = lowering.names.fresh
     *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
     height = Size.of(0) if shared.axis == len(outer) else outer.pop(shared.axis)
@@ -103,10 +112,10 @@ def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.Seg
 
 
 class _BlockedKernel:
-    """The kernel of a coarse reduction.
+    """The kernel of a blocked reduction.
 
-    What lies beyond the last segments is computed, but not written: the last blocks of segments
-    begin early enough to be whole, and leave to others what is theirs.
+    Segments beyond the last are computed, but not written.  The last blocks begin early enough to
+    be whole, and do not write segments of other blocks.
     """
 
     def __init__(self, lowering: Lowering, segments: Segments,
@@ -128,7 +137,7 @@ class _BlockedKernel:
         self.prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
 
     def launch(self) -> None:
-        """Generate and launch it."""
+        """Generate and launch the kernel."""
         k, sizes = self.k, self.sizes
         outs = self.lowering.results
         self.changed = {out.mem for out in outs if out.mem is not None}
@@ -144,7 +153,7 @@ class _BlockedKernel:
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (self.split, lit(1))), tuple(alone),
                       tuple(together)))
         if k.scratch or k.lengths:
-            raise CompilerLimitation("segments whose work-items need memory")
+            raise CompilerLimitation("a blocked reduction cannot have scratch memory")
         kind = self.segments.kind + ("_boxed" if self.tiled else "")
         self.lowering.launch(k, kind, self._groups(), Size.var(sizes.group), fits=True)
 
@@ -156,13 +165,13 @@ class _BlockedKernel:
 
     @property
     def _is_flat(self) -> bool:
-        """Whether the axis is the last dimension of segments."""
+        """True if the axis is the last dimension of segments."""
         return self.axis == len(self.exp.space) - 2
 
     # Places
 
     def _place(self) -> None:
-        """Which segments the work-item has, and which part of their elements."""
+        """Set the segments of the work-item and its part of their elements."""
         k = self.k
         *outer, width = widths(k, self.exp.space[:-1])
         span = op("mul", self.across, self.points) if self._is_flat else self.across
@@ -185,7 +194,7 @@ class _BlockedKernel:
         self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(rest, outer)]
 
     def _segment(self, x: Exp, r: Exp) -> tuple[list[Exp], Exp]:
-        """The indices of a segment, and whether it is this group's."""
+        """The indices of a segment, and the condition that it belongs to this group."""
         last = op("sub", self.width, lit(1))
         if self._is_flat:
             found = op("add", op("add", self.begin, x), op("mul", self.across, r))
@@ -217,11 +226,11 @@ class _BlockedKernel:
     # Elements
 
     def _reduce(self, totals: Sequence[Sequence[VName]]) -> None:
-        """Combine the elements that are the work-item's.
+        """Combine the work-item's elements.
 
-        They follow each other, and so do a work-item's segments, but where segments have one
-        dimension.  There elements lie as far apart as segments if that is what they share, and
-        the operators commute.
+        Elements of a work-item are contiguous, and so are its segments, unless segments have one
+        dimension.  There the elements lie as far apart as the segments, if neighbouring segments
+        overlap and the operators commute.
         """
         k = self.k
         length = k.scalar(self.exp.space[-1].width)
@@ -241,14 +250,14 @@ class _BlockedKernel:
         self._elements(totals, part.start, lit(1), count)
 
     def _reduce_boxed(self, totals: Sequence[Sequence[VName]], length: Exp) -> None:
-        """Combine the elements that are the work-item's, with boxes.
+        """Combine the work-item's elements, read from local memory.
 
-        The work-items of a group go through the elements together.  What is left over when all had
-        as many is dealt out, and combined without boxes.
+        The work-items of a group go through the elements together.  The remainder is dealt out, and
+        combined without local memory.
         """
         k, sizes = self.k, self.sizes
         if self._is_flat or not all(o.comm for o in self.exp.ops):
-            raise CompilerLimitation("elements that the work-items of a group cannot share")
+            raise CompilerLimitation("boxes need commuting operators and another axis")
         row = k.declare("row", Prim.I64, op("mul", self.y, self.steps))
         last = k.declare("last", Prim.I64, _least(op("sub", self.across, lit(1)), op(
             "sub", op("sub", self.width, lit(1)), self.first)))
@@ -290,13 +299,13 @@ class _BlockedKernel:
         return found
 
     def _emit(self, code: Sequence[imp.Stm] | BoxedCode, lanes: Lanes) -> None:
-        """The code for lanes."""
+        """Emit code for lanes."""
         stms, before = (code.code, code.before) if isinstance(code, BoxedCode) else (code, {})
         self.k.emit(*coarsen(self.k.names, stms, lanes, self.unroll, before))
 
     def _elements(self, totals: Sequence[Sequence[VName]], start: Exp, stride: Exp,
                   count: Exp) -> None:
-        """Combine ``count`` elements: so many at a time as there are steps, then the rest."""
+        """Combine ``count`` elements: blocks of steps, then the rest."""
         k, u = self.k, imp.Var(self.u)
 
         def element(number: Exp, lanes: Lanes) -> None:
@@ -355,7 +364,7 @@ class _BlockedKernel:
         k.loop(op("mul", self.points, self.across), point, start=LID, step=LSIZE, base="p")
 
     def _finish(self, outs: Sequence[View], x: Exp, r: Exp, totals: Sequence[Exp]) -> None:
-        """Write the results of a segment if it is this group's."""
+        """Write the results of a segment if it belongs to this group."""
         k = self.k
         indices, own = self._segment(x, r)
         with k.block() as write:
@@ -364,7 +373,7 @@ class _BlockedKernel:
 
 
 def _depth(code: Sequence[imp.Stm]) -> int:
-    """How many loops are around each other."""
+    """The depth of nested loops."""
     return max((isinstance(stm, imp.For | imp.While) + max(map(_depth, blocks(stm)), default=0)
                 for stm in code), default=0)
 

@@ -1,8 +1,11 @@
-"""Reductions down the columns of matrices, for devices whose work-items run one after the other.
+"""Reductions down the columns of matrices, for devices that run work-items one after the other.
 
-Each work-item has a strip of neighbouring columns (:mod:`runelift.codegen.kernel.column_strips`).
-Where strips are few or columns long, the rows are shared out in pieces, whose totals a second
-kernel combines in order.
+Strategy: taken for reductions whose segments, or maps whose points, are columns of a matrix, if
+strips pay on the device.  Else the other steps of the caller run.
+
+Kernel ``columns``: each work-item has a strip of neighbouring columns
+(:mod:`runelift.codegen.kernel.column_strips`).  If strips are few or columns long, the rows are cut
+into pieces: ``column_pieces`` makes their totals, and ``columns_combined`` combines them in order.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from runelift.ir.types import i64
 
 
 def columns_of_map(exp: SegMap) -> Columns | None:
-    """The map as reductions down columns, if it is that."""
+    """The map as reductions down columns; None if it is something else."""
     parts = reducing(exp.body, exp.ret)
     if parts is None or not is_straight(parts, (dim.index for dim in exp.space)):
         return None
@@ -66,7 +69,7 @@ def columns_of_map(exp: SegMap) -> Columns | None:
 
 
 def columns_of_reduction(exp: SegRed) -> Columns | None:
-    """The segmented reduction as reductions down columns, if it is that."""
+    """The segmented reduction as reductions down columns; None if it is something else."""
     *points, row = exp.space
     if not points or len(exp.body.result) != sum(len(o.neutral) for o in exp.ops) or not all(
         map(is_cheap, (exp.body, *(o.lam.body for o in exp.ops)))
@@ -93,7 +96,7 @@ def columns_of_reduction(exp: SegRed) -> Columns | None:
 
 
 def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], column: VName) -> bool:
-    """Whether an array is a column, or a part of one, that ``column`` picks."""
+    """True if an array is a column, or a part of one, that ``column`` picks."""
     if not isinstance(exp, Index):
         return False
     *rows, last = exp.dims
@@ -102,13 +105,13 @@ def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], colum
 
 
 def _needs(dim: Dim, uses: dict[VName, set[VName]]) -> set[VName]:
-    """What a dimension of an access depends on."""
+    """The names that a dimension of an access depends on."""
     atoms = (dim.start, dim.count, dim.stride) if isinstance(dim, SliceDim) else (dim,)
     return {d for a in atoms if isinstance(a, VName) for d in uses.get(a, {a})}
 
 
 def _neighbours(stms: Iterable[Stm], column: VName) -> set[Dim]:
-    """The names that grow by one where ``column`` does."""
+    """The names that grow by one when ``column`` does."""
     near, uses = {column}, {column}
     for stm in stms:
         if uses.isdisjoint(free_vars(stm)):
@@ -126,7 +129,7 @@ def _neighbours(stms: Iterable[Stm], column: VName) -> set[Dim]:
 
 def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
                    otherwise: tuple[plan.Step, ...]) -> None:
-    """Kernels for strips where the device and the sizes are worth it, else other steps."""
+    """Kernels for strips if they pay for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     strip = distribution.StripShape(
         fresh("group"), fresh("columns"), fresh("pieces"), lowering.size(space[-1].width),
@@ -165,13 +168,13 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution
 
 
 def _count(strip: distribution.StripShape) -> Size:
-    """How many strips there are."""
+    """The number of strips."""
     return strip.batch * ceil_div(strip.width, Size.var(strip.columns))
 
 
 def _pieces(lowering: Lowering, space: Space, columns: Columns,
             strip: distribution.StripShape) -> None:
-    """Pieces of columns, and then the pieces of each column together."""
+    """Reduce pieces of columns, then combine the pieces of each column."""
     pieces, points = Size.var(strip.pieces), total(lowering, space)
     partials = [lowering.temporary("partial", prim, points * pieces) for prim in columns.prims]
     k = lowering.builder()
@@ -198,7 +201,7 @@ def _pieces(lowering: Lowering, space: Space, columns: Columns,
 
 def _combine(lowering: Lowering, space: Space, columns: Columns, strip: distribution.StripShape,
              partials: Sequence[VName]) -> None:
-    """A work-item for each point."""
+    """Combine the pieces of each column, by a work-item per point."""
     k = lowering.builder()
     outs = lowering.results
     shape = widths(k, space)

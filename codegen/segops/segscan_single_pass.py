@@ -1,18 +1,22 @@
-"""Scans in one pass: work-groups look back at the totals of earlier tiles.
+"""Scans in one pass, with decoupled look-back.
 
-A group takes the next tile in order, scans it, and makes its total known; then it waits until
-some earlier tile has made known the total of all elements up to its end, and all tiles after that
-one their own totals.  Put together these give what comes before the tile, so every element is read
-once and written once (Merrill and Garland 2016, "Single-pass parallel prefix scan with decoupled
-look-back").  Unlike there, a group looks back at a fixed window of tiles, and totals are put
-together from the left, one after the other: so results are the same in every run, to the last bit.
+A group takes the next tile in order, scans it, and publishes its *aggregate*.  Then it waits until
+some earlier tile has published its *prefix*, and all tiles after that one their aggregates.  A
+prefix is the total of all elements up to the end of a tile.  Combined, they give the total before
+the tile.  So every element is read once and written once.  Unlike the source, a group looks back at
+a fixed window of tiles and combines totals from the left.  So results are equal in every run, to
+the last bit.
 
-What a tile makes known are *words* of 64 bits, each of them written and read as a whole: a status
-and 32 bits of a value.  Values that need several words are there when all of these have the same
-status, so no fences are needed.  A status says what kind of total it belongs to, and in which
-*epoch* it was written: every scan on a device is an epoch, so nothing need be cleared between
-them.  Element 0 of the statuses has the present epoch and how many tiles have been taken; whoever
-takes the last one begins the next epoch.
+Kernel ``segscan_once``: take a tile (a ticket by an atomic addition), scan it, publish, wait,
+combine the window, write.  Each work-item watches one tile of the window.
+
+Tiles publish *words* of 64 bits, each written and read as a whole: a status and 32 bits of a value.
+A value of several words is complete when all have the same status, so no fences are needed.  A
+status is the kind of total and the *epoch* of the scan.  Every scan on a device is a new epoch, so
+statuses need no clearing.  Element 0 of the buffer holds the epoch and the number of taken tiles.
+The group that takes the last tile begins the next epoch.
+
+Source: Merrill and Garland 2016, "Single-pass parallel prefix scan with decoupled look-back".
 """
 
 from __future__ import annotations
@@ -37,15 +41,15 @@ LATE_MESSAGE = ("The device did not finish an earlier part of a scan in time; "
                 "the part that waited for it is number {}.")
 
 FIRST_STATUS = 16
-"""Statuses are so far from the count of tiles that they are not in one line of the cache."""
+"""The distance of the statuses from the count of tiles: another cache line."""
 
 MOST_LOADED_WORDS = 16
-"""How many words of totals a work-item holds while it puts them together."""
+"""The most words of totals that a work-item loads before it combines them."""
 
 AGGREGATE, PREFIX = 1, 2
 """Kinds of totals: of the tile's elements, and of all elements up to its end.
 
-Where a segment starts inside of a tile, its total after that is at once of the second kind.
+If a segment starts inside of a tile, its total after that is at once of the second kind.
 """
 IS_LAST = imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1))))
 
@@ -74,7 +78,7 @@ def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
 
 
 def _words(prim: Prim) -> int:
-    """How many words a value needs."""
+    """The number of words of a value."""
     return 2 if prim.bits == 64 else 1
 
 
@@ -120,7 +124,7 @@ def _i32(value: int) -> Exp:
 
 
 class _LookBack:
-    """What a group does for one tile."""
+    """The work of a group for one tile."""
 
     def __init__(self, tile: ScanTile, statuses: VName) -> None:
         self.tile = tile
@@ -192,12 +196,12 @@ class _LookBack:
             _high(ticket), _u32(4))))
 
     def _place(self, word: int, number: Exp) -> Exp:
-        """Where a word of a tile is: neighbouring tiles have theirs side by side."""
+        """The place of a word of a tile; neighbouring tiles have theirs next to each other."""
         return op("add", op("add", op("mul", lit(word), imp.Var(self.scan.tiles)), number),
                   lit(FIRST_STATUS))
 
     def _publish(self, kind: Exp, totals: Sequence[Sequence[imp.Var]]) -> None:
-        """Make the totals of the tile known."""
+        """Publish the totals of the tile."""
         k = self.k
         status = k.declare("status", Prim.U64, imp.Apply("shl", Prim.U64, (
             imp.Convert(Prim.U32, Prim.U64, imp.Apply("add", Prim.U32, (self.epoch, kind))),
@@ -213,11 +217,11 @@ class _LookBack:
     # Waiting
 
     def _wait(self) -> imp.Var:
-        """Look at the window of earlier tiles until it says what comes before this one.
+        """Poll the window of earlier tiles until the total before this one is known.
 
-        A work-item watches a tile of the window.  The result is odd and not negative if all went
-        well; then half of it is where in the window the last total of kind PREFIX is, and all after
-        it are of kind AGGREGATE.
+        A work-item watches a tile of the window.  The result is odd and not negative on success.
+        Then half of it is the place in the window of the last prefix, and all tiles after it have
+        aggregates.
         """
         k, patience = self.k, imp.Var(self.scan.tile_shape.patience)
         latest = k.declare("latest", Prim.I32, _i32(1))
@@ -271,9 +275,9 @@ class _LookBack:
         k.emit(imp.Store(self.kinds, LID, kind, Prim.I32))
 
     def _is_followed(self, kind: imp.Var) -> Exp:
-        """Whether the work-item's total is of another kind than AGGREGATE, unlike the next one.
+        """True if the watched total is no aggregate, and the next one, if any, is.
 
-        Only one such work-item, mostly, has to tell the others.
+        Mostly one work-item is in that position, and tells the others.
         """
         after = op("add", LID, lit(1))
         return imp.Apply("and", Prim.BOOL, (
@@ -284,16 +288,16 @@ class _LookBack:
                     imp.Load(self.kinds, after, Prim.I32), _i32(AGGREGATE)))))))
 
     def _mark(self, kind: imp.Var) -> Exp:
-        """A number that grows along the window, and is odd for totals of kind PREFIX."""
+        """A number that grows along the window, and is odd for prefixes."""
         return imp.Apply("add", Prim.I32, (
             imp.Apply("mul", Prim.I32, (imp.Convert(Prim.I64, Prim.I32, LID), _i32(2))),
             imp.Select(imp.Apply("eq", Prim.I32, (kind, _i32(PREFIX))), _i32(1), _i32(0),
                        Prim.I32)))
 
-    # Putting together
+    # Combining
 
     def _fold(self, latest: imp.Var, totals: Sequence[Sequence[imp.Var]], own: Exp) -> None:
-        """Put the totals of the window together, make the tile's known, and tell the group."""
+        """Combine the totals of the window, publish the tile's prefix, and tell the group."""
         k = self.k
         k.fail_unless(_is_found(latest), LATE_MESSAGE, [self.tile.number])
         first = k.declare("first", Prim.I64, imp.Apply("div", Prim.I64, (
@@ -325,12 +329,14 @@ class _LookBack:
             self.before, (s for ss in sums for s in ss), self.scan.values(), strict=True)))
 
     def _together(self) -> int:
-        """How many totals are loaded before they are put together, since local memory is slow."""
+        """The number of totals that are loaded before they are combined, since local memory is
+        slow.
+        """
         return max(1, MOST_LOADED_WORDS // sum(map(_words, self.scan.values())))
 
 
 def _is_found(latest: imp.Var) -> Exp:
-    """Whether what :meth:`_LookBack._wait` found says what comes before the tile."""
+    """True if :meth:`_LookBack._wait` found the total before the tile."""
     return imp.Apply("and", Prim.BOOL, (
         imp.Apply("le", Prim.I32, (_i32(0), latest)),
         imp.Apply("eq", Prim.I32, (

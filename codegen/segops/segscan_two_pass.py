@@ -1,12 +1,19 @@
-"""Segmented scans over the grid, tile by tile.
+"""Segmented scans over the grid: the choice of a strategy, and scans in two passes.
 
-Work-groups scan tiles: pieces of the flat index space, regardless of where segments start.  Where
-a device can, they look back at each other's totals
-(:mod:`~runelift.codegen.segops.segscan_single_pass`). Elsewhere one kernel finds the total of
-every tile, one work-group scans the totals, and one kernel scans the tiles for good, so elements
-are computed or read twice and written once.  Where segments start is known from the widths; a
-total counts only up to the first start (Blelloch 1990, "Prefix sums and their applications",
-section 1.5).
+Strategies:
+
+- *small* segments (``segscan_small``): a work-item per segment, up to a length that is a parameter;
+- *single pass* (``segscan_once``), if groups of the device may wait for each other
+  (:mod:`~runelift.codegen.segops.segscan_single_pass`);
+- *two passes* otherwise.
+
+Groups scan tiles of the flat index space, regardless of segment starts
+(:mod:`~runelift.codegen.segops.scan_tiles`).  In two passes, ``segscan_sums`` makes the total of
+every tile, ``segscan_carries`` scans the totals in one group, and ``segscan`` scans the tiles.  So
+elements are computed or read twice, and written once.  A single tile needs only the last kernel.
+The total of a tile counts only up to its first segment start.
+
+Source: Blelloch 1990, "Prefix sums and their applications", section 1.5.
 """
 
 from __future__ import annotations
@@ -50,7 +57,7 @@ from runelift.ir.types import i64
 
 
 def segscan(lowering: Lowering, exp: SegScan) -> None:
-    """Small segments by work-items, all others by tiles."""
+    """Scan small segments by work-items, all others by tiles."""
     if len(exp.space) == 1:
         _segscan_tiles(lowering, exp)
         return
@@ -87,7 +94,7 @@ def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
 
 
 def _segscan_tiles(lowering: Lowering, exp: SegScan) -> None:
-    """In one pass where the host says how long groups may wait for each other, else in two."""
+    """In one pass if the host lets groups wait for each other, else in two."""
     scan = _choose_tiles(lowering, exp)
     once = branch(lowering, lambda: scan_single_pass(lowering, scan))
     twice = branch(lowering, lambda: _scan_twice(lowering, scan))
@@ -97,7 +104,7 @@ def _segscan_tiles(lowering: Lowering, exp: SegScan) -> None:
 
 
 def _choose_tiles(lowering: Lowering, exp: SegScan) -> Scan:
-    """Choose the tiles."""
+    """The step that chooses the tiles, and the scan in these."""
     prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
     shape = distribution.ScanTileShape(
@@ -117,11 +124,11 @@ def _choose_tiles(lowering: Lowering, exp: SegScan) -> Scan:
 
 @dataclass(frozen=True, slots=True)
 class _Passes:
-    """What the three kernels share besides: names of buffers.
+    """The buffers of a scan in two passes.
 
-    ``sums`` has the totals of the tiles, per operator and value, and ``flags``, for more than one
-    segment, whether a segment starts in a tile.  ``kept`` has the values of all elements where
-    they are too costly to be computed twice.
+    ``sums`` has the totals of the tiles, per operator and value.  For several segments, ``flags``
+    tells if a segment starts in a tile.  ``kept`` has the values of all elements, if they are too
+    costly to be computed twice.
     """
 
     scan: Scan

@@ -1,10 +1,15 @@
 """Transposed copies: tiles go through local memory, so that reads and writes are both coalesced.
 
-Work-items that are neighbours in the array that is read are far apart in the one that is
-written, or the other way round.  So a work-group reads a tile along the one dimension, and writes
-it along the other (Ruetsch and Micikevicius 2009, "Optimizing Matrix Transpose in CUDA").  Rows of
-the tile are one element longer, so that its columns lie in different banks.  It is a square, but
-where one side of the array is short, and the tile is twice as long the other way.
+Strategy: a map that only reads an element is a transposed copy if neighbouring work-items would
+read far apart.  It is tiled if both sides of the array are long enough; otherwise the host plan
+takes the plain map.
+
+Kernel ``transpose``: a work-group reads a tile along one dimension, and writes it along the other.
+Rows of the tile are one element longer, so that elements of a column lie in different banks.  A
+tile is a square.  If one side of the array is short, the tile is half as wide there and twice as
+long the other way.
+
+Source: Ruetsch and Micikevicius 2009, "Optimizing Matrix Transpose in CUDA".
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ from runelift.ir.types import elem_of, i64
 TILE_SIDE = 32
 """The side of a square tile, in elements."""
 NARROW_TILE_SIDE = 16
-"""That of a tile for arrays with a side that is no longer."""
+"""The side of a tile, in elements, along a side of the array that is no longer."""
 LARGEST_TILE_ELEMENTS = 2 * TILE_SIDE * (NARROW_TILE_SIDE + 1)
 """The elements of the largest tile in local memory: its columns are the short side."""
 NOT_TILED_UP_TO = 8
@@ -48,8 +53,8 @@ NOT_TILED_UP_TO = 8
 class Transposition:
     """A map that only reads an element.
 
-    Along dimension ``fast`` of the space they are neighbours in the memory that is read, along
-    the last one in the memory that is written.
+    Neighbours along dimension ``fast`` of the space are neighbours in the memory that is read.
+    Neighbours along the last dimension are neighbours in the memory that is written.
     """
 
     exp: SegMap
@@ -74,7 +79,7 @@ def transposition_of(lowering: Lowering, exp: SegMap) -> Transposition | None:
 
 def lower_transposition(lowering: Lowering, found: Transposition,
                         otherwise: tuple[plan.Step, ...]) -> None:
-    """The copy by tiles where both sides are long enough, else other steps."""
+    """The tiled copy if both sides are long enough, else other steps."""
     sides = [lowering.size(found.exp.space[k].width) for k in (found.fast, -1)]
     tiled = branch(lowering, lambda: _launch(lowering, found, sides))
     choose_by_length(lowering, least(*sides), otherwise, tiled, i64(NOT_TILED_UP_TO))
@@ -124,20 +129,20 @@ class _TransposeTile:
               for corner, length in zip((self.top, self.left), self.lengths, strict=True)))))
 
     def load(self) -> None:
-        """Bring the elements to local memory; neighbours take what lies side by side."""
+        """Copy the elements to local memory; neighbouring work-items read neighbours."""
         self._each(lambda point, cell: imp.Store(
             self.memory, cell, self._element(point), self.prim), down=True)
 
     def store(self) -> None:
-        """Write the elements; neighbours write side by side."""
+        """Write the elements; neighbouring work-items write neighbours."""
         self._each(lambda point, cell: self.result.write(
             point, imp.Load(self.memory, cell, self.prim)), down=False)
 
     def _each(self, move: Callable[[list[Exp], Exp], imp.Stm], *, down: bool) -> None:
-        """Move what is at a point, which has a cell in local memory.
+        """Move the element at each point, which has a cell in local memory.
 
-        Neighbours are ``down`` a column, or in a row.  In whole tiles nothing is asked, so that a
-        work-item has several elements on their way.
+        Neighbouring work-items are ``down`` a column, or in a row.  Whole tiles need no bounds
+        checks, so a work-item has several elements in flight.
         """
         k = self.k
 
@@ -167,7 +172,7 @@ class _TransposeTile:
         k.emit(imp.If(self.whole, *blocks))
 
     def _are_inside(self, row: Exp, column: Exp) -> Exp:
-        """Whether a place is in the array."""
+        """True if a place is in the array."""
         return _both(*(imp.Apply("lt", Prim.I64, (place, side))
                        for place, side in zip((row, column), self.sides, strict=True)))
 

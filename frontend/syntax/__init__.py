@@ -1,1 +1,4 @@
-"""From text to surface syntax, and its types."""
+"""Surface syntax: grammar, parser, syntax trees, and the types of the language.
+
+It imports the IR only.  Entry point: :func:`~runelift.frontend.syntax.parser.parse`.
+"""

@@ -1,1 +1,4 @@
-"""Analyses of indices and regions of arrays."""
+"""Analyses of indices and regions of arrays: bounds that hold, accesses that overlap.
+
+It imports ``engine``.
+"""

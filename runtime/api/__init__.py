@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["DeviceArray", "Opaque", "Program", "compile"]
 __version__ = "0.1.0"
 
-_HOMES = {"DeviceArray": "execution.device_array", "Opaque": "execution.opaques", "Program":
-"program",
-          "compile": "compile"}
+_HOMES = {
+    "DeviceArray": "execution.device_array", "Opaque": "execution.opaques",
+    "Program": "program", "compile": "compile",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
-"""What is compiled once, on disk, safe with parallel processes: programs and OpenCL binaries.
+"""Files of the cache: programs, OpenCL binaries and more, safe with parallel processes.
 
-Whoever can write into the folder can make Runelift run what they like, as with Python's own
-compiled files: it belongs to the user.
+The folder belongs to the user.  Anyone who can write there can make Runelift run any code, as with
+Python's compiled files.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 
 import platformdirs
 
-CHECKSUM = 32
-"""How many bytes come before what is kept."""
+CHECKSUM_BYTES = 32
+"""The length of the checksum, which precedes the content of a file."""
 
 
 def cache_folder() -> Path:
-    """Where compiled programs are kept."""
+    """The folder of the cache."""
     return Path(os.environ.get("RUNELIFT_CACHE") or platformdirs.user_cache_dir("runelift"))
 
 
 def key(*parts: str) -> str:
-    """A name for what the parts determine."""
+    """A name for a file whose content depends on these parts."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode())
@@ -34,32 +34,32 @@ def key(*parts: str) -> str:
 
 
 def load(kind: str, name: str) -> bytes | None:
-    """What is kept of a kind under ``name``; None if there is nothing or it is damaged."""
+    """The content of the file ``name`` in the folder ``kind``; None if missing or damaged."""
     try:
         data = (cache_folder() / kind / name).read_bytes()
     except OSError:
         return None
-    checksum, content = data[:CHECKSUM], data[CHECKSUM:]
+    checksum, content = data[:CHECKSUM_BYTES], data[CHECKSUM_BYTES:]
     return content if hashlib.sha256(content).digest() == checksum else None
 
 
-def begins(kind: str, name: str, content: bytes) -> bool:
-    """Whether what is kept under ``name`` begins like this, damaged or not."""
+def starts_with(kind: str, name: str, content: bytes) -> bool:
+    """Test whether a file starts with this content, damaged or not."""
     try:
         with (cache_folder() / kind / name).open("rb") as file:
-            file.seek(CHECKSUM)
+            file.seek(CHECKSUM_BYTES)
             return file.read(len(content)) == content
     except OSError:
         return False
 
 
-def is_there(kind: str, name: str) -> bool:
-    """Whether something is kept under ``name``, damaged or not."""
+def exists(kind: str, name: str) -> bool:
+    """Test whether there is a file, damaged or not."""
     return (cache_folder() / kind / name).exists()
 
 
 def has_any(kind: str) -> bool:
-    """Whether something of a kind is kept."""
+    """Test whether a folder has any file."""
     try:
         return any(os.scandir(cache_folder() / kind))
     except OSError:
@@ -67,7 +67,7 @@ def has_any(kind: str) -> bool:
 
 
 def store(kind: str, name: str, content: bytes) -> None:
-    """Keep something; losing it would only cost time, so a full disk is no error."""
+    """Write a file; its loss would only cost time, so a full disk is no error."""
     folder = cache_folder() / kind
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -78,27 +78,27 @@ def store(kind: str, name: str, content: bytes) -> None:
         return
 
 
-_ourselves: list[str] = []
+_fingerprint: list[str] = []
 
 
-def ourselves() -> str:
-    """What changes whenever a file of Runelift or the version of Python does.
+def fingerprint() -> str:
+    """A key that changes with any file of Runelift and with the version of Python.
 
-    Who knows it tells the processes that it starts (:func:`known_as`): to look at all files takes
-    a tenth of a second where the file system is slow.
+    To look at all files takes long on a slow file system, so that a process passes it on to those
+    that it starts (:func:`set_fingerprint`).
     """
-    if not _ourselves:
-        _ourselves.append(key(platform.python_version(), *_files(Path(__file__).parent.parent)))
-    return _ourselves[0]
+    if not _fingerprint:
+        _fingerprint.append(key(platform.python_version(), *_files(Path(__file__).parent.parent)))
+    return _fingerprint[0]
 
 
-def known_as(found: str) -> None:
-    """Take what another process of the same Runelift has found for :func:`ourselves`."""
-    _ourselves[:] = [found]
+def set_fingerprint(found: str) -> None:
+    """Take over the fingerprint that another process of this Runelift has computed."""
+    _fingerprint[:] = [found]
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """The files of a package with their sizes and times of change."""
+    """The files of a package with their sizes and modification times."""
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.is_dir():
             if not entry.name.startswith((".", "__")):

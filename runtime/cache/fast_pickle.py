@@ -1,7 +1,7 @@
-"""Snapshots: pickles of programs and plans, which are read again in a third of the usual time.
+"""Pickles of programs and plans that are fast to read.
 
-A frozen dataclass with slots is usually set up field by field, by a function in Python that looks
-for the fields anew each time.  Here it is pickled as a call of its class.
+Pickle usually restores a frozen dataclass with slots field by field, in Python.  Here the pickle
+calls the class instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
 Values: TypeAlias = Callable[[Any], tuple[Any, ...]]
-"""The values of the fields of an object."""
+"""A function from an object to the values of its fields."""
 
 _known: dict[type, Values | None] = {}
 
@@ -22,7 +22,7 @@ class _Pickler(pickle.Pickler):
     """A pickler that knows dataclasses."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """How an object is made again."""
+        """A constructor and its arguments, for dataclasses that need no more."""
         kind = type(obj)
         if kind not in _known:
             _known[kind] = _values(kind)
@@ -31,7 +31,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _values(kind: type) -> Values | None:
-    """How to find what a dataclass is called with; None if there is more to it than that."""
+    """The arguments of a dataclass's constructor; None if they do not make an equal object."""
     if not is_dataclass(kind) or "__slots__" not in vars(kind) or hasattr(kind, "__post_init__"):
         return None
     found = fields(kind)
@@ -42,7 +42,7 @@ def _values(kind: type) -> Values | None:
 
 
 def dumps(value: Any, buffers: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
-    """A snapshot for :func:`pickle.loads`; ``buffers`` takes what arrays hold, if given."""
+    """A pickle for :func:`pickle.loads`; ``buffers``, if given, takes the elements of arrays."""
     out = io.BytesIO()
     _Pickler(out, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers).dump(value)
     return out.getvalue()

@@ -1,64 +1,94 @@
-"""What is kept on disk for each program file and policy, as bytes of several kinds.
+"""The entry of the cache for a program file and a policy: three parts, each a file.
 
-It serves as long as the text of the program and Runelift's own files are the same.
-``RUNELIFT_KEEP=0`` turns it off.
+A part serves as long as the text of the program and Runelift's files do not change.
+``RUNELIFT_KEEP=0`` turns entries off.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runelift.ir.source import Source
 from runelift.runtime.cache import disk
+from runelift.runtime.cache.fast_pickle import dumps
 
-PROGRAMS = "programs"
-"""Where programs lie in the cache."""
-MADE_FROM = 64
-"""How many bytes say what something was made from."""
-
-
-def load(source: Source, policy: str, kind: str = PROGRAMS) -> memoryview | None:
-    """What was kept of a kind, if it was made from the same text by the same Runelift."""
-    if not keeps(source):
-        return None
-    content = disk.load(kind, _place(source, policy))
-    if content is None or not content.startswith(made_from := _made_from(source)):
-        return None
-    return memoryview(content)[len(made_from):]
+ENTRIES = "entries"
+"""The folder of the cache with a folder for each entry."""
+ORIGIN_BYTES = 64
+"""The length of the digest of a part's origin, which precedes its content."""
 
 
-def store(source: Source, policy: str, content: bytes, kind: str = PROGRAMS) -> None:
-    """Keep something that was made from a text, in place of what there is of its kind."""
-    if keeps(source):
-        disk.store(kind, _place(source, policy), _made_from(source) + content)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an entry, read and replaced alone.
+
+    Without a ``source``, its origin is not checked, and nothing can be stored.
+    """
+
+    folder: str
+    name: str
+    source: Source | None
+
+    def read(self) -> memoryview | None:
+        """The content; None if it is missing, damaged, or of another text or Runelift."""
+        if self.source is not None and not is_cached(self.source):
+            return None
+        content = disk.load(self.folder, self.name)
+        if content is None or (self.source is not None
+                               and not content.startswith(_origin(self.source))):
+            return None
+        return memoryview(content)[ORIGIN_BYTES:]
+
+    def load(self) -> Any:
+        """The object that was stored; None as for :meth:`read`."""
+        content = self.read()
+        return None if content is None else pickle.loads(content)
+
+    def store(self, value: Any) -> None:
+        """Replace the content by an object, unless that is nested too deeply for a pickle."""
+        if self.source is None or not is_cached(self.source):
+            return
+        try:
+            content = dumps(value)
+        except RecursionError:
+            return
+        disk.store(self.folder, self.name, _origin(self.source) + content)
+
+    def exists(self) -> bool:
+        """Test whether there is a content of this origin, without reading all of it."""
+        return self.source is not None and is_cached(self.source) and disk.starts_with(
+            self.folder, self.name, _origin(self.source))
 
 
-def load_from(name: str, kind: str) -> memoryview | None:
-    """What was kept under the name that :func:`name_of` gave, whatever it was made from."""
-    content = disk.load(kind, name)
-    return None if content is None else memoryview(content)[MADE_FROM:]
+class ProgramEntry:
+    """The entry with a key (:meth:`of`).
+
+    ``compiled`` is the program with the host plans made so far.  ``kernels`` are manifests of
+    prebuilt kernels by entry point (:mod:`~runelift.runtime.prebuild.manifest`).  ``driver_texts``
+    are what the driver loads early (:mod:`~runelift.runtime.devices.driver.preload`).
+    """
+
+    def __init__(self, key: str, source: Source | None = None) -> None:
+        self.key = key
+        folder = f"{ENTRIES}/{key}"
+        self.compiled, self.kernels, self.driver_texts = (
+            Part(folder, name, source) for name in ("compiled", "kernels", "driver_texts"))
+
+    @classmethod
+    def of(cls, source: Source, policy: str) -> ProgramEntry:
+        """The entry of a program under a policy."""
+        return cls(disk.key(os.path.abspath(source.name), policy), source)
 
 
-def name_of(source: Source, policy: str, kind: str) -> str | None:
-    """Under which name there is something of a kind."""
-    return _place(source, policy) if is_kept(source, policy, kind) else None
-
-
-def is_kept(source: Source, policy: str, kind: str = PROGRAMS) -> bool:
-    """Whether there is something of a kind, without looking at all of it."""
-    return keeps(source) and disk.begins(kind, _place(source, policy), _made_from(source))
-
-
-def keeps(source: Source) -> bool:
-    """Whether anything is kept of a program: it must be a file."""
+def is_cached(source: Source) -> bool:
+    """Test whether a program has an entry: it must be a file."""
     return os.environ.get("RUNELIFT_KEEP") != "0" and Path(source.name).is_file()
 
 
-def _place(source: Source, policy: str) -> str:
-    return disk.key(os.path.abspath(source.name), policy)
-
-
-def _made_from(source: Source) -> bytes:
-    """What a snapshot must have been made from; messages quote the name as it was given."""
-    return disk.key(source.name, source.text, disk.ourselves()).encode()
+def _origin(source: Source) -> bytes:
+    """A digest of what a part depends on; messages quote the name as it was given."""
+    return disk.key(source.name, source.text, disk.fingerprint()).encode()

@@ -1,4 +1,4 @@
-"""What a command begins before it has imported anything else."""
+"""Work that a command begins before it has imported anything else."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ def begin_device(device: str | None) -> None:
 
 @contextmanager
 def tuning_ahead(device: str | None, program: str | None, policy: str) -> Iterator[None]:
-    """What tuning needs first: a process that runs programs, the program, to know of devices."""
+    """The first needs of a tuning: a process that runs programs, the program, the devices."""
     # late: start-up; runs start no process
     from runelift.runtime.processes.process import started_ahead
 
     with started_ahead(device) as go:
         # late: the process starts meanwhile
-        from runelift.runtime.devices.driver.preload import word_for
+        from runelift.runtime.devices.driver.preload import message_for
 
         # late: as above
         from runelift.runtime.processes import build_pool, compile_ahead
 
         with compile_ahead.compiled_ahead(program, policy) as is_new:
-            go("" if is_new else word_for(program, policy))
-            with build_pool.tried_ahead(device) if is_new else nullcontext():
+            go("" if is_new else message_for(program, policy))
+            with build_pool.probing_started_ahead(device) if is_new else nullcontext():
                 icd.begin(device, runs=False)
                 yield

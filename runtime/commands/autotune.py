@@ -46,7 +46,7 @@ from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
 from runelift.runtime.devices.comparable import place_of
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.background import in_background
-from runelift.runtime.host.gc_policy import keep_all
+from runelift.runtime.host.gc_policy import freeze
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner import import_t4 as imported
@@ -128,7 +128,7 @@ def _open(args: argparse.Namespace) -> Program:
     program = open_program(args, tuned=False)
     if program.device_info is None:
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
-    keep_all()
+    freeze()
     return program
 
 

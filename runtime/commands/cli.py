@@ -8,9 +8,7 @@ module of :mod:`runelift.runtime.commands` with two functions, ``configure(parse
 from __future__ import annotations
 
 import argparse
-import atexit
 import errno
-import gc
 import importlib
 import json
 import os
@@ -24,8 +22,8 @@ from typing import Any, NoReturn, TextIO
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
 from runelift.runtime.compilation.diagnostics import as_json, as_text
-from runelift.runtime.devices import pyopencl_quirks as bindings
-from runelift.runtime.host.gc_policy import look_seldom
+from runelift.runtime.devices import pyopencl_quirks
+from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 
 COMMANDS = {
     "check": "check a program for errors, without running it",
@@ -91,9 +89,9 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    look_seldom()
-    bindings.keep_nothing()
-    atexit.register(gc.freeze)  # nobody needs to look for garbage then
+    collect_rarely()
+    pyopencl_quirks.disable_caches()
+    freeze_at_exit()
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:

@@ -15,7 +15,7 @@ from runelift.rewrite.registry import PASSES, RULES
 
 
 def add_rewriting(parser: argparse.ArgumentParser) -> None:
-    """What the optimiser may do, and whether it tells."""
+    """Options that limit and trace the optimiser."""
     group = parser.add_argument_group("rewrite rules ('runelift rules' lists them)")
     group.add_argument("--disable", metavar="RULE", action="append", default=[],
                        help="leave out a rule or a whole pass; may be repeated")

@@ -1,4 +1,4 @@
-"""What long work is doing, drawn on a terminal."""
+"""The progress of long work, drawn on a terminal."""
 
 from __future__ import annotations
 

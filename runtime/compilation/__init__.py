@@ -1,1 +1,7 @@
-"""From source text to compiled programs."""
+"""Compilation from source text to compiled programs, and the reuse of those kept on disk.
+
+It imports the compiler and ``cache``.  Entry points:
+:func:`~runelift.runtime.compilation.pipeline.compile_source`,
+:class:`~runelift.runtime.compilation.compiled.Compiled`,
+:mod:`~runelift.runtime.compilation.reuse`.
+"""

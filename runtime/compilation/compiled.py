@@ -1,4 +1,4 @@
-"""A program at each stage of compilation, for whoever wants to look at it."""
+"""A compiled program with all stages of its compilation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Stages:
 
 
 class PickledStages:
-    """Stages that stay pickled until somebody looks at them, as runs seldom do."""
+    """Stages that stay pickled until they are needed; runs seldom need them."""
 
     def __init__(self, stages: Stages | bytes) -> None:
         self._stages = stages
@@ -53,7 +53,7 @@ class PickledStages:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A program at each stage of the way."""
+    """A program with its stages, interfaces and host plans."""
 
     source: Source
     imports: tuple[Source, ...]
@@ -65,11 +65,11 @@ class Compiled:
     parameters: Mapping[str, int | None]
     """The attributes ``#[param(name)]`` with the values that they were given, if any."""
     warned: tuple[Warning, ...] = field(default=(), compare=False)
-    """What the program was warned of when it was compiled."""
+    """The warnings of the compilation."""
     plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
-    """Those that were asked for, by entry point, ``interleave`` and ``coherent``."""
+    """The plans made so far, by entry point, ``interleave`` and ``coherent``."""
     unchecked: set[tuple[str, bool, bool]] = field(default_factory=set, compare=False)
-    """Those of them whose kernels have not been checked yet."""
+    """Keys of plans whose kernels have not been checked yet."""
     snapshot: str = field(default="", compare=False)
     """The snapshot on disk that this was read from (:mod:`~runelift.runtime.compilation.reuse`), if
     any."""
@@ -91,15 +91,14 @@ class Compiled:
 
     def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
              checked: bool = True) -> Plan:
-        """The host plan of an entry point, made when first asked for.
+        """The host plan of an entry point, made at the first call.
 
-        Its kernels are ``checked``, unless it is only to be known so far what they are.
-
-        ``interleave``: whether neighbouring work-items of the device should access neighbouring
-        elements (:attr:`~runelift.runtime.devices.info.DeviceInfo.interleaves`).  ``coherent``:
-        whether one kernel can run all iterations of a loop
-        (:attr:`~runelift.runtime.devices.info.DeviceInfo.coherent`).  CompilerLimitation if
-        no version of it can be compiled; the interpreter may still run it.
+        Its kernels are ``checked``, unless only their names and texts are needed.
+        ``interleave``: neighbouring work-items should access neighbouring elements
+        (:attr:`~runelift.runtime.devices.info.DeviceInfo.interleaves`).  ``coherent``: one kernel
+        can run all iterations of a loop
+        (:attr:`~runelift.runtime.devices.info.DeviceInfo.coherent`).  CompilerLimitation if no
+        version can be compiled; the interpreter may still run the program.
         """
         key = entry, interleave, coherent
         if key not in self.plans:
@@ -121,8 +120,8 @@ class Compiled:
 
     @property
     def derivations(self) -> tuple[Derivation, ...]:
-        """How flattening came to its versions of each entry point, derived once more."""
-        # late: start-up; a program that is kept needs no compiler
+        """The derivation of the versions of each entry point, repeated."""
+        # late: start-up; a program on disk needs no compiler
         from runelift.rewrite.flattening import derive
 
         return derive(self.optimised, copy(self.names), policy=self.policy)[1]

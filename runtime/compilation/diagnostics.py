@@ -1,4 +1,4 @@
-"""How a command says why it failed: as text for people, or as JSON (``--json``) for editors."""
+"""Error messages of commands: text for people, or JSON (``--json``) for editors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAILURE = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): error\[(?P<
 
 
 def as_text(error: RuneliftError) -> str:
-    """The message; that of a running program with the line it speaks about, if it can be read."""
+    """The message of an error; a failure of a running program comes with its source line."""
     if isinstance(error, CompilerLimitation):
         return f"not supported: {error}"
     place = _FAILURE.match(str(error)) if isinstance(error, ProgramFailure) else None
@@ -45,9 +45,9 @@ def _excerpt(file: str, line: int, column: int) -> str:
 
 
 def as_json(error: RuneliftError) -> list[dict[str, Any]]:
-    """The errors, one object each, as :func:`diagnostic_json` has them.
+    """The errors, one object each (:func:`diagnostic_json`).
 
-    What speaks about no place in a file has a message only.
+    An error without a place in a file has only a message.
     """
     if isinstance(error, ProgramError):
         return [diagnostic_json(each) for each in error.diagnostics]
@@ -62,8 +62,9 @@ def as_json(error: RuneliftError) -> list[dict[str, Any]]:
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A diagnostic: its place (``end_line`` and ``end_column`` are behind it), what is said, hints
-    and other places (``labels``).
+    """A diagnostic: its place, message, hints, and other places (``labels``).
+
+    ``end_line`` and ``end_column`` are the place after it.
     """
     return {"severity": diagnostic.severity, "code": diagnostic.code, **_place(diagnostic.span),
             "message": diagnostic.message, "hints": diagnostic.hints,

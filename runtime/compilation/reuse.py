@@ -1,8 +1,7 @@
-"""Compiled programs kept on disk: one that has not changed is not compiled again.
+"""Compiled programs on disk: a program that has not changed is not compiled again.
 
-What is kept is a snapshot of :class:`Compiled` with the host plans that were made so far, one for
-each file and policy.  It serves as long as the text of the program, that of all it imports, and
-Runelift's own files are the same.  ``RUNELIFT_KEEP=0`` turns it off.
+A snapshot of :class:`Compiled` has the host plans made so far, for one file and policy.  It serves
+as long as the program's text, the texts of its imports, and Runelift's files are unchanged.
 """
 
 from __future__ import annotations
@@ -17,31 +16,35 @@ from pathlib import Path
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_source
 from runelift.ir.source import Source
-from runelift.runtime.cache.fast_pickle import dumps
-from runelift.runtime.cache.programs import keeps, load, store
+from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled
 
 
 def if_current(found: Compiled | None, parameters: Mapping[str, int]) -> Compiled | None:
-    """A program that was compiled before, if that would give the same now; it warns again."""
-    if found is None or not _still_true(found, parameters):
+    """A program compiled before, if compiling it anew gives an equal one; it warns again."""
+    if found is None or not _is_current(found, parameters):
         return None
     _repeat(found.warned)
     return found
 
 
-def read_kept(source: Source, *, policy: str) -> Compiled | None:
-    """What was kept of this text, whether or not it would come out the same now."""
-    content = load(source, policy)
+def load_compiled(source: Source, *, policy: str) -> Compiled | None:
+    """The compiled program on disk of this text, current or not."""
+    content = ProgramEntry.of(source, policy).compiled.read()
     if content is None:
         return None
     found: Compiled = pickle.loads(content)
     return replace(found, snapshot=hashlib.sha256(content).hexdigest())
 
 
+def store_compiled(compiled: Compiled) -> None:
+    """Put a program on disk with the plans it has by now."""
+    ProgramEntry.of(compiled.source, compiled.policy).compiled.store(compiled)
+
+
 def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
-    """As :func:`~runelift.runtime.compilation.pipeline.compile_source`, with what it warned of."""
-    # late: start-up; a program that is kept needs no compiler
+    """Compile a program (:func:`~.pipeline.compile_source`); the result has the warnings given."""
+    # late: start-up; a program on disk needs no compiler
     from runelift.runtime.compilation.pipeline import compile_source
 
     warned: list[warnings.WarningMessage] = []
@@ -56,29 +59,18 @@ def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) 
 
 
 def _repeat(messages: Iterable[Warning]) -> None:
-    """Warn of what compiling a program warned of."""
+    """Give the warnings of an earlier compilation."""
     for message in messages:
         warnings.warn(message, stacklevel=4)
 
 
-def keep(compiled: Compiled) -> None:
-    """Keep a program with the plans it has by now; one that is nested too deeply is not kept."""
-    if not keeps(compiled.source):
-        return
-    try:
-        snapshot = dumps(compiled)
-    except RecursionError:
-        return
-    store(compiled.source, compiled.policy, snapshot)
-
-
-def _still_true(compiled: Compiled, parameters: Mapping[str, int]) -> bool:
-    """Whether compiling anew would give the same."""
+def _is_current(compiled: Compiled, parameters: Mapping[str, int]) -> bool:
+    """Test whether compiling anew gives an equal program."""
     return (all(parameters.get(name) == value for name, value in compiled.parameters.items())
-            and all(map(_is_current, compiled.imports)))
+            and all(map(_is_unchanged, compiled.imports)))
 
 
-def _is_current(source: Source) -> bool:
+def _is_unchanged(source: Source) -> bool:
     try:
         return read_source(Path(source.name)) == source
     except UserError:

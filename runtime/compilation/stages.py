@@ -16,7 +16,7 @@ from runelift.runtime.compilation.compiled import Compiled
 def stage_text(compiled: Compiled, stage: str, plan: Callable[[], Plan]) -> str:
     """The text of a program at a stage; UserError if there is no such stage.
 
-    ``plan`` makes the plan of the entry point of which kernels or the host's part are wanted.
+    ``plan`` makes the host plan of an entry point, for the stages that need one.
     """
     match stage:
         case "core":

@@ -1,1 +1,4 @@
-"""Values outside of programs: text and binary files, random data, comparison."""
+"""Values outside of programs: text and binary files, random data sets, comparison.
+
+It imports the IR only.
+"""

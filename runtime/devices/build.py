@@ -14,8 +14,8 @@ import pyopencl as cl
 from runelift.codegen.emit.opencl import count_barrier_calls
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.context import Device
-from runelift.runtime.devices.driver import preload as loading
-from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, driver_keeps, name_of
+from runelift.runtime.devices.driver import preload
+from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, binary_key, driver_has_cache
 from runelift.runtime.devices.info import DeviceInfo
 
 BUILT_ONCE = b""
@@ -47,9 +47,9 @@ def build_program(device: Device, source: str, *options: str) -> Any:
     info, context = device.info, device.context
     name = cache_name(info, source, *options)
     kept = disk.load(KERNELS, name) if not info.is_simulator else None
-    if kept and info.locked_compiler and driver_keeps():
+    if kept and info.locked_compiler and driver_has_cache():
         told = build_request(info, source, *options)
-        if told and (loaded := loading.take(context.int_ptr, *told)) is not None:
+        if told and (loaded := preload.take(context.int_ptr, *told)) is not None:
             return cl.Program.from_int_ptr(loaded, retain=False)
         with suppress(cl.Error):
             return cl.Program(context, source).build(options=_all_options(info, source, options))
@@ -78,13 +78,13 @@ def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[
 
 def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
     """Under which name the binary of a program lies in the cache."""
-    return name_of(info.label, source, " ".join(_all_options(info, source, options)))
+    return binary_key(info.label, source, " ".join(_all_options(info, source, options)))
 
 
 def build_request(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
     """The text and the options that a driver is told to build; None if nobody knows."""
-    bare = build_target(info)
-    return None if bare is None else (source, bare.told(" ".join(
+    target = build_target(info)
+    return None if target is None else (source, target.all_options(" ".join(
         _all_options(info, source, options))))
 
 

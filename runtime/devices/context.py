@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.opencl import FAILURE_ARGS
-from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices.driver.icd import take_context
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.devices.memory import Buffer, Pool
 from runelift.runtime.devices.probe_results import proven
@@ -30,13 +30,13 @@ class Probes(Protocol):
     """Experiments on an open device, which find out what no standard promises."""
 
     def forward_progress(self, device: Device) -> bool:
-        """Whether groups of the device can wait for each other."""
+        """True if groups of the device can wait for each other."""
 
     def subgroup_size(self, device: Device, offer: ShuffleMethod) -> ShuffleMethod | None:
         """The offer with the size of sub-groups; None if they are not work-items in a row."""
 
     def subgroups(self, device: Device) -> bool:
-        """Whether the sub-groups that the device uses at present are what it says."""
+        """True if the sub-groups that the device uses at present are what it says."""
 
 
 class Device:
@@ -49,7 +49,7 @@ class Device:
     def __init__(self, info: DeviceInfo, probes: Probes) -> None:
         self.info = info
         self._probes = probes
-        made = early.take_context(info.handle.int_ptr)
+        made = take_context(info.handle.int_ptr)
         self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
             made, retain=False)
         self.plain = cl.CommandQueue(self.context)

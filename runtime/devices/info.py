@@ -17,7 +17,12 @@ import platformdirs
 
 from runelift.codegen.emit.prelude import C_FUNCTIONS
 from runelift.ir.errors import UserError
-from runelift.runtime.devices.driver.device_spec import INTERPRETER, asked, fits, parted
+from runelift.runtime.devices.driver.device_spec import (
+    INTERPRETER,
+    matches,
+    requested,
+    split_number,
+)
 from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
 from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
@@ -104,7 +109,7 @@ class DeviceInfo:
 
     def matches(self, name: str) -> bool:
         """Whether users mean this device, maybe among others, by a name."""
-        return fits(name, self.name, self.platform)
+        return matches(name, self.name, self.platform)
 
     def plain(self) -> DeviceInfo:
         """The same as a device for which no kernel is worth any pains.
@@ -338,7 +343,7 @@ def select(spec: str | None = None) -> DeviceInfo | None:
     ``spec`` is a part of a device's or platform's name, with ``:k`` for the k-th of several,
     or ``interpreter``.  Without it, the environment variable ``RUNELIFT_DEVICE`` is asked.
     """
-    spec = asked(spec)
+    spec = requested(spec)
     if spec == INTERPRETER:
         return None
     devices = find_devices()
@@ -350,7 +355,7 @@ def select(spec: str | None = None) -> DeviceInfo | None:
         print("runelift: no usable OpenCL device "
               f"({'; '.join(why)}); the interpreter runs instead.", file=sys.stderr)
         return None
-    name, number = parted(spec)
+    name, number = split_number(spec)
     matching = [d for d in devices if d.matches(name)]
     if number >= len(matching):
         known = ", ".join(f"'{d.name}' of '{d.platform}'" for d in devices) or "none"

@@ -37,4 +37,4 @@ def are_any() -> bool:
 
 
 def _name(info: DeviceInfo, what: str) -> str:
-    return disk.key(what, disk.ourselves(), info.label)
+    return disk.key(what, disk.fingerprint(), info.label)

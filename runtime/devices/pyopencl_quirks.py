@@ -1,15 +1,18 @@
-"""PyOpenCL in processes of our own."""
+"""Settings of PyOpenCL in the processes of Runelift."""
 
 from __future__ import annotations
 
 import os
 
+from runelift.runtime.host import fast_start
 
-def keep_nothing() -> None:
-    """Have PyOpenCL, which is imported after this, keep nothing on disk for this process.
 
-    It has a data base of Python functions that launch kernels, which nobody calls here and which
-    take longer to look up than to make, and one of programs, which are kept already
+def disable_caches() -> None:
+    """Disable the caches on disk of PyOpenCL, which is imported later, for this process.
+
+    One has Python functions that launch kernels; they are not called here, and looking them up
+    takes longer than making them.  The other has programs, which Runelift caches itself
     (:mod:`runelift.runtime.devices.build`).
     """
-    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    if fast_start.enabled():
+        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")

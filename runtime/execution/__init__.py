@@ -1,1 +1,16 @@
-"""Running host plans: arguments, launches, loops in one kernel, repeated runs."""
+"""Execution of host plans: runs, command buffers, fused launches and persistent loops.
+
+A host plan is a Python function of ``rt``.  There are seven ``rt``s:
+
+- ``Run`` runs the plan,
+- ``CapturingRun`` fills a command buffer meanwhile,
+- ``DryRun`` runs it so that nothing reaches the device,
+- ``DryCapture`` fills a command buffer without a run,
+- ``KernelCollector`` collects the kernels that would be built (in ``prebuild``),
+- ``ReplayRun`` runs all versions at every encounter (in ``replay``),
+- ``TrialRun`` runs operations with other parameters (in ``trials``).
+
+It imports ``devices``, ``geometry``, ``records`` and ``versions``.  Entry points:
+:func:`~runelift.runtime.execution.command_buffer.perform`,
+:class:`~runelift.runtime.execution.run.Run`.
+"""

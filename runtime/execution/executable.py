@@ -275,12 +275,12 @@ class Executable:
 
     def is_built(self, source: tuple[str, ...]) -> bool:
         """Whether a program is in the cache."""
-        return disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))
+        return disk.exists(KERNELS, cache_name(self.device.info, *self._whole(source)))
 
-    def told(self, sources: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:
-        """What the driver is told to build these programs, where that is known."""
-        told = [build_request(self.device.info, *self._whole(source)) for source in sources]
-        return [each for each in told if each is not None]
+    def driver_texts(self, sources: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:
+        """The texts and options by which the driver builds these programs, where known."""
+        texts = [build_request(self.device.info, *self._whole(source)) for source in sources]
+        return [each for each in texts if each is not None]
 
     def finish_loading(self) -> None:
         """Wait for what is being loaded."""

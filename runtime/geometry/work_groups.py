@@ -25,6 +25,7 @@ its neighbours find in the cache."""
 UNEVEN = 8
 """No compute unit has more of them then, but for one in so many."""
 
+
 @lru_cache(REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int, *, rows: tuple[tuple[int, int], ...] = (),

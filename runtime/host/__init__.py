@@ -1,3 +1,4 @@
-"""The Python process itself: Ctrl-C, garbage collection, background threads, child interpreters,
-messages.
+"""The Python process itself: Ctrl-C, garbage collection, threads, child interpreters, messages.
+
+It imports ``cache`` only, and nothing large: processes that start import it first.
 """

@@ -1,4 +1,4 @@
-"""Threads that compute beside others that mostly wait."""
+"""Background threads that compute while others mostly wait."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
-Made = TypeVar("Made")
-TURN = 0.0005
-"""How many seconds a thread may compute while another one has something to do: who makes many
-short calls, or asks for many short runs, waits so long for each."""
+from runelift.runtime.host import fast_start
+
+Result = TypeVar("Result")
+SWITCH_INTERVAL = 0.0005
+"""Seconds that a thread may compute while another one is ready: the other waits so long for each of
+its many short calls."""
 
 
 @contextmanager
-def short_turns() -> Iterator[None]:
-    """Have threads let each other go on soon."""
+def frequent_switches() -> Iterator[None]:
+    """Have Python switch between threads often."""
+    if not fast_start.enabled():
+        yield
+        return
     before = sys.getswitchinterval()
-    sys.setswitchinterval(TURN)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         yield
     finally:
@@ -26,7 +32,14 @@ def short_turns() -> Iterator[None]:
 
 
 @contextmanager
-def in_background(work: Callable[[], Made]) -> Iterator[Callable[[], Made]]:
-    """Have a thread do ``work`` while this one mostly waits; who calls the value has the result."""
-    with short_turns(), ThreadPoolExecutor(1, "beside") as pool:
+def in_background(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
+    """Have a thread do ``work`` while this one mostly waits; the value waits for its result.
+
+    Without start-up tricks (:mod:`~runelift.runtime.host.fast_start`), the work is done when its
+    result is asked for.
+    """
+    if not fast_start.enabled():
+        yield cache(work)
+        return
+    with frequent_switches(), ThreadPoolExecutor(1, "background") as pool:
         yield pool.submit(work).result

@@ -1,7 +1,7 @@
-"""Messages between a process and its worker: pickled objects, large arrays beside them.
+"""Messages between a process and its worker: pickled objects, and large arrays after them.
 
-The elements of arrays go past :class:`~multiprocessing.connection.Connection`, which would copy
-them three times on their way.
+The elements of arrays bypass :class:`~multiprocessing.connection.Connection`, which would copy them
+three times.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from runelift.runtime.cache.fast_pickle import dumps
 
 
 def send(connection: Connection, message: Any) -> None:
-    """Send an object; arrays go as they are, without a copy."""
+    """Send an object; arrays are not copied."""
     buffers: list[pickle.PickleBuffer] = []
     text = dumps(message, buffers.append)
     parts = [buffer.raw() for buffer in buffers]
@@ -28,7 +28,7 @@ def send(connection: Connection, message: Any) -> None:
 
 
 def receive(connection: Connection) -> Any:
-    """The next object; EOFError if there will be none."""
+    """Receive the next object; EOFError at the end."""
     message = memoryview(connection.recv_bytes())
     (count,) = struct.unpack_from("<Q", message)
     sizes = struct.unpack_from(f"<{count}Q", message, 8)
@@ -37,7 +37,7 @@ def receive(connection: Connection) -> Any:
 
 
 def _elements(connection: Connection, size: int) -> bytearray:
-    """So many bytes that come after a message."""
+    """Read ``size`` bytes that follow a message."""
     found = bytearray(size)
     rest = memoryview(found)
     while rest:

@@ -1,8 +1,8 @@
-"""Python for processes of our own, which start as quickly as it can.
+"""Child interpreters of Python that start quickly.
 
-Python's ``site`` looks for packages when an interpreter starts, and runs what they have put there
-for that: 60 of 75 ms in an environment with a dozen of large ones, some of which then look at every
-import.  A process that is told where the one that starts it finds modules can do without.
+When an interpreter starts, Python's ``site`` looks for packages and runs their start-up code, which
+takes most of the time where many are installed.  A process that gets the path of its parent can do
+without.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ import os
 import sys
 from typing import Any
 
-_WHERE = """
+from runelift.runtime.host import fast_start
+
+_SET_PATHS = """
 import json, sys
 *given, sys.path[:], sys.prefix, sys.exec_prefix = json.loads(sys.argv[1])
 """
 
 
 def command(code: str, *given: Any) -> list[str]:
-    """What runs ``code`` in a process that finds modules where this one does.
+    """The command line that runs ``code`` in a process with the module path of this one.
 
-    The code finds in the list ``given`` what it is given, which must be JSON.
+    The code finds the arguments in the list ``given``; they must be JSON.
     """
-    told = [*given, sys.path, sys.prefix, sys.exec_prefix]
-    return [sys.executable, *([] if _needs_site() else ["-S"]), "-c", _WHERE + code,
-            json.dumps(told)]
+    arguments = [*given, sys.path, sys.prefix, sys.exec_prefix]
+    without_site = fast_start.enabled() and not _needs_site()
+    return [sys.executable, *(["-S"] if without_site else []), "-c", _SET_PATHS + code,
+            json.dumps(arguments)]
 
 
 def _needs_site() -> bool:
-    """Whether Runelift is not on the path, so that ``site`` must have seen to it (PEP 660)."""
+    """Test whether ``site`` is needed to import Runelift, as the path lacks it (PEP 660)."""
     package = sys.modules[__name__.partition(".")[0]]
     folder, name = os.path.split(package.__path__[0])
     return name != package.__name__ or folder not in sys.path

@@ -1,7 +1,7 @@
-"""Ctrl-C between runs of a program, rather than inside of one.
+"""Ctrl-C between runs of a program instead of inside one.
 
-An exception that a signal raises anywhere can come while memory is given back, where Python
-ignores it, or while the OpenCL bindings call back, which make another error of it.
+A signal can raise its exception anywhere.  While memory is freed, Python ignores it; while PyOpenCL
+calls back, it becomes another error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _pending = threading.Event()
 
 @contextmanager
 def between_runs() -> Iterator[None]:
-    """A first Ctrl-C is a KeyboardInterrupt at the end of the present run, a second one at once."""
+    """Defer a first Ctrl-C to the end of the present run; a second one interrupts at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -36,9 +36,9 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def check() -> None:
-    """Raise the KeyboardInterrupt that waits, if any: a run is over.
+    """Raise the deferred KeyboardInterrupt, if any: a run is over.
 
-    It goes on waiting for the main thread, so that all others that measure end before.
+    It stays pending until the main thread raises it, so that all other threads that measure end.
     """
     if _pending.is_set():
         if threading.current_thread() is threading.main_thread():
@@ -47,5 +47,5 @@ def check() -> None:
 
 
 def request() -> None:
-    """Let there be one, for threads that go on after theirs was raised in the main thread."""
+    """Defer one for other threads, which go on after the main thread has raised it."""
     _pending.set()

@@ -1,4 +1,7 @@
-"""What runs of a program will want built: found out before they are made, and built or loaded."""
+"""Prebuilding: the kernels that planned runs need are collected, then built or loaded.
+
+A manifest on disk (:mod:`~runelift.runtime.prebuild.manifest`) spares the next tuning the search.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,22 @@ from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
 from runelift.codegen.emit.persistent import Merged
-from runelift.runtime.cache import programs as kept
+from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver.icd import identity
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.prebuild import manifest as foreseen
-from runelift.runtime.prebuild.rehearsal import KernelCollector, nothing
+from runelift.runtime.prebuild.kernel_collector import KernelCollector, no_memory
+from runelift.runtime.prebuild.manifest import (
+    ForcedVersions,
+    KnownRun,
+    Manifest,
+    read_manifests,
+    request_key,
+    run_key,
+    write_manifest,
+)
 
 
 class Bind(Protocol):
@@ -26,7 +36,7 @@ class Bind(Protocol):
 
 
 class PlannedRun(NamedTuple):
-    """An entry point with sizes and scalars, the versions that are forced, and the thresholds."""
+    """An entry point with sizes and scalars, forced versions, and thresholds."""
 
     entry: str
     sizes: tuple[tuple[str, Any], ...]
@@ -34,8 +44,8 @@ class PlannedRun(NamedTuple):
     thresholds: tuple[tuple[str, int], ...]
 
     @property
-    def given(self) -> Hashable:
-        """All but the versions that are forced."""
+    def unforced(self) -> Hashable:
+        """All but the forced versions."""
         return self.entry, self.sizes, self.thresholds
 
 
@@ -43,7 +53,7 @@ class Prebuilder:
     """Prebuilder for runs of a compiled program on the device ``info``.
 
     ``executable_of`` has what runs an entry point; ``chosen`` completes the thresholds of a run.
-    ``rehearsed`` has the number of work-items of a run, and what it would build.
+    ``collected`` has the number of work-items and the kernels of each run.
     """
 
     def __init__(self, compiled: Compiled, info: DeviceInfo | None,
@@ -54,170 +64,169 @@ class Prebuilder:
         self._executable_of = executable_of
         self._bind = bind
         self._chosen = chosen
-        self.rehearsed: dict[PlannedRun, tuple[int | None, dict[Any, None]]] = {}
-        self._foreseen: dict[str, foreseen.Manifest] = {}
-        """What is kept of the runs that an entry point was asked for first."""
-        self._recalled: dict[str, foreseen.Manifest] = {}
-        """What an earlier tuning had built for an entry point: it is in the cache."""
+        self.collected: dict[PlannedRun, tuple[int | None, dict[Any, None]]] = {}
+        self._planned: dict[str, Manifest] = {}
+        """Manifests of the runs of an entry point that were planned first."""
+        self._earlier: dict[str, Manifest] = {}
+        """Manifests of an earlier tuning: all their kernels are in the cache."""
 
-    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
-                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
-        """Build what runs with these forced versions need, several programs at a time.
+    def prebuild(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
+                 recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
+        """Build the kernels of runs with these forced versions, several programs at a time.
 
-        Those that are ``recorded`` will not run without a record.  The result is the number of
-        work-items of the last of these runs, if that is known.
+        Runs of ``recorded`` always have a record.  The result is the number of work-items of the
+        last run, if known.
         """
-        wanted, other = dict[Any, None](), dict[Any, None]()
+        needed, for_records = dict[Any, None](), dict[Any, None]()
         executable = self._executable_of(entry)
-        items = [self._find(entry, args, force, wanted) for force in forces]
-        items += [self._find(entry, args, force, other, recorded=True) for force in recorded]
-        if entry in self._recalled and not forces:
+        items = [self._find(entry, args, force, needed) for force in forces]
+        items += [self._find(entry, args, force, for_records, recorded=True) for force in recorded]
+        if entry in self._earlier and not forces:
             executable.finish_loading()  # else records might be late because of it
-        executable.prepare({**wanted, **unmerged(other)})
+        executable.prepare({**needed, **unmerged(for_records)})
         return items[-1]
 
-    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> bool:
-        """Have others begin to build what runs on these inputs need, as far as shapes tell.
+    def prebuild_all(self, entry: str, inputs: Sequence[Sequence[Any]],
+                     forces: Sequence[Mapping[str, int]]) -> bool:
+        """Have other processes begin to build the kernels of all runs on these inputs.
 
-        What the first of the forced versions needs on the first inputs comes first, with what
-        records of the last need, then what all records need, and then the rest.  The result is
-        whether there is anything to build.  If the same was foreseen before and is there, all of
-        it begins to be loaded (:mod:`~runelift.runtime.prebuild.manifest`).
+        First come kernels of the first input: for the first of the forced versions, and for records
+        of the last.  Then come kernels for records, then all others.  The result tells whether
+        anything is to be built.  Kernels of an equal request by an earlier tuning are loaded.
         """
         executable = self._executable_of(entry)
         if executable.outside is None or all(
-                self._recall(entry, args, force) for args in inputs for force in forces):
+                self._known(entry, args, force) for args in inputs for force in forces):
             return False
         runs = [self.run(entry, args, force) for args in inputs for force in forces]
-        compiled, label = self._compiled, executable.device.info.label
-        asked = foreseen.question(compiled, label, executable.options, runs)
-        known = foreseen.read(compiled).get(entry)
-        if known is not None and known.asked == asked and executable.load_ahead(known.sources):
-            self._foreseen[entry] = self._recalled[entry] = known
-            executable.recall(known.texts)
+        request = request_key(self._compiled, executable.device.info.label, executable.options,
+                              runs)
+        earlier = read_manifests(self._compiled).get(entry)
+        if (earlier is not None and earlier.request == request
+                and executable.load_ahead(earlier.sources)):
+            self._planned[entry] = self._earlier[entry] = earlier
+            executable.recall(earlier.texts)
             return False
         begun, sources, builds = dict[Any, None](), dict[tuple[str, ...], None](), False
 
-        def begin(wanted: Mapping[Any, None]) -> None:
+        def begin(needed: Mapping[Any, None]) -> None:
             nonlocal builds
-            found, any_new = executable.foresee([e for e in wanted if e not in begun])
+            found, any_new = executable.foresee([e for e in needed if e not in begun])
             builds |= any_new
             sources.update(dict.fromkeys(found))
-            begun.update(wanted)
+            begun.update(needed)
 
-        def wanted(args: Sequence[Any], some: Sequence[Mapping[str, int]]) -> dict[Any, None]:
+        def needed(args: Sequence[Any], some: Sequence[Mapping[str, int]]) -> dict[Any, None]:
             found = dict[Any, None]()
             for force in some:
                 self._find(entry, args, force, found)
             return found
 
-        begin({**wanted(inputs[0], forces[:1]), **unmerged(wanted(inputs[0], forces[-1:]))})
+        begin({**needed(inputs[0], forces[:1]), **unmerged(needed(inputs[0], forces[-1:]))})
         for args in inputs:
-            begin(unmerged(wanted(args, forces)))
+            begin(unmerged(needed(args, forces)))
         for args in inputs:
-            begin(wanted(args, forces))
+            begin(needed(args, forces))
         if not forces[0]:  # the runs by default, not only some that are to be made later
-            self._foreseen[entry] = foreseen.Manifest(
-                asked, tuple(sources), *self._made(entry), executable.texts(sources))
-            foreseen.write(compiled, entry, self._foreseen[entry])
+            self._planned[entry] = Manifest(
+                request, tuple(sources), *self._covered(entry), executable.texts(sources))
+            write_manifest(self._compiled, entry, self._planned[entry])
         return builds
 
-    def remember(self) -> None:
-        """Keep for the next tuning what the runs of this one wanted, as far as it has been built.
+    def save_manifest(self) -> None:
+        """Save the kernels that the runs of this tuning needed, and that have been built.
 
-        All of them have been made: they did without the rest.
+        All runs are over: they did without the others.
         """
         compiled, info = self._compiled, self._info
         assert info is not None
-        found = {entry: self._built(entry, before) for entry, before in self._foreseen.items()}
-        if found == self._foreseen and kept.is_kept(compiled.source, compiled.policy,
-                                                    loading.LOADS):
+        driver_texts = ProgramEntry.of(compiled.source, compiled.policy).driver_texts
+        built = {entry: self._built(entry, before) for entry, before in self._planned.items()}
+        if built == self._planned and driver_texts.exists():
             return
-        loads = list[tuple[str, str]]()
-        for entry, known in found.items():
-            foreseen.write(compiled, entry, known)
-            loads += self._executable_of(entry).told(known.sources)
-        loading.keep(compiled.source, compiled.policy, early.identity(info.name, info.driver),
-                     loads)
+        texts = list[tuple[str, str]]()
+        for entry, manifest in built.items():
+            write_manifest(compiled, entry, manifest)
+            texts += self._executable_of(entry).driver_texts(manifest.sources)
+        driver_texts.store((identity(info.name, info.driver), tuple(texts)))
 
-    def _built(self, entry: str, before: foreseen.Manifest) -> foreseen.Manifest:
-        """What is to be known of an entry point where so much was foreseen ``before`` its runs."""
+    def _built(self, entry: str, before: Manifest) -> Manifest:
+        """The manifest of an entry point after its runs, from the one ``before``."""
         executable = self._executable_of(entry)
-        wanted = {each: None for _, found in self._rehearsed(entry).values() for each in found}
-        if not wanted:
+        needed = {each: None for _, found in self._collected_for(entry).values() for each in found}
+        if not needed:
             return before
-        sources = dict.fromkeys((*before.sources, *map(executable.source_of, wanted)))
+        sources = dict.fromkeys((*before.sources, *map(executable.source_of, needed)))
         built = {each: None for each in sources if each is not None and (
-            (entry in self._recalled and each in before.sources) or executable.is_built(each))}
-        there = {each for each in wanted if executable.source_of(each) in built}
-        return foreseen.Manifest(before.asked, tuple(built), *self._made(entry, there),
-                                 executable.texts(built))
+            (entry in self._earlier and each in before.sources) or executable.is_built(each))}
+        available = {each for each in needed if executable.source_of(each) in built}
+        return Manifest(before.request, tuple(built), *self._covered(entry, available),
+                        executable.texts(built))
 
-    def _rehearsed(self, entry: str) -> dict[PlannedRun, tuple[int | None, dict[Any, None]]]:
-        return {run: found for run, found in self.rehearsed.items() if run.entry == entry}
+    def _collected_for(self, entry: str) -> dict[PlannedRun, tuple[int | None, dict[Any, None]]]:
+        return {run: found for run, found in self.collected.items() if run.entry == entry}
 
-    def _made(self, entry: str, there: Set[Any] | None = None
-              ) -> tuple[dict[str, int | None], dict[str, foreseen.Versions]]:
-        """The runs that want only what is there, and the versions that they force."""
-        before = self._recalled.get(entry)
+    def _covered(self, entry: str, available: Set[Any] | None = None
+                 ) -> tuple[dict[str, int | None], dict[str, ForcedVersions]]:
+        """The runs that need only available kernels, and the versions that they force."""
+        before = self._earlier.get(entry)
         runs = dict(before.runs) if before else {}
         versions = dict(before.versions) if before else {}
-        for run, (items, found) in self._rehearsed(entry).items():
-            if there is None or found.keys() <= there:
-                runs[foreseen.name_of(run)] = items
-            alone, force = unmerged(found), dict(run.force)
-            if there is None or alone.keys() <= there:
-                name = foreseen.name_of(run.given)
-                versions[name] = versions.get(name, foreseen.Versions()).add(
-                    force, merges=len(alone) < len(found))
+        for run, (items, found) in self._collected_for(entry).items():
+            if available is None or found.keys() <= available:
+                runs[run_key(run)] = items
+            for_records, force = unmerged(found), dict(run.force)
+            if available is None or for_records.keys() <= available:
+                key = run_key(run.unforced)
+                versions[key] = versions.get(key, ForcedVersions()).add(
+                    force, merges=len(for_records) < len(found))
         return runs, versions
 
     def load_ahead(self) -> None:
-        """Begin to load what runs wanted when the program was tuned before, if it was."""
-        for entry, known in foreseen.read(self._compiled).items():
-            self._executable_of(entry).load_ahead(known.sources)
+        """Begin to load the kernels of an earlier tuning, if there was one."""
+        for entry, manifest in read_manifests(self._compiled).items():
+            self._executable_of(entry).load_ahead(manifest.sources)
 
     def _find(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
-              wanted: dict[Any, None], *, recorded: bool = False) -> int | None:
-        """As :meth:`rehearse`, unless it is known that all of it is there."""
-        if (recalled := self._recall(entry, args, force, recorded=recorded)) is not None:
-            return recalled.items
-        return self.rehearse(entry, args, force, wanted)
+              needed: dict[Any, None], *, recorded: bool = False) -> int | None:
+        """Collect the kernels of a run (:meth:`collect`), unless all are known to be built."""
+        if (known := self._known(entry, args, force, recorded=recorded)) is not None:
+            return known.items
+        return self.collect(entry, args, force, needed)
 
-    def _recall(self, entry: str, args: Sequence[Any], force: Mapping[str, int], *,
-                recorded: bool = False) -> foreseen.Recalled | None:
-        """What is known of a run that an earlier tuning made, or of which it made all parts."""
-        if (known := self._recalled.get(entry)) is None:
+    def _known(self, entry: str, args: Sequence[Any], force: Mapping[str, int], *,
+               recorded: bool = False) -> KnownRun | None:
+        """A run that an earlier tuning made, or all of whose versions it ran."""
+        if (manifest := self._earlier.get(entry)) is None:
             return None
         run = self.run(entry, args, force)
-        return known.recall(run, run.given, force, recorded=recorded)
+        return manifest.find(run, run.unforced, force, recorded=recorded)
 
-    def rehearse(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
-                 wanted: dict[Any, None], thresholds: Mapping[str, int] | None = None
-                 ) -> int | None:
-        """Add what a run would build; the number of its work-items, if that is known."""
+    def collect(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
+                needed: dict[Any, None], thresholds: Mapping[str, int] | None = None
+                ) -> int | None:
+        """Add the kernels of a run to ``needed``; the number of its work-items, if known."""
         key = self.run(entry, args, force, thresholds)
-        if key not in self.rehearsed:
+        if key not in self.collected:
             found = dict[Any, None]()
             bound = self._bind(entry, list(args), lambda array: (
-                array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
+                array.buffer if isinstance(array, DeviceArray) else no_memory(array.nbytes)))
             items = KernelCollector(self._executable_of(entry), self._chosen(thresholds), force,
-                                    found).rehearse(bound)
-            self.rehearsed[key] = items, found
-        items, found = self.rehearsed[key]
-        wanted.update(found)
+                                    found).collect(bound)
+            self.collected[key] = items, found
+        items, found = self.collected[key]
+        needed.update(found)
         return items
 
     def run(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
             thresholds: Mapping[str, int] | None = None) -> PlannedRun:
-        """What determines what a run builds, as far as it can be foreseen."""
+        """Everything that determines the kernels of a run, as far as known before it."""
         bound = self._bind(entry, list(args), lambda array: None)
         sizes = tuple((name, value) for name, value in bound.items() if value is not None)
         return PlannedRun(entry, sizes, tuple(force.items()),
                           tuple(self._chosen(thresholds).items()))
 
 
-def unmerged(wanted: Mapping[Any, None]) -> dict[Any, None]:
-    """What is to be built for records, in which no kernel stands for a loop."""
-    return {each: None for each in wanted if not isinstance(each, Merged)}
+def unmerged(needed: Mapping[Any, None]) -> dict[Any, None]:
+    """The kernels of runs with a record, in which no kernel merges a loop."""
+    return {each: None for each in needed if not isinstance(each, Merged)}

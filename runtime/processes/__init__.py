@@ -1,1 +1,6 @@
-"""Processes beside this one: those that run programs, and those that build kernels."""
+"""Child processes: those that run programs, build kernels, or compile ahead.
+
+It imports ``devices``, ``compilation`` and what is below them.  A child is told by name which
+function answers its requests.  Entry points: :class:`~runelift.runtime.processes.process.Process`,
+:class:`~runelift.runtime.processes.build_pool.Builders`.
+"""

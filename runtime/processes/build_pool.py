@@ -1,7 +1,7 @@
-"""Processes that build kernels, for devices whose compiler does one program at a time in each.
+"""A pool of processes that build kernels into the cache of binaries.
 
-What they build is in the binary cache, where the process that runs the program finds it.  They go
-on while that measures what has been built already, or build what a first run needs
+It serves devices whose compiler builds one program at a time in each process.  It builds while
+another process measures, or builds the kernels of a first run
 (:mod:`runelift.runtime.prebuild.first_run`).
 """
 
@@ -17,31 +17,30 @@ from contextlib import AbstractContextManager, nullcontext
 from multiprocessing.connection import wait
 from typing import TypeAlias
 
-from runelift.runtime.devices import probe_results as proofs
-from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices import probe_results
 from runelift.runtime.devices.driver.build import BUILD, BuildTarget
+from runelift.runtime.devices.driver.icd import has_driver
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
-from runelift.runtime.processes.process import Process, trying_ahead
+from runelift.runtime.processes.process import Process, probers_started_ahead
 
 Source: TypeAlias = tuple[str, ...]
 """The text of a program, and the options to build it with."""
 Job: TypeAlias = Source | str
-"""A program to build, or the name of a trial (:data:`TRIALS`)."""
-TRIALS = ("prove_subgroups", "prove")
-"""What :class:`~runelift.runtime.devices.context.Device` finds out about itself once and for
-all."""
-MOST = 14
-"""How many processes there are at most; each takes time to start,"""
-ROOM = 2 << 30
-"""and memory of the device, of which there are to be so many bytes for each."""
-OTHERS = 2
-"""How many cores are for those who run the program and compute meanwhile."""
-ITERATION, ITERATIONS = 100, 600
-"""To build an iteration of an unrolled loop takes about as long as so many characters, up to so
-many iterations: where there are more, most are alike (measured with NVIDIA's compiler)."""
-TICK = 0.02
-"""How often to look for Ctrl-C, and for programs to build, meanwhile (seconds)."""
+"""A program to build, or the name of a probe (:data:`PROBE_REQUESTS`)."""
+PROBE_REQUESTS = ("prove_subgroups", "prove")
+"""Requests for the probes of a device, whose results are cached."""
+MAX_BUILDERS = 14
+"""The largest number of processes, as each takes time to start."""
+BYTES_PER_BUILDER = 2 << 30
+"""Memory of the device for each process."""
+OTHER_CORES = 2
+"""Cores for the processes that run the program and tune."""
+CHARACTERS_PER_ITERATION, MAX_ITERATIONS = 100, 600
+"""The characters that take as long to build as an iteration of an unrolled loop, and the largest
+number of iterations that count.  Most iterations of longer loops are alike (NVIDIA's compiler)."""
+POLL_SECONDS = 0.02
+"""Seconds between looks for Ctrl-C and for programs to build."""
 
 _CONSTANTS = re.compile(r"^#define (\w+) (\d+)L$", re.MULTILINE)
 _UNROLLED = re.compile(r"^( *)#pragma unroll\n *for \(\w+ (\w+) = [^;]*; \w+ < (\w+?)L?;",
@@ -49,139 +48,140 @@ _UNROLLED = re.compile(r"^( *)#pragma unroll\n *for \(\w+ (\w+) = [^;]*; \w+ < (
 
 
 def how_many(global_bytes: int) -> int:
-    """How many processes build for a device with so much memory."""
-    return max(1, min(MOST, (os.cpu_count() or 1) - OTHERS, global_bytes // ROOM))
+    """The number of processes for a device with so many bytes of memory."""
+    return max(1, min(MAX_BUILDERS, (os.cpu_count() or 1) - OTHER_CORES,
+                      global_bytes // BYTES_PER_BUILDER))
 
 
-def tried_ahead(device: str | None) -> AbstractContextManager[None]:
-    """Start the processes that make the trials of a device before it has been found.
+def probing_started_ahead(device: str | None) -> AbstractContextManager[None]:
+    """Start the processes that probe a device before the device has been found.
 
-    They import as much as the command does, and what they find out is needed by the time that the
-    program is compiled.  Only where the compiler of the device does one program at a time in each
-    process, which is NVIDIA's, and where no device has passed a trial yet.
+    They import as much as the command does, and their results are needed when the program is
+    compiled.  They serve NVIDIA's devices, whose compiler builds one program at a time in each
+    process, as long as no results are cached.
     """
-    if early.has_driver() and not proofs.are_any():
-        return trying_ahead(device, len(TRIALS))
+    if has_driver() and not probe_results.are_any():
+        return probers_started_ahead(device, len(PROBE_REQUESTS))
     return nullcontext()
 
 
 class Builders:
     """Processes that wait for programs to build; they start in the background.
 
-    They do not open the device before ``first`` has been done.  Before all programs they make the
-    ``trials``, those of them that are ready for it.  Who can build through the driver alone is told
-    how (``bare``).  With ``patience``, they end when there has been nothing to do for so many
-    seconds, and are not waited for when this process ends.  Where probably ``nothing`` is to be
-    built, they do not start before something is: they would keep others from the driver.
+    They open the device after a call of ``first``.  Before all programs, some of them run the
+    ``probes``.  With a ``target``, they build through the driver alone.  With an ``idle_timeout``,
+    they end after so many seconds without work, and this process does not wait for their end.  With
+    ``on_demand``, they start with the first program, as they would keep others from the driver.
     """
 
     def __init__(self, device: str | None, count: int, *,
-                 first: Callable[[], object] | None = None, trials: Sequence[str] = (),
-                 patience: float | None = None, nothing: bool = False,
-                 bare: BuildTarget | None = None) -> None:
+                 first: Callable[[], object] | None = None, probes: Sequence[str] = (),
+                 idle_timeout: float | None = None, on_demand: bool = False,
+                 target: BuildTarget | None = None) -> None:
         self._device = device
-        self._most = count
-        self._patience = patience
+        self._max_count = count
+        self._idle_timeout = idle_timeout
         self._changed = threading.Condition()
-        self._waits, self._trials, self._bare = nothing, len(trials), bare
+        self._waits, self._probes, self._target = on_demand, len(probes), target
         self._processes: list[Process] = []
         self._starting = set[Process]()
-        if not nothing:
+        if not on_demand:
             with self._changed:
                 self._start(held=first is not None)
-        self._left: list[Job] = [*trials]
+        self._queue: list[Job] = [*probes]
         self._busy: dict[Process, Job] = {}
-        self._over: set[Job] = set()
-        self._ended = self._taking = self._hopeless = False
+        self._done: set[Job] = set()
+        self._ended = self._taking = self._failed = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
-        if first is not None and not nothing:
+        if first is not None and not on_demand:
             # drivers must not be at work when Python ends, which waits for the thread
-            threading.Thread(target=self._let_go, args=(first,)).start()
+            threading.Thread(target=self._release, args=(first,)).start()
 
     @property
-    def there(self) -> bool:
-        """Whether there are processes; none has been started where there was nothing to build."""
+    def started(self) -> bool:
+        """True if there are processes; on demand, there are none without a program to build."""
         return bool(self._processes)
 
     @property
     def count(self) -> int:
-        """How many programs are built at the same time."""
-        return self._most if self._waits else len(self._processes)
+        """The number of programs that are built at the same time."""
+        return self._max_count if self._waits else len(self._processes)
 
     def _start(self, *, held: bool = False) -> None:
-        """Start the processes."""
+        """Start all processes."""
         self._waits = False
         last = None
-        for number in range(self._most):
-            last = Process(self._device, builds=True, tries=number < self._trials, held=held,
-                           after=last, bare=self._bare)
+        for number in range(self._max_count):
+            last = Process(self._device, builds=True, probes=number < self._probes, held=held,
+                           after=last, target=self._target)
             self._processes.append(last)
-        for process in self._processes if self._patience is not None else ():
+        for process in self._processes if self._idle_timeout is not None else ():
             process.outlive()
         self._starting.update(self._processes)
         self._changed.notify_all()
 
     def begin(self, sources: Sequence[Source]) -> None:
-        """Have programs built, the longest first, after all that was asked for before."""
+        """Build programs, the longest first, after all earlier ones."""
         with self._changed:
             new = self._new(sources)
             if new and self._waits:
                 self._start()
-            self._left += sorted(new, key=_effort, reverse=True)
+            self._queue += sorted(new, key=_effort, reverse=True)
             self._changed.notify_all()
 
     def build(self, sources: Sequence[Source], seconds: float) -> None:
-        """Build programs before all others, and wait for them; what does not build is left."""
+        """Build programs before all others, and wait for them; failures are not reported."""
         with self._changed:
             self._put_first(sources)
             self._wait_for(set(sources), time.perf_counter() + seconds)
 
     def share(self, sources: Sequence[Source], here: Callable[[Source], None],
               seconds: float, meanwhile: Callable[[], None]) -> None:
-        """The same, where this process builds programs as well, ``here``.
+        """Build programs before all others, some of them ``here`` in this process.
 
-        As soon as others have some to build, it does ``meanwhile`` what else there is to do.
+        It calls ``meanwhile`` as soon as the other processes have begun.
         """
-        asked, end = set(sources), time.perf_counter() + seconds
+        requested, end = set(sources), time.perf_counter() + seconds
         with self._changed:
             self._put_first(sources)
             self._hand_out()
         meanwhile()
         while True:
             with self._changed:
-                mine = next((each for each in self._left
-                             if not isinstance(each, str) and each in asked), None)
+                mine = next((each for each in self._queue
+                             if not isinstance(each, str) and each in requested), None)
                 if mine is None:
-                    self._wait_for(asked, end)
+                    self._wait_for(requested, end)
                     return
-                self._left.remove(mine)
+                self._queue.remove(mine)
             here(mine)
             with self._changed:
-                self._over.add(mine)
+                self._done.add(mine)
 
-    def leave(self, trial: str) -> None:
-        """Wait for a trial that is being made; nobody begins it any more."""
+    def take_over(self, probe: str) -> None:
+        """Leave a probe to this process, unless one runs it already: then wait for it."""
         with self._changed:
-            if trial in self._left:
-                self._left.remove(trial)
-            while self._processes and trial in self._busy.values():
-                self._changed.wait(TICK)
+            if probe in self._queue:
+                self._queue.remove(probe)
+            while self._processes and probe in self._busy.values():
+                self._changed.wait(POLL_SECONDS)
                 interrupts.check()
 
-    def settle(self, seconds: float) -> None:
-        """Wait until the trials are over, if somebody is there to make them."""
+    def wait_for_probes(self, seconds: float) -> None:
+        """Wait until the probes are over, if there are processes for them."""
         end = time.perf_counter() + seconds
         with self._changed:
-            while time.perf_counter() < end and any(each.tries for each in self._processes) and any(
-                    isinstance(job, str) for job in (*self._left, *self._busy.values())):
-                self._changed.wait(TICK)
+            while time.perf_counter() < end and any(each.probes
+                                                    for each in self._processes) and any(
+                    isinstance(job, str) for job in (*self._queue, *self._busy.values())):
+                self._changed.wait(POLL_SECONDS)
                 interrupts.check()
 
-    def take(self) -> Process | None:
-        """The first of them that is idle, as a worker, in whose place another one starts.
+    def take_worker(self) -> Process | None:
+        """The first idle process, to run programs; another one starts in its place.
 
-        None if there are none.  To wait for what it builds takes less time than to start another.
+        None if there are none.  To wait for an idle one takes less time than to start another.
         """
         with self._changed:
             self._taking = True
@@ -190,11 +190,11 @@ class Builders:
                     idle = [each for each in self._idle() if each.is_there]
                     if idle:
                         self._processes.remove(idle[0])
-                        self._processes.append(another := Process(self._device, builds=True,
-                                                                  bare=self._bare))
+                        self._processes.append(another := Process(
+                            self._device, builds=True, target=self._target))
                         self._starting.add(another)
                         return idle[0]
-                    self._changed.wait(TICK)
+                    self._changed.wait(POLL_SECONDS)
                     interrupts.check()
                 return None
             finally:
@@ -202,21 +202,21 @@ class Builders:
                 self._changed.notify_all()
 
     def end(self) -> None:
-        """End all processes without waiting for it: that takes each of them a while."""
+        """End all processes without waiting for their end, which takes each of them a while."""
         self._stop()
         for process in self._processes:
             process.end()
         self._processes.clear()
 
-    def rest(self, seconds: float) -> None:
-        """Let them end after this time without anything to do."""
+    def end_when_idle(self, seconds: float) -> None:
+        """Drop all jobs; let the processes end after this time."""
         with self._changed:
-            self._patience = seconds
-            self._left.clear()
+            self._idle_timeout = seconds
+            self._queue.clear()
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End all processes, and wait until they are gone."""
+        """End all processes, and wait for their end."""
         self._stop()
         for process in self._processes:
             process.kill()
@@ -229,74 +229,74 @@ class Builders:
         self._thread.join()
 
     def _new(self, sources: Sequence[Source]) -> list[Job]:
-        """Those that nobody has asked for yet."""
-        known = {*self._left, *self._busy.values(), *self._over}
+        """Programs that have not been requested yet."""
+        known = {*self._queue, *self._busy.values(), *self._done}
         return [each for each in dict.fromkeys(sources) if each not in known]
 
     def _put_first(self, sources: Sequence[Source]) -> None:
-        """Programs to build before all others."""
-        asked = set[Job](sources)
-        wanted = [*self._new(sources), *(each for each in self._left if each in asked)]
-        if wanted and self._waits:
+        """Move programs to the front of the queue."""
+        requested = set[Job](sources)
+        urgent = [*self._new(sources), *(each for each in self._queue if each in requested)]
+        if urgent and self._waits:
             self._start()
-        others = [each for each in self._left if each not in asked]
-        self._left = [*sorted(wanted, key=_effort, reverse=True), *others]
+        others = [each for each in self._queue if each not in requested]
+        self._queue = [*sorted(urgent, key=_effort, reverse=True), *others]
         self._changed.notify_all()
 
-    def _wait_for(self, asked: AbstractSet[Job], end: float) -> None:
-        """Wait until these are over; those who take too long are lost."""
-        while self._processes and not self._over >= asked:
-            self._changed.wait(TICK)
+    def _wait_for(self, requested: AbstractSet[Job], end: float) -> None:
+        """Wait until these are built; processes that take too long are ended."""
+        while self._processes and not self._done >= requested:
+            self._changed.wait(POLL_SECONDS)
             interrupts.check()
             if time.perf_counter() > end:
                 for process in list(self._busy):
                     self._lost(process)
 
     def _idle(self) -> list[Process]:
-        """Those that have started, and have nothing to do."""
+        """Processes that have started, and have no job."""
         return [each for each in self._processes
                 if each not in self._busy and each not in self._starting]
 
     def _work(self) -> None:
-        """Hand out programs and take note of what is over, until the end."""
+        """Hand out jobs and note their ends, until the end of the pool."""
         while True:
             with self._changed:
                 self._hand_out()
-                if self._hopeless:
+                if self._failed:
                     self._give_up()
                 while not (self._busy or self._starting or self._ended):
-                    if not self._changed.wait(self._patience):
+                    if not self._changed.wait(self._idle_timeout):
                         self._give_up()
                     self._hand_out()
                 if self._ended:
                     return
                 answering = {process.connection: process
                              for process in (*self._busy, *self._starting)}
-            ready = wait(list(answering), TICK)
+            ready = wait(list(answering), POLL_SECONDS)
             with self._changed:
                 for connection in ready:
                     process = answering[connection]  # type: ignore[index]
                     if process in self._processes:
                         self._answered(process)
 
-    def _let_go(self, first: Callable[[], object]) -> None:
-        """Let the processes open the device; they end if this one fails to do so."""
+    def _release(self, first: Callable[[], object]) -> None:
+        """Let the processes open the device after ``first``; they end if that fails."""
         with self._changed:
             processes = list(self._processes)
         try:
             first()
-        except Exception:  # whoever runs the program will find out
-            self._hopeless = True
+        except Exception:  # the run of the program will report it
+            self._failed = True
         else:
             for process in processes:
                 process.go()
 
     def _hand_out(self) -> None:
         for process in self._idle():
-            if self._taking or not self._left:
+            if self._taking or not self._queue:
                 return
-            job = next((each for each in self._left
-                        if process.tries or not isinstance(each, str)), None)
+            job = next((each for each in self._queue
+                        if process.probes or not isinstance(each, str)), None)
             if job is None:
                 continue
             try:
@@ -304,36 +304,36 @@ class Builders:
             except OSError:
                 self._lost(process)
                 continue
-            self._left.remove(job)
+            self._queue.remove(job)
             self._busy[process] = job
         if not self._processes:
-            self._over.update(self._left)
-            self._left.clear()
+            self._done.update(self._queue)
+            self._queue.clear()
             self._changed.notify_all()
 
     def _answered(self, process: Process) -> None:
-        """A process is ready for the first time, or has done what it was to do."""
+        """Note that a process is ready for the first time, or has done its job."""
         try:
             receive(process.connection)
         except (EOFError, OSError):
             self._lost(process)
         else:
             if process in self._busy:
-                self._over.add(self._busy.pop(process))
+                self._done.add(self._busy.pop(process))
             self._starting.discard(process)
             self._changed.notify_all()
 
     def _lost(self, process: Process) -> None:
-        """A process is gone, or is to be."""
+        """End a process, and count its job as done."""
         process.kill()
         self._processes.remove(process)
         self._starting.discard(process)
         if (source := self._busy.pop(process, None)) is not None:
-            self._over.add(source)
+            self._done.add(source)
         self._changed.notify_all()
 
     def _give_up(self) -> None:
-        """Nobody has asked for anything for long, or nobody can do anything."""
+        """End all processes: there was no job for long, or the device does not open."""
         self._ended = True
         for process in self._processes:
             process.end()
@@ -344,15 +344,15 @@ class Builders:
 
 
 def _effort(job: Job) -> int:
-    """About how long a program takes to build, in characters."""
+    """An estimate of the time that a program takes to build, in characters."""
     return 0 if isinstance(job, str) else (
-        len(job[0]) + ITERATION * min(ITERATIONS, unrolled(job[0])))
+        len(job[0]) + CHARACTERS_PER_ITERATION * min(MAX_ITERATIONS, unrolled(job[0])))
 
 
 def unrolled(text: str) -> int:
-    """How many iterations of loops that are unrolled a compiler writes out.
+    """The number of iterations that a compiler writes out for unrolled loops.
 
-    A bound that is another loop's variable is half of what that goes up to.
+    A bound that is the variable of another loop counts as half of that loop's bound.
     """
     known = {name: int(value) for name, value in _CONSTANTS.findall(text)}
     around, count = list[tuple[int, int]](), 0

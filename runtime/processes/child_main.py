@@ -1,4 +1,4 @@
-"""What a process does that has been started to answer requests (:mod:`.process`)."""
+"""The main function of a process that answers requests (:mod:`.process`)."""
 
 from __future__ import annotations
 
@@ -11,70 +11,67 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
-from runelift.runtime.devices.driver import build as bare
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver import build, icd, preload
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.host.channel import receive, send
 
-AFTER = 0.3
-"""How many seconds these outlive the process that started them: both at a time take longer to end.
-"""
+OUTLIVE_SECONDS = 0.3
+"""Seconds that such a process outlives its parent: both at a time take longer to end."""
 
 
-def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool,
+def main(connection: int, lifeline: int, opened: int, builds: bool, probes: bool,
          worker: str) -> None:
     """Answer requests, given the descriptors of a connection and of a pipe that the parent holds.
 
-    The descriptor ``opened`` is closed as soon as the device is open.  Who only ``builds``, and
-    makes no trials of the device, does so through the driver alone until it is asked for more.
-    The function ``worker``, ``MODULE:NAME``, answers requests that need more.
+    The descriptor ``opened`` is closed as soon as the device is open.  A process that only
+    ``builds``, without ``probes`` of the device, uses the driver alone until it gets another
+    request.  The function ``worker``, ``MODULE:NAME``, answers all other requests.
     """
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     ending = threading.Thread(target=_end_with, args=(lifeline,), daemon=True)
     ending.start()
     if not builds:
-        loading.begin()
-    _serve(Connection(connection), partial(os.close, opened), builds, tries, worker)
+        preload.begin()
+    _serve(Connection(connection), partial(os.close, opened), builds, probes, worker)
     ending.join()
 
 
-def _serve(link: Connection, is_open: partial[None], builds: bool, tries: bool,
+def _serve(link: Connection, is_open: partial[None], builds: bool, probes: bool,
            worker: str) -> None:
-    """Answer requests until nobody makes any more."""
-    told: BuildRequest | None = None
+    """Answer requests until there are no more."""
+    opening: BuildRequest | None = None
     request = None
-    if builds and not tries:
+    if builds and not probes:
         try:
-            told = receive(link)
+            opening = receive(link)
         except EOFError:
             return
-        about, made = told.bare, early.made()
-        if about is not None and made is not None:
+        target, driver = opening.target, icd.driver_context()
+        if target is not None and driver is not None:
             is_open()
             send(link, "ready")
-            if (request := bare.serve(link, about, made)) is None:
+            if (request := build.serve(link, target, driver)) is None:
                 return
-    _go_on(worker, link, builds, tries, is_open, told, request)
+    _serve_all(worker, link, builds, probes, is_open, opening, request)
 
 
-def _go_on(worker: str, link: Connection, builds: bool, tries: bool, is_open: partial[None],
-           told: BuildRequest | None, request: tuple[Any, ...] | None) -> None:
-    """The same with all that running programs takes."""
+def _serve_all(worker: str, link: Connection, builds: bool, probes: bool, is_open: partial[None],
+               opening: BuildRequest | None, request: tuple[Any, ...] | None) -> None:
+    """Answer all requests, with everything imported that runs of programs need."""
     # late: start-up; a process that only builds through the driver does without
     from runelift.runtime.devices.info import register_runtimes
 
     register_runtimes()  # before anything imports pyopencl
     module, _, name = worker.partition(":")
     serve = getattr(import_module(module), name)
-    serve(link, builds=builds, tries=tries, opened=is_open, told=told, request=request)
+    serve(link, builds=builds, probes=probes, opened=is_open, opening=opening, request=request)
 
 
 def _end_with(lifeline: int) -> None:
-    """End this process, whatever it does, so long after the one that started it is gone."""
+    """End this process at once, some time after the end of its parent."""
     os.read(lifeline, 1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for output in (1, 2):  # who reads what the command says waits for all who might say something
+    for output in (1, 2):  # readers of the command's output wait for all processes that can write
         os.dup2(nowhere, output)
-    time.sleep(AFTER)
+    time.sleep(OUTLIVE_SECONDS)
     os._exit(0)

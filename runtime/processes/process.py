@@ -1,4 +1,4 @@
-"""A process that answers requests of the tuner (:mod:`runelift.runtime.tuner.workers.worker`)."""
+"""Child processes that answer requests of the tuner."""
 
 from __future__ import annotations
 
@@ -12,41 +12,44 @@ from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
-from runelift.runtime.cache import disk as cache
+from runelift.runtime.cache import disk
 from runelift.runtime.devices.driver.build import BuildRequest, BuildTarget
+from runelift.runtime.host import fast_start
 from runelift.runtime.host.channel import send
 from runelift.runtime.host.interpreter import command
 
-GRACE = 5.0
-"""How many seconds a process that has closed its connection may take to end."""
+END_TIMEOUT = 5.0
+"""Seconds that a process may take to end after it has closed its connection."""
 ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
-"""Has NVIDIA's driver make one queue of the device for a process instead of eight: ten processes at
-a time have their contexts after three quarters of the time, and end in a third of it."""
+"""An environment in which NVIDIA's driver makes one queue of the device instead of eight.
+
+Contexts of several processes are made and released faster with it.
+"""
 WORKER = "runelift.runtime.tuner.workers.worker:serve"
-"""What answers requests there: a name, since only such a process imports it."""
+"""The function that answers requests there: a name, since only such a process imports it."""
 RUN = """
-connection, lifeline, gate, opened, builds, tries, device, answers = given
+connection, lifeline, gate, opened, builds, probes, device, answers = given
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.devices.driver import icd
 from runelift.runtime.host import gc_policy
 icd.begin(device, gate=gate)
-pyopencl_quirks.keep_nothing()
-gc_policy.look_seldom()
+pyopencl_quirks.disable_caches()
+gc_policy.collect_rarely()
 from runelift.runtime.processes.child_main import main
-main(connection, lifeline, opened, builds, tries, answers)
+main(connection, lifeline, opened, builds, probes, answers)
 """
-"""What such a process runs."""
+"""The code of such a process."""
 
 
 class _Starting:
-    """A process that starts, probably for this device, and is told later for which.
+    """A process that has started, and gets its request later; ``device`` is a guess.
 
-    It opens no device before the ``gate`` is closed, nor before the process ``after`` which it
-    comes has opened its own or has ended; then it closes its end of ``opened``, and ends with this
+    It opens a device only when the ``gate`` is closed, and the process ``after`` which it comes has
+    opened its device or has ended.  Then it closes its end of ``opened``.  It ends with this
     object.
     """
 
-    def __init__(self, device: str | None, *, builds: bool, tries: bool = False,
+    def __init__(self, device: str | None, *, builds: bool, probes: bool = False,
                  after: _Starting | None = None) -> None:
         self.connection, theirs = Pipe()
         ours, lifeline = os.pipe()
@@ -58,9 +61,10 @@ class _Starting:
         self.opened, done = Pipe(duplex=False)
         given = theirs.fileno(), ours, behind.fileno(), done.fileno()
         self.process = subprocess.Popen(
-            command(RUN, *given, builds, tries, device, WORKER),
+            command(RUN, *given, builds, probes, device, WORKER),
             pass_fds=given, stdin=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
+            stderr=subprocess.DEVNULL if builds else None,
+            # the run that needs a kernel reports errors
             env={**ONE_QUEUE, **os.environ} if builds else None,
             start_new_session=True)  # Ctrl-C is for the process that started it
         theirs.close()
@@ -70,29 +74,32 @@ class _Starting:
         done.close()
         self.end = weakref.finalize(self, _end, self.process, lifeline)
 
-    def go(self, word: str = "") -> None:
-        """Have it open the device; it may have been told to before."""
+    def go(self, message: str = "") -> None:
+        """Let it open the device, unless that was done before."""
         if not self.gate.closed:
-            with contextlib.suppress(OSError):  # whoever asks it for something will find out
-                os.write(self.gate.fileno(), word.encode())
+            with contextlib.suppress(OSError):  # the next request will report that it has ended
+                os.write(self.gate.fileno(), message.encode())
             self.gate.close()
 
 
 _running: list[_Starting] = []
-_trying: list[_Starting] = []
-"""Processes that nobody has asked for yet, by what they are for."""
+_probing: list[_Starting] = []
+"""Processes that have not been requested yet: for runs, and for probes of the device."""
 _outliving = set[_Starting]()
-"""Processes that end after this one."""
+"""Processes that end after this one, so that they are not waited for."""
 
 
 @contextlib.contextmanager
 def started_ahead(device: str | None = None) -> Iterator[Callable[[str], None]]:
-    """Start the process of the first :class:`Process` of this context before that is asked for.
+    """Start the process of the first :class:`Process` of this context before it is requested.
 
-    Python and what it imports take longer than anything else that a short tuning does.  The value
-    lets it open the device, with a word about what to load
+    Python and its imports take longer than all else in a short tuning.  The value lets the process
+    open the device, with a message that names kernels to load
     (:mod:`~runelift.runtime.devices.driver.preload`).
     """
+    if not fast_start.enabled():
+        yield lambda message: None
+        return
     starting = _Starting(device, builds=False)
     _running.append(starting)
     with _ended(_running):
@@ -100,56 +107,55 @@ def started_ahead(device: str | None = None) -> Iterator[Callable[[str], None]]:
 
 
 @contextlib.contextmanager
-def trying_ahead(device: str | None, count: int) -> Iterator[None]:
-    """The same for so many processes that make trials of the device, if they will be asked for."""
-    for _ in range(count):
-        _trying.append(_Starting(device, builds=True, tries=True,
-                                 after=_trying[-1] if _trying else None))
-    with _ended(_trying):
+def probers_started_ahead(device: str | None, count: int) -> Iterator[None]:
+    """Start ``count`` processes that probe the device before they are requested."""
+    for _ in range(count if fast_start.enabled() else 0):
+        _probing.append(_Starting(device, builds=True, probes=True,
+                                 after=_probing[-1] if _probing else None))
+    with _ended(_probing):
         yield
 
 
 @contextlib.contextmanager
-def _ended(ahead: list[_Starting]) -> Iterator[None]:
-    """End those that nobody has asked for."""
+def _ended(spare: list[_Starting]) -> Iterator[None]:
+    """End the processes that have not been requested."""
     try:
         yield
     finally:
-        for unused in ahead:
+        for unused in spare:
             unused.connection.close()
             unused.end()
-        ahead.clear()
+        spare.clear()
 
 
 class Process:
     """A process that runs programs on a device, or only ``builds``; it is ready when it answers.
 
-    It may be told which program it will be given (the path and the policy), to have it read by
-    then, if it is kept.  One that builds may do so through the driver alone, if it knows how
-    (``bare``), until it is asked for something else; if it ``tries``, it will be asked for trials
-    of the device, and is ready for these.  One that is ``held`` does not open the device before
-    :meth:`go`, nor one that comes ``after`` another before that one has: a driver that several ask
-    for contexts at the same time lets all of them wait until the last one has its own.
+    ``program`` is the path and the policy of the program that it will run, so that it can read the
+    compiled one meanwhile.  A process with a ``target`` builds through the driver alone until it
+    gets another request.  One with ``probes`` gets ready to probe the device.  A process that is
+    ``held`` opens the device only after :meth:`go`.  One ``after`` another waits until that has
+    opened its device: a driver that makes several contexts at a time returns them all at the end.
     """
 
-    def __init__(self, device: str | None, *, builds: bool = False, tries: bool = False,
+    def __init__(self, device: str | None, *, builds: bool = False, probes: bool = False,
                  held: bool = False, program: tuple[str, str] | None = None,
-                 after: Process | None = None, bare: BuildTarget | None = None) -> None:
-        self.tries = tries
-        ahead = (_trying if tries else []) if builds else _running
-        self._started: _Starting = ahead.pop(0) if ahead else _Starting(
-            device, builds=builds, tries=tries, after=None if after is None else after._started)
-        self._told = BuildRequest(device, program, bare, cache.ourselves())
+                 after: Process | None = None, target: BuildTarget | None = None) -> None:
+        self.probes = probes
+        spare = (_probing if probes else []) if builds else _running
+        self._started: _Starting = spare.pop(0) if spare else _Starting(
+            device, builds=builds, probes=probes, after=None if after is None else after._started)
+        self._request = BuildRequest(device, program, target, disk.fingerprint())
         self.connection = self._started.connection
         self._process = self._started.process
         if not held:
             self.go()
 
     def go(self) -> None:
-        """Have it open the device."""
+        """Let it open the device."""
         self._started.go()
-        with contextlib.suppress(OSError):  # whoever asks it for something will find out
-            send(self.connection, self._told)
+        with contextlib.suppress(OSError):  # the next request will report that it has ended
+            send(self.connection, self._request)
 
     def wait_until_open(self) -> None:
         """Wait until it has opened its device, or has ended."""
@@ -158,11 +164,11 @@ class Process:
 
     @property
     def is_there(self) -> bool:
-        """Whether it has not ended."""
+        """True until it has ended."""
         return self._process.poll() is None
 
     def end(self) -> None:
-        """End the process, whatever it does; a thread waits until it has given back everything."""
+        """End the process at once; a thread waits until it has released everything."""
         self.connection.close()
         _outliving.discard(self._started)
         if (ending := self._started.end.detach()) is not None:
@@ -172,23 +178,23 @@ class Process:
             threading.Thread(target=process.wait, daemon=True).start()
 
     def outlive(self) -> None:
-        """Let the process end after this one has, not before, even if nobody knows it any more.
+        """Let the process end after this one, even if the object is gone.
 
-        Drivers take a tenth of a second to give back what a process has, one process at a time.
+        Drivers take long to release the resources of a process, and do one process at a time.
         """
         self._started.end.atexit = False
         _outliving.add(self._started)
 
     def kill(self) -> None:
-        """End the process, and wait until it is gone."""
+        """End the process, and wait for its end."""
         self.connection.close()
         _outliving.discard(self._started)
         self._started.end()
 
     def how_it_ended(self) -> str:
-        """What became of a process that answers no more."""
+        """Describe the end of a process that does not answer."""
         try:
-            code = self._process.wait(GRACE)
+            code = self._process.wait(END_TIMEOUT)
         except subprocess.TimeoutExpired:
             return "the process that ran it answered no more"
         if code < 0:

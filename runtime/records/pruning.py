@@ -1,8 +1,15 @@
-"""Pruning: the factors by which versions are run once only, or not at all."""
+"""Pruning: one verdict on versions that need not be run again, or not at all.
+
+Several sources tell what a version takes: its first run, smaller inputs, similar sizes.  Each of
+them hands its evidence to :func:`verdict`, which compares it with the factors of one policy.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +70,120 @@ class PruningPolicy:
 
 NORMAL_PRUNING = PruningPolicy()
 """The policy where none is given."""
+
+
+class Source(Enum):
+    """Sources of evidence about a version."""
+
+    KERNELS = "kernels"
+    """Its kernels and launches in a run, which is a lower bound."""
+    FIRST_RUN = "first run"
+    """Its whole first run, with all delays."""
+    RUN = "run"
+    """A run by itself, whatever others take."""
+    SMALLER_INPUTS = "smaller inputs"
+    """Runs with less to do, from which its time is extrapolated."""
+    OTHER_INPUTS = "other inputs"
+    """Runs of other inputs, from which its time is estimated."""
+    FEW_ITEMS = "few work-items"
+    """The least time that so few work-items need."""
+    SIMILAR_SIZES = "similar sizes"
+    """Attempts of a replay at the two nearest sizes."""
+
+
+class Evidence(NamedTuple):
+    """Seconds that a version takes, beside those of the best version.
+
+    Where only their ratio is known, ``seconds`` is the ratio and ``best`` is 1.  ``items`` is the
+    number of work-items, where it matters.
+    """
+
+    source: Source
+    seconds: float
+    best: float = 1.0
+    items: int = 0
+
+
+class Decision(Enum):
+    """Decisions about a version."""
+
+    KEEP = "keep"
+    ONCE = "run once"
+    SKIP = "skip"
+
+
+class Verdict(NamedTuple):
+    """A decision about a version, and its reason in words if it is not kept."""
+
+    decision: Decision
+    why: str = ""
+
+    @property
+    def keeps(self) -> bool:
+        """True for a version that is run as often as others."""
+        return self.decision is Decision.KEEP
+
+
+KEEP = Verdict(Decision.KEEP)
+
+
+class _Rule(NamedTuple):
+    """The limit of a source: ``factor`` times the best, but not fewer than ``seconds``.
+
+    A version at the limit is kept, unless that is ``reached``.
+    """
+
+    decision: Decision
+    factor: float
+    seconds: float = 0.0
+    reached: bool = False
+
+
+def _rule(source: Source, policy: PruningPolicy) -> _Rule:
+    """The limit of a source by a policy."""
+    match source:
+        case Source.KERNELS:
+            return _Rule(Decision.ONCE, policy.kernels_factor)
+        case Source.FIRST_RUN:
+            return _Rule(Decision.ONCE, policy.first_run_factor, policy.first_run_seconds)
+        case Source.RUN:
+            return _Rule(Decision.ONCE, 0.0, policy.once_seconds, reached=True)
+        case Source.SMALLER_INPUTS:
+            return _Rule(Decision.SKIP, policy.smaller_inputs_factor, reached=True)
+        case Source.OTHER_INPUTS:
+            return _Rule(Decision.SKIP, policy.estimate_factor, policy.estimate_seconds)
+        case Source.FEW_ITEMS:
+            return _Rule(Decision.SKIP, policy.estimate_factor, policy.few_items_seconds)
+        case Source.SIMILAR_SIZES:
+            return _Rule(Decision.SKIP, policy.similar_sizes_factor)
+
+
+def verdict(evidence: Evidence, policy: PruningPolicy) -> Verdict:
+    """The decision about a version by one piece of evidence."""
+    rule = _rule(evidence.source, policy)
+    limit = max(rule.seconds, rule.factor * evidence.best) if rule.factor else rule.seconds
+    if evidence.seconds > limit or (rule.reached and evidence.seconds == limit):
+        return Verdict(rule.decision, reason(evidence))
+    return KEEP
+
+
+def reason(evidence: Evidence) -> str:
+    """The reason for a decision against a version, in words."""
+    seconds = evidence.seconds
+    ratio = seconds / evidence.best if evidence.best else math.inf
+    match evidence.source:
+        case Source.KERNELS:
+            return f"run once: its kernels alone take {ratio:.0f}x as long as the best version"
+        case Source.FIRST_RUN:
+            return f"run once: its first run took {ratio:.0f}x as long as the best version"
+        case Source.RUN:
+            return f"run once: it takes {seconds:.2g} s"
+        case Source.OTHER_INPUTS:
+            return f"skipped: expected to take about {seconds:.2g} s, judging by other inputs"
+        case Source.FEW_ITEMS:
+            return (f"skipped: {evidence.items:,} work-items would take more than {seconds:.2g} s "
+                    "for what other versions spread over the device")
+    if math.isinf(ratio):
+        return f"skipped: as for {evidence.source.value}"
+    return (f"skipped: expected to be more than {ratio:.0f}x slower, judging by "
+            f"{evidence.source.value}")

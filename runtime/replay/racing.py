@@ -1,12 +1,13 @@
-"""Which versions are replayed at an encounter: all at first, later those that can still win.
+"""Racing: replay runs all versions at first, later those that can still win.
 
-Encounters of a site whose guards compare with nearly the same values are *alike*.  At the first
-of them all versions run, in several rounds, each in another order; a version that took more than
-``factor`` times as long as the best in two rounds, or more than ``factor`` squared times in the
-first, leaves the race.  At later ones those that are left run once, and all of them again at the
-2nd, 4th, 8th, ... one, since the time may depend on more than what the guards compare with.  Of
-encounters that are not quite alike, the two that are nearest tell which versions not even to begin
-with.
+Encounters of a site are *alike* if their guards compare with nearly equal values.  At the first
+of them all versions run in several rounds, each in another order.  A version leaves the race if
+it took ``factor`` times as long as the best in two rounds, or ``factor`` squared times in the
+first.  At later encounters the versions that are left run once.  At the 2nd, 4th, 8th, ... one all
+versions run again, since times may depend on more than the guards compare.  The two nearest kinds
+of encounters tell which versions are skipped at a new kind.
+
+Source: Maron and Moore 1994, "Hoeffding races".
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.runtime.records.estimates import Estimates
+from runelift.runtime.records.pruning import Evidence, Source, verdict
 
 BEAT = 0.05
-"""How many seconds there are at least between two signs of life."""
+"""Seconds at least between two signs of life of a run."""
 Alike: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...]]
-"""What encounters have in common: site, sizes on a logarithmic scale, versions that can run."""
+"""A kind of encounters: site, sizes on a logarithmic scale, and versions that can run."""
 
 
 @dataclass(slots=True)
 class RaceState:
-    """What is known of a kind of encounters.
+    """Knowledge of a kind of encounters, which was ``met`` so often.
 
-    ``ratios`` says how many times as long as the best each version took, later encounters
-    counting more than earlier ones.
+    ``ratios`` are the times of versions relative to the best.  Later encounters count more.
     """
 
     met: int = 0
@@ -43,11 +44,11 @@ class RaceState:
 
     @property
     def due(self) -> bool:
-        """Whether all versions are to run at the encounter that was met last."""
+        """True if all versions are to run at the encounter that was met last."""
         return self.met & (self.met - 1) == 0
 
     def saw(self, seconds: Mapping[int, float]) -> None:
-        """All versions have run at the encounter that was met last, and took so long."""
+        """Take the times of all versions at the encounter that was met last."""
         least = max(min(seconds.values()), 1e-12)
         now = {version: max(each, 1e-12) / least for version, each in seconds.items()}
         self.ratios = now if self.met == 1 else {
@@ -55,7 +56,7 @@ class RaceState:
             for version, ratio in now.items()}
 
     def presume(self, ratios: Mapping[int, float]) -> None:
-        """Some versions have not run: they should take so many times as long as the best."""
+        """Take expected times, relative to the best, of versions that have not run."""
         self.ratios = {**ratios, **self.ratios}
 
     def left(self, factor: float) -> set[int]:
@@ -63,27 +64,30 @@ class RaceState:
         return {version for version in self.ratios if self.behind(version) <= factor}
 
     def behind(self, version: int) -> float:
-        """How many times as long as the best a version takes."""
+        """The time of a version relative to the best."""
         return self.ratios[version] / self.ratios[self.best]
 
 
-def _nobody(version: str | None, quickest: float | None, par: int | None) -> None:
-    """Hears of attempts where nobody else wants to."""
+def _ignore(version: str | None, quickest: float | None, par: int | None) -> None:
+    """Ignore attempts: the watch of a race without one."""
 
 
 @dataclass(slots=True)
 class Race:
-    """How versions are replayed; what becomes known of them is kept from run to run.
+    """The rules of a race, and its state, which is kept from run to run.
 
-    ``factor``: how many times slower than the best a version may be.  ``rounds``: how often all
-    run at the first encounter of a kind, as long as that takes less than ``patience`` seconds.
-    After ``deadline`` (on the clock of :func:`time.perf_counter`) only the best one runs.  In a run
-    that is ``repeated`` no version comes back, as its encounters are those of the run before.
-    ``banned`` are versions (``site/index``) that do not compute what the others do, and why;
-    ``stopped`` those that were not over in time, or will not be by the ``outlook``, which knows of
-    sites that are met once in a run (``single``).  ``watch`` is told before an attempt which
-    version it is, if it has not run at such an encounter, the seconds of the quickest so far, and
-    what its guard compares with; after it None; and now and then that the run goes on.
+    A version may take ``factor`` times as long as the best.  All run in so many ``rounds`` at the
+    first encounter of a kind, as long as that takes less than ``patience`` seconds.  After
+    ``deadline`` (by :func:`time.perf_counter`) only the best one runs.  In a run that is
+    ``repeated`` no version comes back, as its encounters are those of the run before.
+
+    ``banned`` are versions (``site/index``) with wrong results, and why.  ``stopped`` are those
+    that were not over in time, or will not be by the ``estimates``.  Estimates are for sites that
+    are met once in a run (``single``).
+
+    ``watch`` is called before an attempt at a kind of encounter where its version has not run.  It
+    is given the version, the seconds of the quickest so far, and what its guard compares with.
+    After the attempt it is given None, and now and then a sign of life.
     """
 
     factor: float = 3.0
@@ -91,70 +95,72 @@ class Race:
     patience: float = 1.0
     banned: dict[str, str] = field(default_factory=dict)
     stopped: dict[str, str] = field(default_factory=dict)
-    outlook: Estimates = field(default_factory=Estimates)
+    estimates: Estimates = field(default_factory=Estimates)
     single: frozenset[str] = frozenset()
     deadline: float = math.inf
     repeated: bool = False
-    watch: Callable[[str | None, float | None, int | None], None] = _nobody
-    _lanes: dict[Alike, RaceState] = field(default_factory=dict)
+    watch: Callable[[str | None, float | None, int | None], None] = _ignore
+    _states: dict[Alike, RaceState] = field(default_factory=dict)
     _beat: float = 0.0
 
     @property
     def late(self) -> bool:
-        """Whether the time that measuring may take is over."""
+        """True after the deadline of measuring."""
         return time.perf_counter() > self.deadline
 
     def excludes(self, version: str) -> bool:
-        """Whether a version (``site/index``) must not run."""
+        """Tell if a version (``site/index``) must not run."""
         return version in self.banned or version in self.stopped
 
     def stop(self, version: str, why: str, par: int | None, seconds: float, best: float | None
              ) -> None:
-        """A version was not over after so many seconds, where the best one took less."""
+        """Exclude a version that was not over after so many seconds; the best one took less."""
         self.stopped[version] = why
         if par is not None and best is not None and seconds:
-            self.outlook.saw(version, par, seconds, best, stopped=True)
+            self.estimates.saw(version, par, seconds, best, stopped=True)
 
     def beat(self) -> None:
-        """The run goes on."""
+        """Give a sign of life."""
         if (now := time.perf_counter()) > self._beat + BEAT:
             self._beat = now
             self.watch("", None, None)
 
     def take(self, other: Race) -> None:
-        """Know what a copy of this race, run elsewhere, found out."""
+        """Take over the findings of a copy of this race that ran elsewhere."""
         self.banned.update(other.banned)
         self.stopped.update(other.stopped)
-        self.outlook.take(other.outlook)
-        self._lanes = other._lanes
+        self.estimates.take(other.estimates)
+        self._states = other._states
 
-    def lane(self, site: str, par: Sequence[int], versions: Sequence[int]) -> RaceState:
+    def state(self, site: str, par: Sequence[int], versions: Sequence[int]) -> RaceState:
         """The kind of an encounter."""
-        return self._lanes.setdefault(self._alike(site, par, versions), RaceState())
+        return self._states.setdefault(self._alike(site, par, versions), RaceState())
 
-    def lost(self, site: str, par: Sequence[int], versions: Sequence[int]) -> dict[int, float]:
-        """The versions that need not run, and how many times as long as the best they take."""
-        policy = self.outlook.policy
+    def far_behind(self, site: str, par: Sequence[int], versions: Sequence[int]
+                   ) -> dict[int, float]:
+        """Versions that are skipped at a new kind, with their times relative to the best."""
+        policy = self.estimates.policy
         reach = policy.similar_doublings * policy.size_steps
         _, scale, same = self._alike(site, par, versions)
-        near = sorted(((distance, lane) for (other, at, able), lane in self._lanes.items()
-                       if other == site and able == same and at != scale and lane.ratios
+        near = sorted(((distance, state) for (other, at, able), state in self._states.items()
+                       if other == site and able == same and at != scale and state.ratios
                        and (distance := _apart(at, scale)) <= reach), key=lambda each: each[0])[:2]
         if len(near) < 2 or math.isinf(self.factor):
             return {}
-        least = {k: min(lane.behind(k) for _, lane in near) for k in versions
-                 if all(k in lane.ratios for _, lane in near)}
-        return {k: ratio for k, ratio in least.items() if ratio > policy.similar_sizes_factor}
+        least = {k: min(state.behind(k) for _, state in near) for k in versions
+                 if all(k in state.ratios for _, state in near)}
+        return {k: ratio for k, ratio in least.items()
+                if not verdict(Evidence(Source.SIMILAR_SIZES, ratio), policy).keeps}
 
     def _alike(self, site: str, par: Sequence[int], versions: Sequence[int]) -> Alike:
         """The kind of an encounter."""
-        steps = self.outlook.policy.size_steps
+        steps = self.estimates.policy.size_steps
         scale = tuple(round(steps * math.log2(value)) if value > 0 else -1 for value in par)
         return site, scale, tuple(sorted(versions))
 
 
 def _apart(one: Sequence[int], other: Sequence[int]) -> int:
-    """By how much the size that differs most differs, on the scale of kinds of encounters."""
+    """The greatest difference between sizes, on the scale of kinds of encounters."""
     return max((abs(a - b) for a, b in zip(one, other, strict=True)), default=0)
 
 

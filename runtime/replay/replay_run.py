@@ -68,7 +68,7 @@ class _Visit:
     """
 
     meeting: ReplayedEncounter
-    lane: RaceState
+    state: RaceState
     saved: Saved
     again: bool
     begun: bool = False
@@ -107,11 +107,11 @@ class ReplayRun(Run):
             if not order:
                 self.none_left(number)
             meeting = self._meet(number, pars, crowds, order, sizes)
-            lane = self.race.lane(meeting.site, pars, meeting.feasible)
+            state = self.race.state(meeting.site, pars, meeting.feasible)
             again = bool(meeting.attempts)
-            visit = _Visit(meeting, lane, () if again else self._save(changed), again)
+            visit = _Visit(meeting, state, () if again else self._save(changed), again)
             self._visits.append(visit)
-            agenda = self._once(meeting, lane) if again else self._all(meeting, lane, pars)
+            agenda = self._once(meeting, state) if again else self._all(meeting, state, pars)
             for attempt in self._attempts:
                 attempt.disturbed |= not again
             ended = False
@@ -166,35 +166,35 @@ class ReplayRun(Run):
             meetings[key] = ReplayedEncounter(site, sizes, par, scarce, order[0], sorted(order))
         return meetings[key]
 
-    def _once(self, meeting: ReplayedEncounter, lane: RaceState) -> Iterator[int]:
+    def _once(self, meeting: ReplayedEncounter, state: RaceState) -> Iterator[int]:
         """The version to run where all have run before."""
-        yield min(meeting.attempts, key=lambda version: lane.ratios.get(version, math.inf))
+        yield min(meeting.attempts, key=lambda version: state.ratios.get(version, math.inf))
 
-    def _all(self, meeting: ReplayedEncounter, lane: RaceState,
+    def _all(self, meeting: ReplayedEncounter, state: RaceState,
              pars: Sequence[int]) -> Iterator[int]:
         """The versions to run at an encounter that is new."""
         running = [k for k in meeting.feasible if not self.race.excludes(f"{meeting.site}/{k}")]
-        lane.met += 1
-        left = lane.left(1.0 if self.race.late else self.race.factor)
+        state.met += 1
+        left = state.left(1.0 if self.race.late else self.race.factor)
         if self.race.late and not left:  # nothing is known, and there is no time to find out
             yield meeting.default
             return
-        if left and (self.race.late or self.race.repeated or not lane.due):
-            yield from rotated([k for k in running if k in left], lane.met)
-            if lane.best in meeting.attempts:
-                meeting.rival = lane.best
-                meeting.ratios = {k: lane.behind(k) for k in running
-                                  if k not in left and k in lane.ratios}
+        if left and (self.race.late or self.race.repeated or not state.due):
+            yield from rotated([k for k in running if k in left], state.met)
+            if state.best in meeting.attempts:
+                meeting.rival = state.best
+                meeting.ratios = {k: state.behind(k) for k in running
+                                  if k not in left and k in state.ratios}
                 return
             running = [k for k in running if k not in left]
-        lost = self.race.lost(meeting.site, pars, meeting.feasible)
+        lost = self.race.far_behind(meeting.site, pars, meeting.feasible)
         lost.pop(meeting.default, None)  # runs without a record are compared with it
-        yield from self._rounds(meeting, lane, [k for k in running if k not in lost], lost)
-        if lane.best in meeting.attempts:
-            meeting.rival = lane.best
-            meeting.ratios |= {k: lane.behind(k) for k in lost if k not in meeting.attempts}
+        yield from self._rounds(meeting, state, [k for k in running if k not in lost], lost)
+        if state.best in meeting.attempts:
+            meeting.rival = state.best
+            meeting.ratios |= {k: state.behind(k) for k in lost if k not in meeting.attempts}
 
-    def _rounds(self, meeting: ReplayedEncounter, lane: RaceState, running: Sequence[int],
+    def _rounds(self, meeting: ReplayedEncounter, state: RaceState, running: Sequence[int],
                 lost: Mapping[int, float]) -> Iterator[int]:
         """All versions, then those that stay in the race.
 
@@ -202,20 +202,20 @@ class ReplayRun(Run):
         with more parallelism: they are not the ones that take very long.
         """
         started = time.perf_counter()
-        if lane.met == 1:
+        if state.met == 1:
             running = sorted(running, key=lambda k: (k != meeting.default, -k))
-        for turn in range(self.race.rounds if lane.met == 1 else 1):
+        for turn in range(self.race.rounds if state.met == 1 else 1):
             for version in rotated([k for k in running if k in meeting.feasible],
-                                   lane.met - 1 + turn):
+                                   state.met - 1 + turn):
                 if not self._hopeless(meeting, version):
                     yield version
             self.queue.finish()
             self.ledger.settle()
             if meeting.attempts:
-                lane.saw({k: meeting.quickest(k) for k in meeting.attempts})
-                lane.presume(lost)
+                state.saw({k: meeting.quickest(k) for k in meeting.attempts})
+                state.presume(lost)
             # One slow attempt may be chance.
-            left = lane.left(self.race.factor if turn else self.race.factor ** 2)
+            left = state.left(self.race.factor if turn else self.race.factor ** 2)
             running = [k for k in running if k in left]
             if self.race.late or time.perf_counter() - started > self.race.patience:
                 break
@@ -225,7 +225,7 @@ class ReplayRun(Run):
         name, par = f"{meeting.site}/{version}", self._points(meeting, version)
         if not meeting.attempts or version in meeting.attempts or par is None:
             return False
-        why = self.race.outlook.hopeless(name, par, self._quickest(meeting))
+        why = self.race.estimates.hopeless(name, par, self._quickest(meeting))
         if why is not None:
             self.race.stopped[name] = why
         return why is not None
@@ -273,11 +273,11 @@ class ReplayRun(Run):
         meeting.attempts.setdefault(version, []).append(attempt.spent)
         if fresh and (par := self._points(meeting, version)) is not None:
             self.ledger.settle()
-            self.race.outlook.saw(f"{meeting.site}/{version}", par, meeting.quickest(version),
+            self.race.estimates.saw(f"{meeting.site}/{version}", par, meeting.quickest(version),
                                   self._quickest(meeting))
         if fresh and meeting.site in self.race.single:
             self.ledger.settle()
-            self.race.outlook.saw_crowd(meeting.site, meeting.cost(version).crowd)
+            self.race.estimates.saw_crowd(meeting.site, meeting.cost(version).crowd)
         return True
 
     def _announced(self, visit: _Visit, version: int) -> bool:
@@ -286,7 +286,7 @@ class ReplayRun(Run):
         The device has nothing else to do, so that whatever takes long is that version.
         """
         meeting = visit.meeting
-        if visit.again or version in visit.lane.ratios or version in meeting.attempts:
+        if visit.again or version in visit.state.ratios or version in meeting.attempts:
             self.race.beat()
             return False
         self.queue.finish()

@@ -1,1 +1,5 @@
-"""Runs in which operations are tried with other parameters."""
+"""Trials: runs in which operations are repeated in place with other kernel parameters.
+
+It imports ``execution``, ``geometry`` and ``records``.  Entry point:
+:class:`~runelift.runtime.trials.trial_run.TrialRun`.
+"""

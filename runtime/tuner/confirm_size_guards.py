@@ -43,9 +43,9 @@ class ConfirmedSizeGuards:
 
     ``versions`` are the names of versions by site, ``titles`` what to call sites, and ``sizes``
     what to say of sizes.  ``before`` and ``after`` are times by dataset, with thresholds alone and
-    with the guards, by the records; ``verified`` those of runs side by side.  ``loss`` is the
-    fraction by which datasets that are left out of the fit are slower than with thresholds, as far
-    as that can be known; None if it has not been worked out yet.  ``why`` says why there are no
+    with the guards, by the records; ``verified`` those of paired runs.  ``loss`` is the fraction by
+    which datasets that are left out of the fit are slower than with thresholds.  It is 0 if that
+    cannot be known, and None if it has not been worked out yet.  ``why`` tells why there are no
     guards.
     """
 
@@ -67,10 +67,10 @@ def fit_guards(tuning: EntryTuning, guards: SizeGuardKind, *,
                ahead: bool = False) -> ConfirmedSizeGuards:
     """The finer guards for the records of an entry point.
 
-    Trees decide about sizes that were not measured, too.  They are as deep as is best for datasets
-    that are left out of the fit, and must not do worse on those than thresholds do.  What that
-    takes, fits to all other datasets, is worked out once for an entry point, whatever becomes of
-    its own fit; with ``ahead``, only if it decides whether anything is to be run.
+    Trees decide about sizes that were not measured, too.  Their depth is the best for datasets
+    that are left out of the fit, and on those they must not do worse than thresholds.  That takes
+    fits to all other datasets, which are made once for an entry point.  With ``ahead`` they are
+    made only if they decide whether anything is to be run.
     """
     if guards is SizeGuardKind.AUTO:
         return _automatic(tuning, ahead=ahead)
@@ -87,8 +87,7 @@ def fit_guards(tuning: EntryTuning, guards: SizeGuardKind, *,
 
 
 def _automatic(tuning: EntryTuning, *, ahead: bool) -> ConfirmedSizeGuards:
-    """NearestSizes sizes, where they serve datasets better than thresholds, or those that are left
-    out.
+    """Nearest sizes, where they serve datasets or those left out better than thresholds do.
 
     Where they guess badly, a memo has the sizes that are known.
     """
@@ -181,11 +180,11 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedS
                    ) -> ConfirmedSizeGuards:
     """The guards as far as no dataset is slower with them than with ``values`` alone.
 
-    Datasets that are keep their versions, and the guards are fitted again; so do, before anything
-    is run, those that hardly gain by the records, and those of which nobody knows what runs take
-    that come often.  Some dataset must be faster for certain, or those left out of the fit by what
-    records say.  A thread sees to the latter while guards run for which it has not been worked
-    out; if these guess badly, a memo has what they choose for known sizes.
+    Datasets that get slower keep their versions, and the guards are fitted again.  So do those
+    without times of frequent runs, and, before anything is run, those that hardly gain by the
+    records.  Some dataset must be faster for certain, or by the records those left out of the fit.
+    If the latter is not known yet, a thread works it out while guards run.  If these guess badly, a
+    memo has their choices for known sizes.
     """
     def confirmed(refined: ConfirmedSizeGuards, loss: Callable[[], float]) -> ConfirmedSizeGuards:
         return _confirmed(program, tuning, refined, datasets, values, repeats, loss)
@@ -298,7 +297,7 @@ def described(refined: ConfirmedSizeGuards) -> Iterator[str]:
 
 
 def time_rows(refined: ConfirmedSizeGuards) -> list[list[str]]:
-    """What datasets take, the head first."""
+    """Rows with the times of datasets, the head first."""
     rows = [["dataset", "with thresholds", "with the guards", "gain"]]
     for name, before in refined.before.items():
         both = refined.verified.get(name)
@@ -310,7 +309,7 @@ def time_rows(refined: ConfirmedSizeGuards) -> list[list[str]]:
 
 
 def facts(found: Sequence[ConfirmedSizeGuards], device: str, policy: str) -> dict[str, Any]:
-    """What the JSON file keeps: the guards, and the device and policy that they are for."""
+    """The content of the JSON file: the guards, and the device and policy that they are for."""
     return {"device": device, "policy": policy,
             "sites": {site: to_json(finer) for each in found
                       for site, finer in each.finer.items()},

@@ -1,4 +1,4 @@
-"""What tuning finds out: of one entry point, and of a program."""
+"""Results of tuning: of one entry point, and of a program."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from runelift.runtime.versions.forest import Forest
 
 @dataclass(frozen=True, slots=True)
 class EntryTuning:
-    """What tuning one entry point found out.
+    """The result of tuning one entry point.
 
-    ``first`` is the fit that runs side by side did not bear out, if there is one; the datasets
-    ``unmoved`` turned out slower with it, or no faster, and keep the versions that they have by
-    default.
+    ``first`` is the fit that paired runs did not bear out, if there is one.  The datasets
+    ``unmoved`` turned out slower with it, or no faster: they keep their default versions.
     """
 
     forest: Forest
@@ -45,7 +44,7 @@ class EntryTuning:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What tuning a program found out; ``thresholds`` hold for all its entry points."""
+    """The result of tuning a program; ``thresholds`` hold for all its entry points."""
 
     entries: tuple[EntryTuning, ...]
 
@@ -57,7 +56,7 @@ class Tuning:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the measuring."""
+        """True if Ctrl-C ended the measuring."""
         return any(entry.interrupted for entry in self.entries)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runelift.ir.source import Source
-from runelift.runtime.compilation import pipeline as compiler
+from runelift.runtime.compilation import pipeline
 from runelift.runtime.devices.info import select
 from runelift.runtime.processes import process
 
@@ -41,13 +41,13 @@ def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setenv("RUNELIFT_KEEP", "1")
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
     found: list[str] = []
-    compile_source = compiler.compile_source
+    compile_source = pipeline.compile_source
 
     def noted(source: Source, **options: object) -> object:
         found.append(Path(source.name).name)
         return compile_source(source, **options)
 
-    monkeypatch.setattr(compiler, "compile_source", noted)
+    monkeypatch.setattr(pipeline, "compile_source", noted)
     return found
 
 

@@ -1,8 +1,7 @@
-"""Building kernels through NVIDIA's driver alone, without the OpenCL bindings.
+"""Building kernels through NVIDIA's driver alone, without PyOpenCL.
 
-To import these, and what makes plans and runs them, takes a fifth of a second of a processor, in
-each of ten processes that start while the program is compiled.  So a process that builds begins
-with this, and imports the rest when it is asked for something else
+Ten processes that build start while the program is compiled, and imports would keep all cores busy.
+So a process that builds begins with this module.  It imports the rest when it gets another request
 (:mod:`~runelift.runtime.processes.child_main`).
 """
 
@@ -14,23 +13,23 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from runelift.runtime.cache import disk as cache
-from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.cache import disk
+from runelift.runtime.devices.driver.icd import DriverContext
 from runelift.runtime.host.channel import receive, send
 
 KERNELS = "kernels"
-"""Where binaries lie in the cache."""
+"""The folder of binaries in the cache."""
 BUILD = "build"
-"""The request that is answered here."""
+"""The name of requests to build."""
 CREATE_PROGRAM, RELEASE_PROGRAM, BUILD_PROGRAM, PROGRAM_INFO = 26, 29, 30, 32
-"""Where ``clCreateProgramWithSource``, ``clReleaseProgram``, ``clBuildProgram`` and
-``clGetProgramInfo`` are in the driver's table."""
+"""Indices of ``clCreateProgramWithSource``, ``clReleaseProgram``, ``clBuildProgram`` and
+``clGetProgramInfo`` in the driver's table."""
 BINARY_SIZES, BINARIES = 0x1165, 0x1166
 
 _Pointer = ctypes.c_void_p
 _CreateProgram = ctypes.PYFUNCTYPE(_Pointer, _Pointer, ctypes.c_uint,
                                    ctypes.POINTER(ctypes.c_char_p), _Pointer, _Pointer)
-"""It only copies the text: to have one's turn again takes longer, if others may go on meanwhile."""
+"""It only copies the text, so it keeps Python's lock: to get that again takes longer."""
 _ReleaseProgram = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer)
 _BuildProgram = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, _Pointer, ctypes.c_char_p,
                                  _Pointer, _Pointer)
@@ -39,46 +38,47 @@ _GetInfo = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, ctypes.c_size
 
 
 class BuildTarget(NamedTuple):
-    """What building for a device takes to know.
+    """A device to build for.
 
-    ``label`` is the device in names of the cache; ``further`` are the options that the bindings
-    add: the driver knows by them what it has built before.
+    ``label`` is the device in keys of the cache.  ``added_options`` are those that PyOpenCL adds:
+    the driver's own cache depends on them.
     """
 
     label: str
-    further: str
+    added_options: str
 
-    def told(self, options: str) -> str:
-        """All options that the driver is told."""
-        return f"{options} {self.further}".strip()
+    def all_options(self, options: str) -> str:
+        """All options that the driver gets."""
+        return f"{options} {self.added_options}".strip()
 
 
 class BuildRequest(NamedTuple):
-    """What a process is told when it may open the device.
+    """The message that lets a process open the device.
 
-    That is the name of the device, the path and the policy of the program that it will run, how to
-    build through the driver alone, and :func:`~runelift.runtime.cache.disk.ourselves`.
+    ``program`` is the path and the policy of the program that it will run.  ``target`` is for
+    building through the driver alone.  ``fingerprint`` is that of Runelift
+    (:func:`~runelift.runtime.cache.disk.fingerprint`).
     """
 
     device: str | None
     program: tuple[str, str] | None
-    bare: BuildTarget | None
-    ourselves: str
+    target: BuildTarget | None
+    fingerprint: str
 
 
-def driver_keeps() -> bool:
-    """Whether the driver has what a process builds from its source for all others at once."""
+def driver_has_cache() -> bool:
+    """Test whether the driver shares programs built from source with all processes."""
     return os.environ.get("CUDA_CACHE_DISABLE", "0") == "0"
 
 
-def name_of(label: str, text: str, options: str) -> str:
-    """Under which name the binary of a program for a device lies in the cache."""
-    return cache.key(text, options, label)
+def binary_key(label: str, text: str, options: str) -> str:
+    """The key of the binary of a program for a device in the cache."""
+    return disk.key(text, options, label)
 
 
-def serve(connection: Connection, bare: BuildTarget,
-          made: early.DriverContext) -> tuple[Any, ...] | None:
-    """Build what is asked for; the first request for something else, None at the end."""
+def serve(connection: Connection, target: BuildTarget,
+          driver: DriverContext) -> tuple[Any, ...] | None:
+    """Answer requests to build; the result is the first other request, None at the end."""
     while True:
         try:
             request: tuple[Any, ...] = receive(connection)
@@ -86,42 +86,42 @@ def serve(connection: Connection, bare: BuildTarget,
             return None
         if request[0] != BUILD:
             return request
-        build(request[1], bare, made)
+        build(request[1], target, driver)
         send(connection, ("result", None))
 
 
-def build(source: Sequence[str], bare: BuildTarget, made: early.DriverContext) -> None:
+def build(source: Sequence[str], target: BuildTarget, driver: DriverContext) -> None:
     """Build a program, given by its text and options, for the cache.
 
-    What does not build is left for the run that wants it, which says so.
+    A program that does not build is left for the run that needs it, which reports why.
     """
-    text, *options = source
-    asked = " ".join(options)
-    if (program := built(text, bare.told(asked), made)) is not None:
-        if binary := _binary(program, made):
-            cache.store(KERNELS, name_of(bare.label, text, asked), binary)
-        _release(program, made)
+    text, *further = source
+    options = " ".join(further)
+    if (program := built_program(text, target.all_options(options), driver)) is not None:
+        if binary := _binary(program, driver):
+            disk.store(KERNELS, binary_key(target.label, text, options), binary)
+        _release(program, driver)
 
 
-def built(text: str, options: str, made: early.DriverContext) -> int | None:
+def built_program(text: str, options: str, driver: DriverContext) -> int | None:
     """The address of a program that the driver has built; None if it could not."""
     encoded = ctypes.c_char_p(text.encode())
-    program: int | None = _CreateProgram(made.table[CREATE_PROGRAM])(
-        made.context, 1, ctypes.byref(encoded), None, None)
-    if program and _BuildProgram(made.table[BUILD_PROGRAM])(
+    program: int | None = _CreateProgram(driver.table[CREATE_PROGRAM])(
+        driver.context, 1, ctypes.byref(encoded), None, None)
+    if program and _BuildProgram(driver.table[BUILD_PROGRAM])(
             program, 0, None, options.encode(), None, None):
-        _release(program, made)
+        _release(program, driver)
         return None
     return program
 
 
-def _release(program: int, made: early.DriverContext) -> None:
-    _ReleaseProgram(made.table[RELEASE_PROGRAM])(program)
+def _release(program: int, driver: DriverContext) -> None:
+    _ReleaseProgram(driver.table[RELEASE_PROGRAM])(program)
 
 
-def _binary(program: int, made: early.DriverContext) -> bytes:
-    """The binary of a program, which is for one device; empty if the driver does not give it."""
-    info, size = _GetInfo(made.table[PROGRAM_INFO]), ctypes.c_size_t()
+def _binary(program: int, driver: DriverContext) -> bytes:
+    """The binary of a program for one device; empty if the driver does not give it."""
+    info, size = _GetInfo(driver.table[PROGRAM_INFO]), ctypes.c_size_t()
     if info(program, BINARY_SIZES, ctypes.sizeof(size), ctypes.addressof(size), None):
         return b""
     binary = ctypes.create_string_buffer(size.value)

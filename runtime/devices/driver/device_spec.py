@@ -1,7 +1,7 @@
-"""How users name devices: ``NAME``, or ``NAME:K`` for the K-th of those that the name fits.
+"""Names of devices: ``NAME``, or ``NAME:K`` for the K-th device that the name matches.
 
-The module imports nothing of ours, so that drivers can be asked
-(:mod:`~runelift.runtime.devices.driver.icd`) before the rest of Runelift is there.
+The module imports nothing of Runelift, so that drivers can be called
+(:mod:`~runelift.runtime.devices.driver.icd`) before the rest is imported.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from __future__ import annotations
 import os
 
 INTERPRETER = "interpreter"
-"""The name of the device that is no device."""
+"""The name of the interpreter, which takes the place of a device."""
 VARIABLE = "RUNELIFT_DEVICE"
-"""Who names no device means what this says, if it says anything."""
+"""The environment variable with the name of the device, where the user names none."""
 
 
-def asked(spec: str | None) -> str | None:
-    """The device that is asked for; None for whichever is best."""
+def requested(spec: str | None) -> str | None:
+    """The requested device; None for the best one."""
     return spec or os.environ.get(VARIABLE)
 
 
-def parted(spec: str) -> tuple[str, int]:
-    """A name, and which of those that it fits.
+def split_number(spec: str) -> tuple[str, int]:
+    """Split a specification into a name and a number among the matching devices.
 
-    >>> parted("H200:1"), parted("H200"), parted("a:b")
+    >>> split_number("H200:1"), split_number("H200"), split_number("a:b")
     (('H200', 1), ('H200', 0), ('a:b', 0))
     """
     name, _, number = spec.rpartition(":")
     return (name, int(number)) if number.isdigit() else (spec, 0)
 
 
-def fits(name: str, device: str, platform: str) -> bool:
-    """Whether users may mean this device by a name."""
+def matches(name: str, device: str, platform: str) -> bool:
+    """Test whether a name stands for a device on a platform."""
     return (name.lower() in device.lower() or name.lower() in platform.lower()
             or (name.lower() == "pocl" and "Portable Computing" in platform))

@@ -1,92 +1,88 @@
-"""Kernels are loaded while Python still imports what runs them.
+"""Preloading: NVIDIA's driver loads kernels while Python still imports the code that runs them.
 
-A process that runs programs has a context of its device long before it has imported all that it
-takes to use one.  If the program was tuned before, a thread has NVIDIA's driver load meanwhile what
-was built then (:mod:`~runelift.runtime.devices.driver.build`).  Nothing depends on it: what is not
-asked for by the same text and options, in the same context, is not used.
+A process that runs programs has a context of its device long before it has imported everything.  If
+the program was tuned before, a thread meanwhile has the driver load the kernels that were built
+then (:mod:`~runelift.runtime.devices.driver.build`).  A loaded kernel is used only for an equal
+text, equal options and the same context.
 """
 
 from __future__ import annotations
 
 import atexit
-import pickle
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_source
-from runelift.ir.source import Source
-from runelift.runtime.cache import programs as kept
-from runelift.runtime.devices.driver import build as bare
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.host.background import short_turns
+from runelift.runtime.cache.programs import ProgramEntry
+from runelift.runtime.devices.driver import build, icd
+from runelift.runtime.host import fast_start
+from runelift.runtime.host.background import frequent_switches
 
-LOADS = "loads"
-"""Where it is kept in the cache what a program wants loaded."""
-Told: TypeAlias = tuple[str, str]
-"""What the driver is told to build: a text, and options."""
+DriverText: TypeAlias = tuple[str, str]
+"""The text of a program and the options, as the driver gets them."""
 
 _changed = threading.Condition()
-_coming: dict[Told, None] = {}
-_loaded: dict[Told, int] = {}
+_pending: dict[DriverText, None] = {}
+_loaded: dict[DriverText, int] = {}
+"""Addresses of loaded programs that nothing has taken yet."""
 
 
-def keep(source: Source, policy: str, device: str, wanted: Iterable[Told]) -> None:
-    """Have what was built for a device (:func:`~.early.identity`) loaded when it is tuned again."""
-    content = pickle.dumps((device, tuple(wanted)), pickle.HIGHEST_PROTOCOL)
-    kept.store(source, policy, content, LOADS)
-
-
-def word_for(path: str | None, policy: str) -> str:
-    """What :func:`begin` takes to know what to load for a program; empty if that is nothing."""
+def message_for(path: str | None, policy: str) -> str:
+    """The message that tells :func:`begin` which program's kernels to load; empty for none."""
     with suppress(UserError):
-        if path is not None and bare.driver_keeps():
-            return kept.name_of(read_source(Path(path)), policy, LOADS) or ""
+        if path is not None and build.driver_has_cache():
+            entry = ProgramEntry.of(read_source(Path(path)), policy)
+            return entry.key if entry.driver_texts.exists() else ""
     return ""
 
 
 def begin() -> None:
-    """Begin to load what the word says that came with leave to open the device."""
+    """Begin to load what the message names that came with leave to open the device."""
+    if not fast_start.enabled():
+        return
     thread = threading.Thread(target=_load, daemon=True)
     thread.start()
     atexit.register(thread.join)  # it must not be under way when the driver is unloaded
 
 
 def take(context: int, text: str, options: str) -> int | None:
-    """The address of a program in this context, which is the caller's; None if it is not there.
+    """The address of a loaded program in this context, which is the caller's; None if none is.
 
-    Waits if it will be loaded.
+    Waits for a program that is still to be loaded.
     """
-    told, made = (text, options), early.made()
+    key, driver = (text, options), icd.driver_context()
     with _changed:
-        while told in _coming:
+        while key in _pending:
             _changed.wait()
-        return _loaded.pop(told, None) if made is not None and made.context == context else None
+        return _loaded.pop(key, None) if driver is not None and driver.context == context else None
 
 
 def _load() -> None:
-    made = early.made()
-    if made is None or not made.word or (content := kept.load_from(made.word, LOADS)) is None:
+    driver = icd.driver_context()
+    if driver is None or not driver.message:
         return
-    kept_for: tuple[str, tuple[Told, ...]] = pickle.loads(content)
-    device, wanted = kept_for
-    if device != made.device:
+    stored: tuple[str, tuple[DriverText, ...]] | None = ProgramEntry(
+        driver.message).driver_texts.load()
+    if stored is None:
+        return
+    device, texts = stored
+    if device != driver.device:
         return  # it would be built, one program after the other
     with _changed:
-        _coming.update(dict.fromkeys(wanted))
+        _pending.update(dict.fromkeys(texts))
     try:
-        with short_turns():
-            for told in wanted:
-                program = bare.built(*told, made)
+        with frequent_switches():
+            for each in texts:
+                program = build.built_program(*each, driver)
                 with _changed:
-                    del _coming[told]
+                    del _pending[each]
                     if program is not None:
-                        _loaded[told] = program
+                        _loaded[each] = program
                     _changed.notify_all()
     finally:
         with _changed:
-            _coming.clear()
+            _pending.clear()
             _changed.notify_all()

@@ -24,7 +24,7 @@ class _Probe(Protocol):
         """The plan of a program that tells."""
 
     def works(self, device: Device) -> bool:
-        """Whether the program has the right results on the device."""
+        """True if the program has the right results on the device."""
 
 
 def _probes() -> tuple[_Probe, _Probe]:
@@ -39,7 +39,7 @@ class _OnDemand:
     """The probes of this package."""
 
     def forward_progress(self, device: Device) -> bool:
-        """Whether groups of the device can wait for each other."""
+        """True if groups of the device can wait for each other."""
         progress, _ = _probes()
         return progress.works(device)
 
@@ -48,7 +48,7 @@ class _OnDemand:
         return subgroup_size(device, offer)
 
     def subgroups(self, device: Device) -> bool:
-        """Whether the sub-groups that the device uses at present are what it says."""
+        """True if the sub-groups that the device uses at present are what it says."""
         _, groups = _probes()
         return groups.works(device)
 
@@ -69,6 +69,6 @@ def plan_probes(info: DeviceInfo) -> None:
 
 
 def plans_of_probes() -> Iterator[Callable[[], Plan]]:
-    """What makes the plan of each probe; they are kept."""
+    """Functions that make the plan of each probe, once in a process."""
     for probe in reversed(_probes()):
         yield probe.probe_plan

@@ -13,7 +13,7 @@ from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
 SIZES = (8, 16, 32, 64)
-"""How many work-items a sub-group may have."""
+"""Possible numbers of work-items in a sub-group."""
 ASK = """
 __kernel void ask(__global uint *found) {
     const uint item = get_local_id(0), size = get_max_sub_group_size();

@@ -1,1 +1,4 @@
-"""What costs say about guards, for reports."""
+"""Analyses of costs for reports: curves of guards, winners, conflicts between datasets.
+
+It imports ``costs`` and ``fit``.
+"""

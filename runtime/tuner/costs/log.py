@@ -1,4 +1,4 @@
-"""RunStore with forced versions, and the file that keeps each of them as soon as it is over."""
+"""Runs with forced versions, and the file that keeps each of them as soon as it is over."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Runs under thresholds, for all encounters of a dataset at once.
 
-The same as :class:`~runelift.runtime.tuner.costs.cost_model.DatasetCosts` says encounter by
-encounter, as array operations: the choices of a site's encounters do not depend on each other,
-only on which of the encounters around them happen.
+Array operations give the results of :class:`~runelift.runtime.tuner.costs.cost_model.DatasetCosts`.
+The choices of a site's encounters do not depend on each other, only on the encounters around them
+that happen.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ NOT_REACHED = -1
 class _Encounters:
     """The encounters of a site.
 
-    ``par`` and ``unset``, whether it holds under the threshold 0, are by guard, ``feasible`` by
-    version, ``own`` by version and clock, and ``last`` the last feasible version.  They happen
+    ``par`` is by guard, and so is ``unset``: whether the guard holds under the threshold 0.
+    ``feasible`` is by version, ``own`` by version and clock, and ``last`` the last feasible
+    version.  They happen
     where version ``version`` runs at the encounters ``around`` of the site with number ``outer``;
     everywhere if there is none.
     """
@@ -66,9 +67,8 @@ class _Encounters:
 class PathTable:
     """Tells which path thresholds take on a dataset, and how long that takes.
 
-    Paths are remembered with their times, and for each site what was chosen last, by which
-    thresholds and inside of which choices: whoever moves one threshold at a time asks for the rest
-    again.
+    Paths are remembered with their times.  So are the last choices of each site, with their
+    thresholds and the choices around.  A caller that moves one threshold asks for the rest again.
     """
 
     costs: DatasetCosts

@@ -1,16 +1,15 @@
 """Exact thresholds for the sites of a tree, from the costs of its encounters.
 
-A threshold matters only through which encounters it lets pass, so the candidates for a guard
-are the values that were compared with it, and "never".  A chain of guards is solved by dynamic
-programming over *which encounters are left*: what the later guards can do depends on the earlier
-ones through nothing else.  Where all guards compare with monotone functions of one size, as in a
-loop over shrinking data, there are no more such sets than candidates, and the exact optimum costs
-little even for long chains; the sites inside of a version are solved for the encounters that
-reach it.
+A threshold matters only by the encounters that it lets pass.  So the candidates for a guard are
+the values that were compared with it, and "never".  A chain of guards is solved by dynamic
+programming over *the encounters that are left*: later guards depend on earlier ones by nothing
+else.  In a loop over shrinking data, all guards compare with monotone functions of one size.  There
+are no more such sets than candidates then, and the exact optimum costs little even for long
+chains.  The sites inside of a version are solved for the encounters that reach it.
 
-Costs count as *regrets*: by how much more an encounter costs than with the best choices there and
-inside of it, which thresholds need not be able to make.  So a part of the encounters may tell that
-a choice leads to nothing that is looked for, and the others are not looked at (branch and bound).
+Costs count as *regrets*: the cost of an encounter minus its cost with the best choices there and
+inside.  Thresholds need not be able to make those choices.  A part of the encounters may show that
+a choice leads to nothing better; the others are not looked at then (branch and bound).
 
 The same program finds the least sum (:class:`Sums`) and all trade-offs between the datasets
 (:class:`Fronts`).
@@ -55,7 +54,7 @@ def candidates(par: Sequence[int]) -> list[int]:
 
 
 class SolverGoal(Protocol[Amount, Found]):
-    """What is looked for: how costs are compared, and the choices that are found.
+    """The goal of a solution: how costs are compared, and the choices that are found.
 
     ``Amount`` is a cost or a regret, and ``Found`` are choices with their regrets.
     """
@@ -63,9 +62,9 @@ class SolverGoal(Protocol[Amount, Found]):
     nothing: Amount
 
     def regret(self, point: EncounterCosts, version: int) -> Amount:
-        """By how much more a version costs than the best one, with what is best inside of both.
+        """The cost of a version minus that of the best one, both with the best choices inside.
 
-        What is not feasible runs another version.
+        A version that is not feasible runs another one.
         """
         ...
 
@@ -82,7 +81,7 @@ class SolverGoal(Protocol[Amount, Found]):
         ...
 
     def beaten(self, part: Found, found: Sequence[Found]) -> bool:
-        """Whether this part of a choice alone is worse than one that was found."""
+        """True if this part of a choice alone is worse than one that was found."""
         ...
 
     def best(self, found: Sequence[Found]) -> Found | None:
@@ -90,7 +89,7 @@ class SolverGoal(Protocol[Amount, Found]):
         ...
 
     def count(self, found: Found | None) -> int:
-        """How many choices these are."""
+        """The number of these choices."""
         ...
 
 
@@ -101,7 +100,7 @@ Sum: TypeAlias = tuple[float, Choice]
 
 
 Amounts: TypeAlias = tuple[Mapping[int, float], float]
-"""What each version of an encounter costs with the best choices inside, and the least of that."""
+"""The cost of each version of an encounter with the best choices inside, and the least of these."""
 
 
 def amounts_of(points: Iterable[EncounterCosts],
@@ -268,9 +267,9 @@ class Solver(Generic[Amount, Found]):
 class Chain:
     """One site with all of its encounters, of which those that reach it are a bit mask.
 
-    ``passing`` are the candidates of each guard with the encounters that they let pass; ``inside``
-    are the chains of the sites inside of each version, with their encounters inside of each of
-    those around.
+    ``passing`` are the candidates of each guard with the encounters that they let pass.
+    ``inside`` are the chains of the sites inside of each version.  They come with their encounters
+    inside of each of those around.
     """
 
     def __init__(self, site: Site, points: Sequence[EncounterCosts]) -> None:

@@ -1,4 +1,4 @@
-"""How well thresholds serve data that they were not fitted to: each dataset is left out once."""
+"""Leave-one-out cross validation: each dataset with thresholds fitted to the others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HeldOut:
 
     @property
     def regret(self) -> float:
-        """By what fraction it is slower than with its own thresholds."""
+        """The fraction by which it is slower than with its own thresholds."""
         return max(0.0, self.seconds / self.oracle - 1) if self.oracle else 0.0
 
 

@@ -22,7 +22,7 @@ from runelift.runtime.versions.forest import Site
 
 
 def combinations(costs: Costs) -> int:
-    """How many combinations of thresholds :func:`exhaustive` evaluates."""
+    """The number of combinations of thresholds that :func:`exhaustive` evaluates."""
     return sum(math.prod(len(compared(costs.datasets, guard.name)) for guard in _guards(tree))
                for tree in costs.forest.trees)
 
@@ -76,7 +76,7 @@ def _along(values: Array, axis: int, rank: int) -> Array:
 
 
 def _cost(point: EncounterCosts, grids: Mapping[str, Array], clock: Clock) -> Array:
-    """What the encounter costs under every combination; axes it does not depend on are 1."""
+    """The cost of an encounter under every combination; axes without influence have length 1."""
     versions = point.site.alternatives
     cost = _version(point, max(point.feasible), grids, clock)
     for index in sorted(point.feasible, reverse=True):

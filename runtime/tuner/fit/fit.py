@@ -1,8 +1,7 @@
 """Thresholds from costs: exact, jointly over all datasets, never worse than the default.
 
-What is made small is an :class:`~runelift.runtime.tuner.costs.objective.Objective`: unless another
-one is asked for, the sum over the datasets of the time relative to the dataset's best possible
-time.
+An :class:`~runelift.runtime.tuner.costs.objective.Objective` is minimised.  By default it is the
+sum over the datasets of the time relative to the dataset's best possible time.
 """
 
 from __future__ import annotations
@@ -94,8 +93,8 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
             move: bool) -> tuple[dict[str, int], dict[str, Interval]]:
     """Put every threshold where it generalises best in the interval in which it is equally good.
 
-    A threshold that makes no difference to the measured encounters keeps its default; so do those
-    of trees where none are better than the default, which 0 may stand for: that is no number to
+    A threshold that makes no difference to the measured encounters keeps its default.  So do those
+    of trees where none are better than the default.  The default may be 0, which is no number to
     move.  With ``move`` unset only the intervals are found.
     """
     result, intervals = dict(thresholds), {}
@@ -120,8 +119,8 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
             thresholds: Mapping[str, int], steepness: float) -> int:
     """The threshold of an interval that should do best for parallelism that was not measured.
 
-    By which factor the version is slower than what runs otherwise is taken for a power of the
-    parallelism; where that is 1 lies the threshold, if it is in the interval.  Else it is the
+    The factor by which the version is slower than what runs otherwise is taken for a power of the
+    parallelism.  The threshold lies where that is 1, if that is in the interval; else in the
     middle.
     """
     name = site.guards[index].name
@@ -140,10 +139,10 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
 
 def _interval(points: Sequence[EncounterCosts], candidates: list[int], thresholds: dict[str, int],
               guard: Guard) -> Interval:
-    """How far the threshold of a guard can be moved, the others fixed, with the same choices.
+    """The interval of a guard's threshold with the same choices, the other thresholds fixed.
 
-    It decides at ``points``: there it must go on to hold for the least parallelism for which it
-    does, and not to for the greatest for which it does not.
+    The guard decides at ``points``.  There it must still hold for the least parallelism for which
+    it does now, and still fail for the greatest for which it fails.
     """
     now = thresholds[guard.name]
     holds, fails = list[int](), list[int]()
@@ -160,7 +159,7 @@ def _interval(points: Sequence[EncounterCosts], candidates: list[int], threshold
 
 def chosen_versions(tree: Site, dataset: DatasetCosts,
                     thresholds: Mapping[str, int]) -> dict[str, int]:
-    """How often each leaf version of a tree runs on a dataset under these thresholds."""
+    """The number of runs of each leaf version of a tree on a dataset under these thresholds."""
     counts: dict[str, int] = {}
     for point in dataset.points:
         if point.site.name == tree.name:

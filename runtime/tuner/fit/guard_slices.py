@@ -1,4 +1,4 @@
-"""What depends on one guard, where the thresholds of all others are given.
+"""The part of a run that depends on one guard, the thresholds of all others being given.
 
 A guard decides at the encounters that happen under these thresholds, and at which the guards
 before it fail.  Moving its threshold changes nothing elsewhere.
@@ -34,7 +34,7 @@ class GuardSlice:
     encounters: tuple[GuardSides, ...]
 
     def times(self, thresholds: Sequence[int]) -> Array:
-        """How long a run takes with each of these thresholds of the guard (seconds)."""
+        """The seconds of a run with each of these thresholds of the guard."""
         values = np.array([each.value for each in self.encounters], np.int64)
         holding = np.array([each.holding for each in self.encounters]).reshape(-1, 2)
         failing = np.array([each.failing for each in self.encounters]).reshape(-1, 2)
@@ -46,11 +46,11 @@ class GuardSlice:
 
 def guard_slice(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[str, int]
                 ) -> GuardSlice:
-    """What guard ``index`` of a site decides on a dataset; worked out once."""
+    """The decisions of guard ``index`` of a site on a dataset."""
     encounters: list[GuardSides] = []
 
     def elsewhere(point: EncounterCosts) -> Cost:
-        """What an encounter costs, but for those inside of it at which the guard decides."""
+        """The cost of an encounter, without those inside of it at which the guard decides."""
         if point.site.name == site.name:
             if not point.decides(index, thresholds):
                 return point.cost(thresholds)

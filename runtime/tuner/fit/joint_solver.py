@@ -44,11 +44,11 @@ def never_slower(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
                   ) -> tuple[dict[str, int] | None, bool]:
     """The best thresholds with which no dataset is slower than by default; whether exactly.
 
-    Where the objective and the time of each dataset are sums, the best of all are found first.  If
-    they slow a dataset down, it is asked whether some thresholds are as fast on it, whatever they
-    do to the others.  Then the weights of what is too slow are raised until nothing is, and last
-    all trade-offs between the datasets that may be better still are solved for, unless these are
-    too many.
+    Where the objective and the time of each dataset are sums, the best of all are found first.
+    They may slow datasets down.  Then it is first checked if any thresholds are as fast on each of
+    these, by itself.  Next the weights of datasets that are too slow are raised until none is.
+    Last, all trade-offs between datasets that may be better are solved for, unless there are too
+    many.
     """
     clocks, weights = Clocks(datasets), aim.weights(datasets)
     allowed = allowed_times(datasets, default, costs.policy.fit)
@@ -131,7 +131,7 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
 
 
 def _by_clock(dataset: DatasetCosts, clock: Clock) -> dict[EncounterCosts, Amounts]:
-    """What versions cost by one clock."""
+    """The costs of versions by one clock."""
     return dataset.once(("amounts", clock), lambda: amounts_of(
         dataset.points, attrgetter(clock.value)))
 
@@ -157,7 +157,7 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
         return aim.scores(clocks.times(spent), weights)
 
     def within(least: Array) -> Within:
-        """What may lead to something if everything else costs at least so much."""
+        """Tells the regrets that may lead to a solution if all else costs at least so much."""
         def found(regrets: Array) -> Array:
             spent = least + regrets
             allowed = fast_enough(spent)
@@ -219,7 +219,7 @@ def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, floa
 
 
 def _weighted(weight: float, clock: Clock) -> Callable[[Cost], float]:
-    """How much a cost counts by one clock."""
+    """The weight of a cost by one clock."""
     seconds: Callable[[Cost], float] = attrgetter(clock.value)
     return lambda cost: weight * seconds(cost)
 

@@ -1,10 +1,9 @@
-"""SizeGuard guards from measured costs, for sites where thresholds cannot be right.
+"""Size guards from measured costs, for sites where thresholds cannot be right.
 
 Sites are refined from the inside out.  The encounters of all datasets with the same sizes form a
-group, with a weighted cost for each version.  A memo keeps what is best for a group; a tree asks
-few questions of sizes, the best ones of all.  What gains too little compared with what the
-thresholds lead to is left to them.  NearestSizes sizes are kept
-with what every version costs there, so that sizes in between can be decided.
+group, with a weighted cost for each version.  A memo keeps the best version of each group.  A tree
+asks a few questions of sizes, the best ones of all.  Where either gains too little, the thresholds
+decide.  Nearest sizes keep the costs of all versions, so that they can decide between known sizes.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _Items: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class SizeGuardKind(Enum):
-    """What decides between versions; ``AUTO`` is nearby sizes unless they guess badly."""
+    """Kinds of guards; ``AUTO`` is nearest sizes unless they guess badly."""
 
     AUTO = "auto"
     THRESHOLD = "threshold"
@@ -216,9 +215,9 @@ def _memo(groups: Sequence[_Group], policy: FitPolicy) -> SizeTable | None:
 
 def _nearby(groups: Sequence[_Group], matters: float, policy: TuningPolicy
             ) -> NearestSizes | None:
-    """What every version costs at known sizes, with what guards compare with.
+    """The costs of all versions at known sizes, with the values that guards compare with.
 
-    None if one version is the best at all of them, or what is chosen matters less than that.
+    None if one version is the best at all of them, or the choice matters less than that.
     """
     asked = [g.asked for g in groups]
     columns = {tuple(each[name] for each in asked): name for name in reversed(_telling(asked))}

@@ -1,9 +1,8 @@
-"""Ways to explore the settings of an operation: which to try next, given what the others took.
+"""Proposals: ways to explore the settings of an operation, given the times of earlier ones.
 
-All of them draw from the settings that are possible and from no others: a value is chosen among
-those that go with the values before it
-(:meth:`~runelift.runtime.geometry.parameter_space.ParameterSpace.nearest`), so nothing is
-generated to be thrown away.
+All of them draw from the possible settings only.  A value is chosen among those that go with the
+values before it (:meth:`~runelift.runtime.geometry.parameter_space.ParameterSpace.nearest`).  So no
+setting is generated to be thrown away.
 """
 
 from __future__ import annotations
@@ -76,4 +75,4 @@ def _child(space: ParameterSpace, ranked: list[Setting], random: Random, mutatio
 
 EXPLORING: dict[str, Callable[[ParameterSpace, Random, ParameterPolicy], Exploring]] = {
     "random": at_random, "genetic": genetically, "exhaustive": exhaustively}
-"""By name; besides them there is the local search of a contest itself."""
+"""By name; local search is part of successive halving."""

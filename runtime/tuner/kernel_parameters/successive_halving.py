@@ -1,15 +1,15 @@
-"""The search for the best setting of one operation, on the inputs that it meets in runs.
+"""Successive halving: the search for the best setting of one operation, on inputs of runs.
 
-A small space is tried in whole, of a large one those that differ from the default in one parameter,
-some at random and then the neighbours of the best.  The better half is tried again, and of that
-the better half (successive halving: Karnin, Koren and Somekh 2013, "Almost optimal exploration in
-multi-armed bandits"), so most of the time goes to the settings among which it is hard to tell.  All
-are tried in turn, so that a drift of the clock frequency meets them alike, and the default in each
-turn.
+A small space is tried in whole.  Of a large one, settings that differ from the default in one
+parameter are tried, some at random, and then the neighbours of the best.  The better half is tried
+again, and of that the better half.  So most of the time goes to settings that are hard to tell
+apart.  All are tried in turn, so that a drift of the clock frequency affects them alike, and the
+default in each turn.
 
-Other ways to find out which settings are good
-(:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`) come before the halving and take most
-of the time.
+Source: Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits".
+
+Other ways to find good settings (:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`) come
+before the halving and take most of the time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOCAL = "local"
 
 @dataclass(frozen=True, slots=True)
 class TrialTimes:
-    """What settings took at one meeting (seconds), which stands for ``weight`` of the objective."""
+    """The seconds of settings at one execution, which stands for ``weight`` of the objective."""
 
     dataset: str
     weight: float
@@ -45,9 +45,9 @@ class TrialTimes:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A setting of an operation, and what it took at one meeting (seconds); None if it cannot run.
+    """A setting of an operation, and its seconds at one execution; None if it cannot run.
 
-    ``default`` is what the default setting took there.
+    ``default`` are the seconds of the default setting there.
     """
 
     dataset: str
@@ -58,7 +58,7 @@ class Trial:
 
 @dataclass(slots=True)
 class SuccessiveHalving:
-    """The settings of one operation, and how they did on the inputs so far.
+    """A search of the settings of one operation, with their times on the inputs so far.
 
     ``ahead`` is the number of settings whose kernels can be built at the same time.
     ``impossible`` has those that could not be built or launched, with the reason.
@@ -88,7 +88,7 @@ class SuccessiveHalving:
         return self.space.operation.name
 
     def search(self, dataset: str, weight: float, seconds: float) -> Search:
-        """Try settings for so many seconds; what came of it is a sample."""
+        """Try settings for so many seconds; their times become a sample."""
         end = self.clock() + seconds
         local, finalists = self.strategy == LOCAL, self.policy.finalists
         times: dict[Setting, list[float]] = {}
@@ -181,7 +181,7 @@ class SuccessiveHalving:
                     yield changed
 
     def score(self, setting: Setting) -> float:
-        """What the setting takes on all inputs, relative to the default; infinite if unknown."""
+        """The time of a setting on all inputs, relative to the default; infinite if unknown."""
         ratios = [(s.weight, s.ratio(setting)) for s in self.samples]
         if not ratios or any(ratio is None for _, ratio in ratios):
             return float("inf")
@@ -189,7 +189,7 @@ class SuccessiveHalving:
         return sum(w * r for w, r in ratios if r is not None) / total if total else 1.0
 
     def trials(self) -> list[Trial]:
-        """What every setting took on each input, by the names of the parameters."""
+        """The times of all settings on each input, by the names of the parameters."""
         names = [each.parameter.name for each in self.space.ranges]
         return [Trial(sample.dataset, dict(zip(names, setting, strict=True)), seconds,
                       sample.default)

@@ -1,9 +1,10 @@
 """Tuning the parameters of kernels: each operation by itself, where it stands.
 
-After the thresholds are known, the operations that take a good part of the time of some version
-that can win are tried with other settings, on the inputs that they meet (*micro-replay*): times of
-operations add up, so what is best for each of them is best together.  The thresholds are then
-fitted again with the new times, and all of it is run beside what there was before.
+It follows the tuning of thresholds.  Operations are tried with other settings if they take a good
+part of the time of a version that can win.  They are tried on their inputs in a run
+(*micro-replay*).  Times of operations add up, so the best settings of each are best together.  The
+thresholds are then fitted again with the new times, and the result is compared with the program
+before.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class Triable(Measurable, Protocol):
 
     @property
     def builders(self) -> int:
-        """How many programs are built at the same time."""
+        """The number of programs that are built at the same time."""
         ...
 
     def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
-        """What the parameters can be."""
+        """The spaces of the parameters of operations."""
         ...
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
@@ -60,13 +61,13 @@ class Triable(Measurable, Protocol):
 
     def difference(self, entry: str, args: Any, before: Mapping[str, int],
                    after: Mapping[str, int]) -> str | None:
-        """How the results with two choices differ by more than rounding, if they do."""
+        """The difference of the results with two choices, if it is more than rounding."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
-    """What came of the trials of an operation, and the trials.
+    """The result of the trials of an operation, and the trials.
 
     ``impossible`` counts the settings that could not be built or launched, by reason.
     """
@@ -88,7 +89,7 @@ class OperationResult:
 
 @dataclass(frozen=True, slots=True)
 class ParameterTuning:
-    """What tuning the parameters of an entry point found; ``why`` says why nothing is changed.
+    """The result of tuning the parameters of an entry point; ``why`` tells why nothing is changed.
 
     ``chosen`` are thresholds and parameters together, ``verified`` compares them with what there
     was before.
@@ -377,7 +378,7 @@ def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[st
 
 def _differs(program: Triable, dataset: Dataset, before: Mapping[str, int],
              after: Mapping[str, int]) -> bool:
-    """Whether results are not the same, up to rounding."""
+    """True if results differ by more than rounding."""
     args = program.place(dataset.arguments())
     try:
         return program.difference(dataset.entry, args, before, after) is not None
@@ -389,7 +390,7 @@ def _differs(program: Triable, dataset: Dataset, before: Mapping[str, int],
 
 
 def render(tuning: ParameterTuning) -> str:
-    """What the trials found, and what running the result showed, as text."""
+    """The results of the trials and of the comparison, as text."""
     lines = [f"Parameters of kernels ({tuning.seconds:.0f} s):"]
     lines.append(table(overview(tuning), "  ") if tuning.settled
                  else "  no operation takes time enough")
@@ -404,7 +405,7 @@ def render(tuning: ParameterTuning) -> str:
 
 
 def overview(tuning: ParameterTuning) -> list[list[str]]:
-    """What came of each operation, the head first."""
+    """Rows with the result of each operation, the head first."""
     head = ["operation", "settings", "tries", "time", "chosen"]
     return [head, *([each.operation, str(each.settings), str(each.tries), f"{each.ratio:.2f}",
                      ", ".join(f"{name.rpartition('.')[2]} {value}"
@@ -413,7 +414,7 @@ def overview(tuning: ParameterTuning) -> list[list[str]]:
 
 
 def facts(tuning: ParameterTuning) -> dict[str, Any]:
-    """The same for the JSON file."""
+    """The results for the JSON file."""
     return {"settings": tuning.chosen, "kept": tuning.why or None, "seconds": tuning.seconds,
             "operations": [asdict(each) for each in tuning.settled],
             "verified": {name: asdict(both) for name, both in tuning.verified.items()}}

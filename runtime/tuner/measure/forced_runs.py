@@ -1,13 +1,13 @@
-"""Measuring every version of a program on every dataset.
+"""Forced runs: measuring every version of a program on every dataset.
 
-Each run forces one version at every site at once (see
-:func:`runelift.runtime.versions.forest.plans`), so a dataset needs as many runs as the largest
-tree has leaf versions.  The runs are repeated in turn (A B C A B C), so that a drift of the clock
-frequency meets all versions alike; short ones more often.
+Each run forces one version at every site (see
+:func:`runelift.runtime.versions.forest.plans`).  So a dataset needs as many runs as the largest
+tree has leaf versions.  Runs are repeated in turn (A B C A B C), so that a drift of the clock
+frequency affects all versions alike.  Short runs are repeated more often.
 
 Recording costs time: a launch with profiling takes the host twice as long on some devices, and
-loops do not run as persistent kernels.  So each run is made twice, with and without a record,
-and the record is corrected by the difference (:meth:`~.records.Record.without_recording`).
+loops do not run as persistent kernels.  So each run is made with and without a record, and the
+record is corrected by the difference (:meth:`~.records.Record.without_recording`).
 Further repetitions are made without one
 (:class:`~runelift.runtime.tuner.measure.repetitions.Schedule`).
 """
@@ -45,10 +45,9 @@ from runelift.runtime.versions.forest import Forest, plans
 class ForcedRuns:
     """Measures by runs with forced versions; datasets share ``budget`` seconds.
 
-    ``only`` are the plans to run, if not all: then nobody looks for further ones
-    (:mod:`~runelift.runtime.tuner.prune.contenders`), and whoever shared them out does that.  With
-    ``every``, versions are run that other datasets rule out
-    (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.
+    ``only`` are the plans to run, if not all.  Then the caller looks for further ones
+    (:mod:`~runelift.runtime.tuner.prune.contenders`).  With ``every``, versions are run that other
+    datasets rule out (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.
     """
 
     repeats: ClassVar[int] = 3
@@ -111,7 +110,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     """
     pruning = method.policy.pruning
     result = Measurements(forest.entry)
-    outlook = Estimates(at_once=program.at_once, policy=pruning)
+    estimates = Estimates(at_once=program.at_once, policy=pruning)
     counted = len(method.plans(forest)) * repeats
     end = time.perf_counter() + method.budget
     later, first = deque[Callable[[], bool]](), list[LoggedRun]()
@@ -147,12 +146,12 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
-            trends = None if method.every or method.only is not None else Extrapolation(
+            extrapolation = None if method.every or method.only is not None else Extrapolation(
                 forest, [run for run in (*first, *result.runs) if run.dataset != dataset.name],
                 program.at_once, pruning)
             patient = small and math.isinf(method.budget)
-            runs = measure_dataset(program, forest, dataset, repeats, outlook, known, deadline,
-                                   method, trends, patient=patient, builds=builds)
+            runs = measure_dataset(program, forest, dataset, repeats, estimates, known, deadline,
+                                   method, extrapolation, patient=patient, builds=builds)
             if not take(index, runs):
                 later.append(partial(take, index, runs))
         while later:
@@ -196,31 +195,32 @@ def _best(run: LoggedRun) -> float:
 
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                outlook: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
+                estimates: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
     """As :func:`measure_dataset`, all at once."""
-    return (run for run in measure_dataset(program, forest, dataset, repeats, outlook,
+    return (run for run in measure_dataset(program, forest, dataset, repeats, estimates,
                                        method=method)
             if isinstance(run, LoggedRun))
 
 
 def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                    outlook: Estimates, known: Sequence[LoggedRun] = (), deadline: float = math.inf,
-                    method: ForcedRuns = ForcedRuns(), trends: Extrapolation | None = None, *,
+                    estimates: Estimates, known: Sequence[LoggedRun] = (),
+                    deadline: float = math.inf, method: ForcedRuns = ForcedRuns(),
+                    extrapolation: Extrapolation | None = None, *,
                     patient: bool = False,
                     builds: bool = False) -> Iterator[LoggedRun | AwaitBuilds]:
-    """RunStore of every plan, in turn; short ones are repeated more often, unless they are far off.
+    """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
 
-    The default version runs first, and then those with most parallelism: what others may take
-    depends on it (:mod:`~runelift.runtime.tuner.measure.time_limits`,
-    :mod:`runelift.runtime.records.estimates`).  Plans that are far behind are not repeated; where
+    The default version runs first, and then those with most parallelism.  Limits of others depend
+    on these (:mod:`~runelift.runtime.tuner.measure.time_limits`,
+    :mod:`runelift.runtime.records.estimates`).  Plans that are far behind are not repeated.  Where
     only such plans show a version that may be the best of its site, it is repeated with the best
-    ones of other sites, unless that is what a plan runs anyway.  After the deadline there is no
-    further run, and plans that have not been run are left out.  What ``trends`` rule out is not
-    run, once a first run has shown how large the dataset is.
+    ones of others.  After the deadline there is no further run, and plans that have
+    not been run are left out.  Versions that the ``extrapolation`` rules out are skipped, once a
+    first run has shown how large the dataset is.
 
-    Who is ``patient`` hears of it before runs whose kernels are only now being built, and can see
-    to other things first: before further plans, and, where anything ``builds`` from the start,
-    before first runs are repeated.
+    A ``patient`` caller is told before runs whose kernels are still being built, and can do other
+    things first.  That is before further plans, and before first runs are repeated if anything
+    ``builds`` from the start.
     """
     only, policy = method.only, method.policy
     asked = [dict(force) for force in method.plans(forest)]
@@ -238,20 +238,20 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
     except (UserError, CompilerLimitation) as error:  # it does not fit on the device
         yield from (LoggedRun(dataset.name, todo[number], None, str(error)) for number in wanted)
         return
-    warming = WarmUp(program, forest, dataset, args, outlook, asked, trends)
-    schedule.beside(warming.default)
+    warming = WarmUp(program, forest, dataset, args, estimates, asked, extrapolation)
+    schedule.saw_default(warming.default)
     first = dict[int, LoggedRun]()
     records = {todo.index(run.force): run.record for run in known
                if run.record is not None and run.time is not None and run.force in todo}
     warming.rule_out([run.record for run in known if run.record is not None])
     made_before = [run.force for run in known]
-    while wanted or warming.left_out:
-        if warming.left_out:
-            for run in warming.left_out:
+    while wanted or warming.skipped:
+        if warming.skipped:
+            for run in warming.skipped:
                 schedule.ran(schedule.add(run.force), run)
-            yield from (run for run in warming.left_out if run.force not in made_before)
-            wanted = schedule.instead(wanted, warming.instead[::-1], turns)
-            warming.left_out = []
+            yield from (run for run in warming.skipped if run.force not in made_before)
+            wanted = schedule.replace(wanted, warming.instead[::-1], turns)
+            warming.skipped = []
             continue
         number = wanted.pop(0)
         if first and time.perf_counter() > deadline:

@@ -1,4 +1,4 @@
-"""Runs with two choices of thresholds side by side: is one of them faster for certain?"""
+"""Paired comparison: runs with two choices of thresholds in turn, until one wins for certain."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 
 UNTUNED: Mapping[str, int] = {}
-"""The thresholds of a run by default: whoever made one has it on a tape."""
+"""The thresholds of a run by default, as one object: its command buffer is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedTimes:
     """Times of a dataset without forced versions, by default and tuned, run in turn.
 
-    ``low`` to ``high`` holds the median of tuned over default time with 95 % confidence.  Where it
-    is not ``lasting``, nobody knows about runs that come often.
+    ``low`` to ``high`` holds the median of tuned over default time with 95 % confidence.  Unless
+    it is ``lasting``, frequent runs are not known.  A ratio is slower beyond the ``tolerance``.
     """
 
     default: Summary
@@ -42,27 +42,27 @@ class PairedTimes:
 
     @property
     def gain(self) -> float:
-        """How many times faster the tuned program is."""
+        """The speedup of the tuned program."""
         return self.default.median / self.tuned.median if self.tuned.median else math.inf
 
     @property
     def faster(self) -> bool:
-        """Whether the tuned program is faster for certain."""
+        """True if the tuned program is faster for certain."""
         return self.high < 1 and self.lasting
 
     @property
     def slower(self) -> bool:
-        """Whether the tuned program is slower by more than chance, as far as can be seen."""
+        """True if the tuned program seems slower by more than chance."""
         worse = 1 + self.tolerance
         return self.low > worse or self.tuned.median > self.default.median * worse
 
     def tells(self, margin: float) -> bool:
-        """Whether one is faster for certain, by more than a fraction."""
+        """True if one is faster for certain, by more than a fraction."""
         return self.high < 1 - margin or self.low > 1 + margin
 
     @property
     def decided(self) -> bool:
-        """Whether more runs would not change what is known."""
+        """True if more runs would not change the result."""
         worse = 1 + self.tolerance
         return self.faster or self.low > worse or self.high <= worse
 
@@ -99,10 +99,10 @@ class PairedRun:
         return self._found
 
     def surely(self, *, worth: bool = True) -> PairedTimes | None:
-        """The same, and if the tuned program is no slower, as runs are that come often.
+        """Times until they are decided; of frequent runs, if the tuned program is no slower.
 
-        Unless the default ones save about as few launches then as the tuned ones, or fewer: they
-        gain no more.  If it is not ``worth`` that, it stays unknown.
+        Frequent runs are needed only if the default saves more launches then than the tuned
+        program does.  If they are not ``worth`` it, the result is not ``lasting``.
         """
         if (found := self.once()) is not None and self._may_lose and not found.slower:
             if worth:
@@ -124,7 +124,7 @@ class PairedRun:
             self._found = None
 
     def _compared(self, args: Args, *, often: bool) -> PairedTimes:
-        """Times of both until they are decided, maybe of runs that come ``often``."""
+        """Times of both until they are decided, of frequent runs if ``often``."""
         policy = self.policy
         times: tuple[list[float], list[float]] = ([], [])
         both = self.default, self.tuned
@@ -166,7 +166,7 @@ class PairedRun:
                 look = min(2 * look, policy.short_pairs) if look < policy.short_pairs else 2 * look
 
     def _may_lose_often(self, args: Args, verified: PairedTimes) -> bool:
-        """Whether the default may save so much more where runs come often that it is faster."""
+        """True if the default may be faster in frequent runs, as it saves more launches."""
         seconds, policy = verified.default.median, self.policy
         if seconds > policy.short_seconds:
             return False
@@ -175,7 +175,7 @@ class PairedRun:
         return (one - other) * policy.launch_seconds > policy.tolerance * seconds + gain
 
     def _verdict(self, stopped: RunStopped) -> PairedTimes | None:
-        """What a run that was stopped says; nothing if it was one by default."""
+        """The result of a run that was stopped; None if it was one by default."""
         if not self.which or stopped.seconds < self.last[0]:
             return None
         return PairedTimes.of(self.last[:1], [stopped.seconds], self.policy)
@@ -193,11 +193,11 @@ def compare_all_paired(pairs: Mapping[str, PairedRun], *, anyway: Callable[[], b
                        must_last: bool = True) -> dict[str, PairedTimes]:
     """The comparisons of several datasets, where the program does not fail.
 
-    They are made of runs that come often, too, if what is tuned will probably be kept: none is
-    slower, and some are faster, which does not matter if it is kept ``anyway``.  To build kernels
-    for that takes long, so that a dataset must be faster by the stake of the policy; or what is
-    kept anyway ``must_last``.  The longest runs come first: many short ones would have to wait for
-    what is computed meanwhile, and at first there is most of that.
+    Frequent runs are compared, too, if the tuned program will probably be kept.  That is so if no
+    dataset is slower, and some are faster or it is kept ``anyway``.  Kernels for frequent runs take
+    long to build.  So a dataset must be faster by the stake of the policy, or a program that is
+    kept anyway ``must_last``.  The longest runs come first: at first most is computed meanwhile,
+    for which many short runs would have to wait.
     """
     for longest in sorted(pairs.values(), key=lambda each: each.seconds, reverse=True):
         longest.once()
@@ -212,7 +212,7 @@ def compare_all_paired(pairs: Mapping[str, PairedRun], *, anyway: Callable[[], b
 
 
 def _enough(verified: PairedTimes, pairs: int, policy: ComparisonPolicy) -> bool:
-    """Whether so many pairs are enough to be sure of what they say."""
+    """True if so many pairs are enough to be certain."""
     seconds = verified.default.median
     if pairs >= policy.short_pairs or seconds > policy.short_seconds:
         return True
@@ -222,11 +222,11 @@ def _enough(verified: PairedTimes, pairs: int, policy: ComparisonPolicy) -> bool
 
 
 def _tied(default: Sequence[float], tuned: Sequence[float], policy: ComparisonPolicy) -> bool:
-    """Whether pairs say both that the tuned program is no faster and that it is no slower."""
+    """True if some pairs say that the tuned program is no faster, and some that it is no slower."""
     ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
     return max(ratios) >= 1 and min(ratios) <= 1 + policy.tolerance
 
 
 def _affordable(last: Sequence[float], seconds: float, most: int) -> int:
-    """How many pairs of runs, each as long as the last, take no more than so many seconds."""
+    """The number of pairs, each as long as the last, that take no more than so many seconds."""
     return max(1, min(most, int(seconds / max(sum(last), 1e-6))))

@@ -1,4 +1,4 @@
-"""What is measured: programs that run with chosen versions, their datasets, and ways to measure."""
+"""Protocols of measuring: programs with chosen versions, datasets, and methods."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class MeasuringMethod(Protocol):
 
     @property
     def repeats(self) -> int:
-        """How often runs are repeated if nobody says."""
+        """The number of repetitions if none is given."""
         ...
 
     @property
@@ -137,7 +137,7 @@ class MeasuringMethod(Protocol):
         ...
 
     def runs(self, forest: Forest) -> int:
-        """How many runs of a dataset it needs, repetitions not counted."""
+        """The runs of a dataset that it needs, without repetitions."""
         ...
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,

@@ -1,4 +1,4 @@
-"""How often the runs of a dataset are repeated: what noise distorts more often, what loses less.
+"""Repetitions of the runs of a dataset: more of short runs, fewer of versions that lose.
 
 Where versions cannot run, others do: plans that run the same versions are repeated as one.
 """
@@ -9,16 +9,18 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from runelift.runtime.records.pruning import Evidence, Source, verdict
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 
 
 def runs_as(force: Mapping[str, int], run: LoggedRun) -> bool:
-    """Whether all that ``run`` did is just what a run with these forced versions would do.
+    """Tell if a run with these forced versions would do exactly what ``run`` did.
 
-    Each encounter tells which version a forced one leads to that cannot run.  Where none is forced,
-    the same decides in both runs; but where one was forced in ``run`` only, nobody knows.
+    Each encounter tells the version that a forced one leads to if that cannot run.  Where none is
+    forced, the default decides in both runs.  Where ``run`` alone forced one, the default is not
+    known.
     """
     def chosen(met: Encounter) -> int | None:
         if (forced := force.get(met.site)) is None:
@@ -30,7 +32,7 @@ def runs_as(force: Mapping[str, int], run: LoggedRun) -> bool:
 
 
 class Schedule:
-    """Which plans are to be run how often; a plan that fails is not run again."""
+    """Counts the runs of plans, and says which to run again; not those that failed."""
 
     def __init__(self, todo: Sequence[dict[str, int]], repeats: int,
                  known: Sequence[LoggedRun], policy: TuningPolicy = NORMAL) -> None:
@@ -55,33 +57,33 @@ class Schedule:
             self._over |= set(range(len(self.todo)))
 
     def add(self, force: dict[str, int]) -> int:
-        """A plan that may be a further one, whose versions have all been run; its number."""
+        """The number of a plan, which may be a further one whose versions have all been run."""
         if force not in self.todo:
             self.todo.append(force)
             self._counts.append(0)
         return self.todo.index(force)
 
     def keep(self, force: dict[str, int]) -> int:
-        """The same, even if it seems to be behind."""
+        """The number of a plan that is repeated even if it seems to be behind."""
         number = self.add(force)
         self._kept.add(number)
         return number
 
-    def instead(self, numbers: Sequence[int], forces: Sequence[dict[str, int]], repeat: int
+    def replace(self, numbers: Sequence[int], forces: Sequence[dict[str, int]], repeat: int
                 ) -> list[int]:
-        """Plans in the place of others; those that are to be run after so many repetitions."""
+        """Replace plans by others; the result is those to run after so many repetitions."""
         found = [self.add(force) for force in forces]
         self._over = (self._over | set(numbers)) - set(found)
         return [number for number in found if self.wants(number, repeat)]
 
-    def beside(self, seconds: float) -> None:
-        """A run takes so long without any plan."""
+    def saw_default(self, seconds: float) -> None:
+        """Take the seconds of a run by default."""
         self._best = min(self._best, seconds)
 
     def warmed_up(self, number: int, run: LoggedRun, over: bool) -> bool:
-        """A plan has been run for the first time; ``over`` if that is all that is needed.
+        """Take the first run of a plan; ``over`` if no further one is needed.
 
-        So it is if it turned out to run the same versions as another one.
+        Nor is one needed if the plan turns out to run the versions of another one.
         """
         over |= run.record is not None and self._paths.setdefault(
             run.record.path, number) != number
@@ -92,7 +94,7 @@ class Schedule:
         return over
 
     def ran(self, number: int, run: LoggedRun, seconds: float = 0.0) -> None:
-        """A plan has been run, which took so many seconds in all."""
+        """Take a run of a plan, which took so many seconds with all that belongs to it."""
         self._counts[number] += 1
         self._records[number] += run.time is not None and not run.again
         self._rounds[number] = seconds
@@ -114,28 +116,28 @@ class Schedule:
                                   self._least.get(number, math.inf))
 
     def wants(self, number: int, repeat: int) -> bool:
-        """Whether a plan is to be run after it has been run ``repeat`` times."""
+        """True if a plan is to be run after it has been run ``repeat`` times."""
         return (number not in self._over and self._counts[number] <= repeat
                 and self._counts[number] < self._enough(number))
 
     def records(self, number: int) -> bool:
-        """Whether the next run of a plan is to be made with a record, too."""
+        """True if the next run of a plan is recorded, too."""
         wall = self._walls.get(number, 0.0)
         return self._records[number] < (
             1 if wall >= self._policy.brief_seconds else self._policy.records)
 
     def behind(self, number: int) -> bool:
-        """Whether a plan cannot be the best, whatever its first run was delayed by."""
+        """True for a plan that cannot be the best, even without the delays of its first run."""
         best = max(self._best, min(self._least.values(), default=0.0))  # where all records are late
-        return (number not in self._kept
-                and self._least.get(number, 0.0) > self._pruning.kernels_factor * best)
+        evidence = Evidence(Source.KERNELS, self._least.get(number, 0.0), best)
+        return number not in self._kept and not verdict(evidence, self._pruning).keeps
 
     def _enough(self, number: int) -> int:
         wall, policy = self._walls.get(number), self._policy
         if wall is None:
             return 1
         best = min(self._walls.values())
-        if wall >= self._pruning.once_seconds or self.behind(number):
+        if self.behind(number) or not verdict(Evidence(Source.RUN, wall), self._pruning).keeps:
             return 1
         took = max(wall, self._rounds.get(number, 0.0))
         if took >= policy.brief_seconds and self._steady(
@@ -151,15 +153,15 @@ class Schedule:
                    self._shorts if wall < policy.short_seconds else self._repeats)
 
     def repeat(self, plans: int) -> None:
-        """So many plans are repeated."""
+        """Share the runs of the dataset among so many plans."""
         self._shorts = max(self._repeats, min(self._policy.short_factor * self._repeats,
                                               self._policy.most_runs // max(1, plans)))
 
     def _steady(self, number: int, count: int, within: float) -> bool:
-        """Whether at least so many runs all took the same, but for a fraction."""
+        """True if at least so many runs agree, but for a fraction."""
         times = self._times[number]
         return len(times) >= count and max(times) < (1 + within) * min(times)
 
     def once(self, number: int) -> bool:
-        """Whether there is a run that counts."""
+        """True for a plan with a run that counts."""
         return self._counts[number] > 0 or number in self._over

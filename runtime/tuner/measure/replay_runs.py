@@ -1,8 +1,8 @@
 """Measuring by replay: one run per dataset tells what every version costs at every encounter.
 
 What comes out are the records that forced runs would have made, so everything after is the same.
-They are corrected by an ordinary run without a record: recording makes issuing slower, and what
-that costs the default versions, relative to their time, it costs the others.
+They are corrected by an ordinary run without a record, as recording makes issuing slower.  Other
+versions are slowed down by it as much as the default ones, relative to their time.
 
 A dataset that does not fit on the device twice, or whose run fails, is measured by forced runs.
 """
@@ -45,7 +45,7 @@ class ReplayRuns:
     ``factor``.
 
     Datasets share ``budget`` seconds, which a run that has begun may exceed.  ``stopped`` are
-    versions that were not over in time, by dataset: nobody waits for them again.
+    versions that were not over in time, by dataset: they do not run again.
     """
 
     repeats: ClassVar[int] = 1
@@ -87,7 +87,7 @@ class ReplayRuns:
         """
         result = Measurements(forest.entry)
         banned = dict[str, str]()
-        outlook = Estimates(at_once=program.at_once, policy=self.policy.pruning)
+        estimates = Estimates(at_once=program.at_once, policy=self.policy.pruning)
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
@@ -106,7 +106,7 @@ class ReplayRuns:
                 stopped = dict(self.stopped.get(dataset.name, {}))
                 result.stopped[dataset.name] = stopped
                 race = Race(self.factor, self.rounds, banned=banned, stopped=stopped,
-                            outlook=outlook, single=single,
+                            estimates=estimates, single=single,
                             deadline=now + (end - now) / (len(datasets) - done + 1))
                 for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
                                          repeats, self.policy):
@@ -125,7 +125,7 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
-        race.outlook.begin(program.prepare(dataset.entry, args, [{}, *todo]))
+        race.estimates.begin(program.prepare(dataset.entry, args, [{}, *todo]))
         program.time(dataset.entry, args)  # what other versions may take depends on it
         numbered = _replays(partial(program.replay, dataset.entry, args, race), race, repeats, todo,
                             policy.repetition)
@@ -133,7 +133,7 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
         timing = _timing(program, forest.entry, args, right, policy.repetition)
     except (OutOfReplayMemory, UnknownCost, UserError, CompilerLimitation):
         args = ()  # there is to be room for them again
-        yield from forced_runs(program, forest, dataset, ForcedRuns.repeats, race.outlook,
+        yield from forced_runs(program, forest, dataset, ForcedRuns.repeats, race.estimates,
                                ForcedRuns(policy=policy))
         return
     for number, replayed in numbered:
@@ -179,7 +179,7 @@ def _right(replayed: ReplayRecord, todo: Sequence[Force]) -> Force | None:
 
 def _timing(program: Measurable, entry: str, args: Args, force: Force | None,
             policy: RepetitionPolicy) -> Timing:
-    """What a run takes without a record, after one to warm up."""
+    """The times of a run without a record, after one to warm up."""
     long = program.timing(entry, args, force=force).seconds
     count = policy.replay_runs * (policy.short_factor if long < policy.short_seconds else 1)
     times = [program.timing(entry, args, force=force) for _ in range(count)]
@@ -206,11 +206,11 @@ def _run(dataset: str, force: Force, number: int, replayed: ReplayRecord,
 
 @dataclass(frozen=True, slots=True)
 class RecordingCorrection:
-    """How long runs take without a record, by what their records say.
+    """Converts records to times of runs without a record.
 
     ``device`` and ``host`` are factors for the times of either, ``slack`` is what neither accounts
-    for.  Where the host waits for the device, ``extra`` seconds come to the span of commands, or
-    as many for each launch of the default run if recording made that slower.
+    for.  Where the host waits for the device, ``extra`` seconds are added to the span of commands.
+    If recording made the default run slower, they are shared among its ``launches``.
     """
 
     device: float
@@ -228,7 +228,7 @@ class RecordingCorrection:
         return cls(device, host, max(0.0, slack), timing.seconds - record.span, record.launches)
 
     def timing(self, record: Record) -> Timing:
-        """What the run of a record would take without it."""
+        """The times of the run of a record, if it were made without."""
         issue = self.host * record.issue
         if not record.waits:
             return Timing(max(self.device * record.device_time, issue) + self.slack, issue)

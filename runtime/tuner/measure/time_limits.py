@@ -1,4 +1,4 @@
-"""How long a run may take while a program is tuned."""
+"""Time limits of runs while a program is tuned."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ class RunStopped(CompilerLimitation):
 
 @dataclass(frozen=True, slots=True)
 class TimeLimit:
-    """Runs that take more than ``factor`` times as long as the quickest on the same inputs are
-    stopped, but not before ``least`` seconds; no run takes more than ``most``.
+    """The limit of runs: ``factor`` times the quickest on the inputs, at least ``least`` seconds.
+
+    No run takes more than ``most``.
 
     Stopping one costs about as much as ``least``: a process has to be started anew.  The first run
     on inputs is that of the default version, without which there would be no result at all; it is
@@ -44,7 +45,7 @@ class TimeLimit:
     first: float = 600.0
 
     def after(self, quickest: float | None) -> float:
-        """How many seconds a run may take if the quickest so far took so many."""
+        """The seconds that a run may take if the quickest so far took so many."""
         if quickest is None:
             return self.first
         return min(max(self.least, self.factor * quickest), self.most)

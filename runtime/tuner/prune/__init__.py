@@ -1,1 +1,4 @@
-"""Which versions need not be run again, or at all."""
+"""Pruning: evidence that a version need not be run again, or at all.
+
+It imports ``costs`` and ``records``.
+"""

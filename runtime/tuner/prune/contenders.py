@@ -1,11 +1,12 @@
-"""Which versions may be the best somewhere, by one run of each: only those are worth repeating.
+"""Contenders: the versions that may be the best somewhere, by one run of each.
 
-A first run is late in many ways: kernels are loaded when they are first launched, and caches are
-cold.  So a version is behind only if its kernels alone, or issuing them as quickly as any host
-can, take far longer than another version took with all delays.  What issuing cost a record more
-than a run without is no such delay.  So is one that could make the run hardly faster, if it were
-chosen wherever it may be the best: the last of a loop's iterations may suit a version with which
-all others take five times as long.
+Only contenders are repeated.  A first run is late in many ways: kernels are loaded when they are
+first launched, and caches are cold.  So only a lower bound counts against a version: the time of
+its kernels, or of issuing them on the fastest host.  A version is behind if that is far more than
+another version took with all delays.  The cost of recording is no such delay.
+
+A version is also behind if the run could hardly be faster by it, even where it may be the best.
+For instance, it may suit only the last iterations of a loop.
 """
 
 from __future__ import annotations
@@ -18,13 +19,21 @@ from typing import TypeAlias
 
 import numpy as np
 
-from runelift.runtime.records.pruning import NORMAL_PRUNING, PruningPolicy
+from runelift.runtime.records.pruning import (
+    NORMAL_PRUNING,
+    Evidence,
+    PruningPolicy,
+    Source,
+    verdict,
+)
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.versions.forest import Forest, plans
 
+_Kind: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
+"""A site with sizes."""
 Choices: TypeAlias = Mapping[str, set[int]]
 """Versions by the name of their site."""
 
@@ -45,20 +54,22 @@ def contenders(runs: Iterable[LoggedRun], policy: PruningPolicy = NORMAL_PRUNING
     Of a kind are encounters with the same sizes: that one of them was late is chance.
     """
     made = [(run, run.record) for run in runs if run.record is not None]
-    meetings = _Meetings(made, policy)
+    encounters = _Encounters(made, policy)
     standings: dict[str, dict[int, _Standing]] = defaultdict(lambda: defaultdict(_Standing))
-    for (site, _), alike in meetings.kinds.items():
+    for (site, _), alike in encounters.kinds.items():
         here: dict[int, _Standing] = defaultdict(_Standing)
         for met in alike:
-            quickest = min(map(meetings.best, met.attempts.values()))
+            quickest = min(map(encounters.best, met.attempts.values()))
             for version, attempt in met.attempts.items():
                 standing = here[version]
-                standing.least += meetings.least(attempt)
+                standing.least += encounters.least(attempt)
                 standing.best += quickest
-        # also where all were late somewhere, by turns
-        far = max(policy.kernels_factor, min(standing.ratio for standing in here.values()))
+        # the best version is near, even where all were late by turns
+        least = min(standing.ratio for standing in here.values())
         for version, standing in here.items():
-            standings[site][version].add(standing, near=standing.ratio <= far)
+            near = standing.ratio == least or verdict(
+                Evidence(Source.KERNELS, standing.ratio), policy).keeps
+            standings[site][version].add(standing, near=near)
     little = policy.little_gain * min((_taken(*each) for each in made), default=0.0)
     return {site: _worth(versions, little) for site, versions in standings.items()}
 
@@ -76,9 +87,9 @@ def _worth(versions: Mapping[int, _Standing], little: float) -> set[int]:
 
 @dataclass(slots=True)
 class _Standing:
-    """What encounters say of a version: what it takes at least, and what the best took.
+    """Sums over encounters: the least seconds of a version, and those of the best version.
 
-    ``gain`` is by how much it may make them faster, of those kinds where it ``is_near``.
+    ``gain`` is the most that the version saves at those kinds where it ``is_near``.
     """
 
     least: float = 0.0
@@ -87,7 +98,7 @@ class _Standing:
     is_near: bool = False
 
     def add(self, kind: _Standing, *, near: bool) -> None:
-        """Take what encounters of a kind say."""
+        """Add the sums of a kind of encounters."""
         self.least += kind.least
         self.best += kind.best
         self.is_near |= near
@@ -95,33 +106,33 @@ class _Standing:
 
     @property
     def ratio(self) -> float:
-        """How far behind it is in all."""
+        """The time of the version relative to the best, in all."""
         return self.least / self.best if self.best else 1.0
 
 
 def _taken(run: LoggedRun, record: Record) -> float:
-    """What a run took, by itself if it was made without a record, too."""
+    """The seconds of a run: without a record, if it was made so, too."""
     return record.span if run.time is None else run.time
 
 
 @dataclass(slots=True, eq=False)
-class _Met:
+class _Gathered:
     """An encounter in whichever runs: the numbers of its attempts by version, and those inside."""
 
     attempts: dict[int, int] = field(default_factory=dict)
-    within: dict[tuple[str, int], _Met] = field(default_factory=dict)
+    within: dict[tuple[str, int], _Gathered] = field(default_factory=dict)
 
 
-class _Meetings:
+class _Encounters:
     """The encounters of runs, by ``kinds``: site and sizes.  What runs there is an attempt.
 
-    Several runs of the same are one attempt, which took the least of what they took.
+    Several runs of a version there are one attempt, with the least of their times.
     """
 
     def __init__(self, runs: Sequence[tuple[LoggedRun, Record]], policy: PruningPolicy) -> None:
-        self.kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Met]] = defaultdict(list)
-        self._outermost = _Met()
-        self._inside: list[dict[_Met, None]] = []
+        self.kinds = defaultdict[_Kind, list[_Gathered]](list)
+        self._outermost = _Gathered()
+        self._inside: list[dict[_Gathered, None]] = []
         known: dict[Hashable, list[int]] = {}
         took: list[tuple[list[int], Array, Array]] = []
         for run, record in runs:
@@ -139,14 +150,14 @@ class _Meetings:
 
     def _attempts(self, encounters: Sequence[Encounter]) -> list[int]:
         """The numbers of the attempts that a run makes at its encounters."""
-        here: dict[int, tuple[_Met, int]] = {}
+        here: dict[int, tuple[_Gathered, int]] = {}
         times: dict[tuple[int | None, str], int] = {}
         for each in sorted(encounters, key=lambda each: each.number):
             parent, site = beside = each.parent, each.site
             times[beside] = time = times.get(beside, -1) + 1
             around, attempt = (self._outermost, -1) if parent is None else here[parent]
             if (met := around.within.get((site, time))) is None:
-                met = around.within[site, time] = _Met()
+                met = around.within[site, time] = _Gathered()
                 self.kinds[site, tuple(each.sizes.items())].append(met)
             if parent is not None:
                 self._inside[attempt][met] = None
@@ -157,11 +168,11 @@ class _Meetings:
         return [here[each.number][1] for each in encounters]
 
     def least(self, attempt: int) -> float:
-        """What a version takes at least, with the best versions inside of it."""
+        """The least seconds of an attempt, with the best versions inside."""
         return self._with_inner(attempt, self._least)
 
     def best(self, attempt: int) -> float:
-        """What a version takes at most, with the best versions inside of it."""
+        """The greatest seconds of an attempt, with the best versions inside."""
         return self._with_inner(attempt, self._most)
 
     def _with_inner(self, attempt: int, took: Sequence[float]) -> float:
@@ -171,7 +182,7 @@ class _Meetings:
 
 
 def _spent(run: LoggedRun, record: Record, policy: PruningPolicy) -> tuple[Array, Array]:
-    """What encounters took at least and at most, without those inside of them."""
+    """The seconds of encounters at least and at most, without those inside."""
     recorded = max(record.span, record.issue)
     share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
     encounters = record.encounters
@@ -192,7 +203,7 @@ class Attempt:
 
 
 def attempts_of(run: LoggedRun, policy: PruningPolicy) -> Iterator[tuple[str, int, Attempt]]:
-    """What a run says about each encounter: its site, version and attempt; nothing if it failed."""
+    """The site, version and attempt of each encounter of a run; nothing if it failed."""
     if (record := run.record) is None:
         return
     least, _ = _spent(run, record, policy)

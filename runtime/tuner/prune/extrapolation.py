@@ -1,19 +1,20 @@
-"""Versions that earlier datasets rule out for a larger one.
+"""Extrapolation from smaller datasets: versions that are skipped on a larger one.
 
-A run shows one version of every site, and a single hopeless one makes it take a hundred times as
-long as the best.  What a version took at the encounters of datasets with less work says what it
-takes at those of one with more: with so many times as much parallelism it gains that much on the
-others at best, as they may have filled the device before.  Where all of it was busy already, more
-of the same parallelism gains nothing but time for launches; rows of another length may
-(:mod:`runelift.runtime.records.estimates` asks the same of outermost sites, before a first run).
-And however much it gains, with more to do it takes no less than before, while the best one takes
-no more than the runs at hand show.
+A run shows one version of every site, and a hopeless one may take a hundred times as long as the
+best.  The times of a version on datasets with less work bound its time on one with more work:
 
-What is left out on a dataset says no more of larger ones than what it was left out for: there the
-last run decides again.
+* It gains on other versions as much as the parallelism grows at most, as those may have filled
+  the device before.
+* Where it filled the device already, more parallelism of that kind gains nothing but the time of
+  launches.  Longer rows may gain
+  (:mod:`runelift.runtime.records.estimates` treats outermost sites, before a first run).
+* With more to do it takes no less than before, while the best takes no more than the runs at hand
+  show.
 
-What is far behind has run only once, and first runs are late in many ways: only the time of its
-kernels counts (as in :mod:`~runelift.runtime.tuner.prune.contenders`).
+A version that was skipped on a dataset has no time there, so its last run decides on larger ones.
+
+A version that is far behind has run only once, and first runs are late in many ways.  So only the
+time of its kernels counts (as in :mod:`~runelift.runtime.tuner.prune.contenders`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,14 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.ir.guards import Kind
-from runelift.runtime.records.estimates import LEFT_OUT
-from runelift.runtime.records.pruning import NORMAL_PRUNING, PruningPolicy
+from runelift.runtime.records.pruning import (
+    NORMAL_PRUNING,
+    Evidence,
+    PruningPolicy,
+    Source,
+    reason,
+    verdict,
+)
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.cost_model import (
     Costs,
@@ -47,7 +54,7 @@ from runelift.runtime.versions.forest import Forest, Site, plans
 
 @dataclass(frozen=True)
 class Extrapolation:
-    """What ``runs`` of the datasets so far say of the versions of an entry point.
+    """Conclusions about versions of an entry point from ``runs`` of the datasets so far.
 
     More than ``at_once`` work-items take turns on the device.
     """
@@ -59,7 +66,7 @@ class Extrapolation:
 
     @cached_property
     def _telling(self) -> list[LoggedRun]:
-        """The last run of each plan on each dataset: what is that far behind is so in any."""
+        """The last run of each plan on each dataset: a version far behind is so in any run."""
         return list({(run.dataset, *sorted(run.force.items())): run
                      for run in self.runs}.values())
 
@@ -75,17 +82,17 @@ class Extrapolation:
         return {name: each for name, each in found.items() if each is not None}
 
     def work_out(self) -> None:
-        """Do all that needs no records of the dataset at hand."""
+        """Work out ahead all that needs no records of the dataset at hand."""
         if self.runs:
             _ = self._known
 
     def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
-        """The versions that larger datasets can do without, by site, and how far behind they are.
+        """The versions that are skipped, by site, with their times relative to the best.
 
-        ``records`` are runs of the dataset at hand: what they chose is not ruled out, nor is
-        anything at sites where they had less to do than the datasets before, nor what failed there
-        or there was no time for.  These runs are the first ones, so that only kernels tell where
-        there was most to do.
+        ``records`` are runs of the dataset at hand.  Versions that they chose are not skipped, nor
+        those at sites with less to do than on the datasets before.  Nor are versions that failed
+        there, or that there was no time for.  These runs are the first ones, so only kernels tell
+        where there was most to do.
         """
         if not self.runs:
             return {}
@@ -99,7 +106,7 @@ class Extrapolation:
                 continue
             ratios = {version: ratio for version, ratio
                       in known.ratios(encounter, self.at_once).items()
-                      if ratio >= self.policy.smaller_inputs_factor
+                      if not verdict(Evidence(Source.SMALLER_INPUTS, ratio), self.policy).keeps
                       and (name, version) not in usable
                       and (known.largest.shows(version) or (name, version) in given_up)}
             if ratios:
@@ -112,7 +119,7 @@ _Met: TypeAlias = tuple[str, str, tuple[tuple[str, int], ...], int]
 
 
 def _busy(runs: Sequence[LoggedRun], policy: PruningPolicy) -> dict[_Met, float]:
-    """How long the kernels of versions took at least, without those of encounters inside."""
+    """The least kernel seconds of versions, without those of encounters inside."""
     found = dict[_Met, float]()
     for run in runs:
         for name, version, attempt in attempts_of(run, policy):
@@ -122,7 +129,7 @@ def _busy(runs: Sequence[LoggedRun], policy: PruningPolicy) -> dict[_Met, float]
 
 
 def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
-    """Each encounter, and how long its kernels took without those of encounters inside."""
+    """Each encounter with its kernel seconds, without those of encounters inside."""
     encounters = record.encounters
     own = EncounterNesting(encounters).own(np.array([each.busy for each in encounters]))
     yield from zip(encounters, own.tolist(), strict=True)
@@ -130,7 +137,7 @@ def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
 
 def _most_to_do(records: Sequence[Record], policy: PruningPolicy
                 ) -> dict[str, tuple[Encounter, float]]:
-    """The encounter of each site with the most to do, and how long its own kernels took.
+    """The encounter of each site with the most to do, and its kernel seconds without those inside.
 
     Of encounters in several records the quickest counts.
     """
@@ -153,7 +160,7 @@ def _most_to_do(records: Sequence[Record], policy: PruningPolicy
 
 def _is_more(par: Mapping[str, int], seconds: float, other: Mapping[str, int], taken: float,
              less_work: float) -> bool:
-    """Whether there is no less to do than elsewhere, where guards compare with ``other`` sizes.
+    """True if there is no less to do than where guards compare with ``other`` sizes.
 
     Sizes tell, unless times are far apart: where kernels are short, these are chance.
     """
@@ -167,8 +174,8 @@ def _is_more(par: Mapping[str, int], seconds: float, other: Mapping[str, int], t
 class _Work:
     """A point of a site.
 
-    ``costs`` are those of its versions, with the best ones inside, and ``kernels`` how long their
-    own kernels take at least.
+    ``costs`` are those of its versions, with the best ones inside.  ``kernels`` are their
+    least kernel seconds, without those of encounters inside.
     """
 
     point: EncounterCosts
@@ -178,23 +185,23 @@ class _Work:
 
     @property
     def best(self) -> float:
-        """What the best version took."""
+        """The seconds of the best version."""
         return min(cost.time for cost in self.costs.values())
 
     def shows(self, version: int) -> bool:
-        """Whether a version has been run here."""
+        """True for a version that has been run here."""
         return version in self.costs and math.isfinite(self.costs[version].time)
 
     def has_more(self, encounter: Encounter, own_busy: float) -> bool:
-        """Whether there is more to do than at an encounter whose own kernels took so long."""
+        """True if there is more to do than at an encounter whose own kernels took so long."""
         kernels = self.kernels.get(encounter.chosen, math.inf)
         return (own_busy < self.policy.less_work * kernels < math.inf
                 or self._growths(encounter)[0] < 1)
 
     def ratio(self, version: int, encounter: Encounter, at_once: float) -> float:
-        """How many times as long as the best one a version takes where there is more to do.
+        """The time of a version relative to the best one, where there is more to do.
 
-        0 if nobody knows whether there is.
+        0 if it is not known that there is.
         """
         least_growth, growth = self._growths(encounter)
         if least_growth < 1:
@@ -210,7 +217,7 @@ class _Work:
         return {guard.name: max(1, self.point.par[guard.name]) for guard in self.point.site.guards}
 
     def _growths(self, encounter: Encounter) -> tuple[float, float]:
-        """How many times as much guards compare with there, at least and at most."""
+        """The growth of the values that guards compare with, at least and at most."""
         growths = [encounter.par[name] / par for name, par in self._before.items()] or [1.0]
         return min(growths), max(growths)
 
@@ -223,14 +230,14 @@ class _Known:
     was_run: dict[int, _Work]
 
     def ratios(self, encounter: Encounter, at_once: float) -> dict[int, float]:
-        """How many times as long as the best the versions take at an encounter with more work."""
+        """The times of versions relative to the best, at an encounter with more work."""
         return {version: self.was_run[version].ratio(version, encounter, at_once)
                 if version in self.was_run else math.inf for version in self.largest.costs}
 
 
 def _known(points: Iterator[tuple[DatasetCosts, EncounterCosts]], busy: Mapping[_Met, float],
            policy: PruningPolicy) -> _Known | None:
-    """What is known of a site; None if there is no work."""
+    """The knowledge of a site; None if there is no work."""
     each = [_work(dataset.name, point, busy, policy) for dataset, point in points]
     largest = _most_work(each)
     if largest is None:
@@ -261,10 +268,10 @@ def _most_work(each: Iterable[_Work]) -> _Work | None:
 
 def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_once: float
           ) -> float:
-    """How much quicker than the work grows kernels get at most.
+    """The greatest factor by which kernels get faster than the work grows.
 
-    More points than there are ``at_once`` take turns.  What they are may have become larger: by as
-    much as guards grow that compare with something else, or as points grow unlike each other.
+    More points than there are ``at_once`` take turns.  Points may have become larger.  They did by
+    as much as other guards grow, or as numbers of points grow unlike each other.
     """
     points = [(before[guard.name], after[guard.name]) for guard in site.guards
               if guard.kind is Kind.OUTER]
@@ -278,14 +285,14 @@ def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_on
 
 
 def _cost(point: EncounterCosts, version: int) -> Cost:
-    """What a version took at an encounter, with the best ones inside of it."""
+    """The cost of a version at an encounter, with the best versions inside."""
     return total([point.own[version],
                   *(inner.bounds()[0] for inner in point.inner.get(version, ()))])
 
 
-def beside(behind: Mapping[str, Mapping[int, float]], known: Mapping[str, Mapping[int, float]]
-           ) -> dict[str, dict[int, float]]:
-    """The versions that are behind, but for those of which it was known."""
+def newly_behind(behind: Mapping[str, Mapping[int, float]], known: Mapping[str, Mapping[int, float]]
+                 ) -> dict[str, dict[int, float]]:
+    """The versions that are behind, but for those that were known to be."""
     left = {site: {version: ratio for version, ratio in ratios.items()
                    if version not in known.get(site, ())} for site, ratios in behind.items()}
     return {site: ratios for site, ratios in left.items() if ratios}
@@ -297,8 +304,8 @@ def merged(one: Mapping[str, Mapping[int, float]], other: Mapping[str, Mapping[i
     return {site: {**one.get(site, {}), **other.get(site, {})} for site in {**one, **other}}
 
 
-def without(forest: Forest, behind: Mapping[str, Mapping[int, float]], records: Sequence[Record]
-            ) -> list[dict[str, int]]:
+def remaining_plans(forest: Forest, behind: Mapping[str, Mapping[int, float]],
+                    records: Sequence[Record]) -> list[dict[str, int]]:
     """The fewest plans that show all other versions, but for those that the records have shown."""
     sites = forest.sites().values()
     others = {site.name: {version for version in range(len(site.alternatives))
@@ -307,13 +314,12 @@ def without(forest: Forest, behind: Mapping[str, Mapping[int, float]], records: 
     return [plan for plan in plans(forest, others) if not shown.issuperset(plan.items())]
 
 
-def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterator[LoggedRun]:
+def skipped_runs(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterator[LoggedRun]:
     """Runs that are not made: so many that each of these versions is forced in one of them."""
     for number in range(max(map(len, behind.values()), default=0)):
         force = {site: sorted(ratios)[number] for site, ratios in behind.items()
                  if number < len(ratios)}
         names = ", ".join(f"{site}/{version}" for site, version in force.items())
         least = min(behind[site][version] for site, version in force.items())
-        why = "it cannot run on other datasets" if math.isinf(least) else (
-            f"expected to be more than {least:.0f}x slower, judging by other datasets")
-        yield LoggedRun(dataset, force, None, f"version {names}: {LEFT_OUT}: {why}", left_out=force)
+        why = reason(Evidence(Source.SMALLER_INPUTS, least))
+        yield LoggedRun(dataset, force, None, f"version {names}: {why}", left_out=force)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runelift.ir.errors import RuneliftError, UserError
+from runelift.runtime.records.pruning import Evidence, Source, verdict
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import costs_of
@@ -152,7 +153,7 @@ class Live:
     def _repeats(self, seconds: float) -> int:
         """How often to time a run, as :mod:`.measure` does."""
         policy = self.policy.repetition
-        if seconds >= self.policy.pruning.once_seconds:
+        if not verdict(Evidence(Source.RUN, seconds), self.policy.pruning).keeps:
             return 1
         return self.repeats * (policy.short_factor if seconds < policy.short_seconds else 1)
 

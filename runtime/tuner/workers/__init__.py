@@ -1,1 +1,6 @@
-"""The processes, devices and machines that measure."""
+"""Workers that measure: processes, several devices, several machines.
+
+It imports ``measure``, ``program`` and ``processes``.  Entry points:
+:class:`~runelift.runtime.tuner.workers.runners.Runners` here,
+:func:`~runelift.runtime.tuner.workers.worker.serve` in the processes.
+"""

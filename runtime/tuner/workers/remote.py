@@ -299,7 +299,7 @@ class Remote:
             self._there.clear()
             self._opened = True
             self._open()
-            builders = self._builders is not None and self._builders.there
+            builders = self._builders is not None and self._builders.started
             if self.apart and self.stops and not (self._spare or builders):
                 self._spare = self._new()
         if gone := [number for number in self._gone if number in self._there]:
@@ -317,7 +317,7 @@ class Remote:
 
     def _new(self) -> Process:
         """A further worker: where one was lost, a builder is ready at once."""
-        taken = self._builders.take() if self._builders is not None and self.stops else None
+        taken = self._builders.take_worker() if self._builders is not None and self.stops else None
         return taken or Process(self._device)
 
     def _bring(self, args: PlacedArguments) -> None:
@@ -360,7 +360,7 @@ class Remote:
                     self._have_built(worker, *what)
                 if kind == "trials":
                     if self._builders is not None:
-                        self._builders.settle(BUILD)
+                        self._builders.wait_for_probes(BUILD)
                     send(worker.connection, None)
                 if notes is not None:
                     notes(worker, (kind, *what))

@@ -11,8 +11,8 @@ from types import TracebackType
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.comparable import place_of, select_comparable, spec_of
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.prebuild.manifest import is_known
-from runelift.runtime.processes.build_pool import TRIALS, Builders, how_many
+from runelift.runtime.prebuild.manifest import has_manifest
+from runelift.runtime.processes.build_pool import PROBE_REQUESTS, Builders, how_many
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED, TimeLimit, parse_time_limit
@@ -44,7 +44,7 @@ def running(program: Program, time_limit: str | None = None) -> Iterator[Program
 def _is_tuned_again(program: tuple[str, str] | None) -> bool:
     """Whether kernels of a program (path and policy) have probably been built before."""
     with suppress(RuneliftError):
-        return program is not None and is_known(Path(program[0]), program[1])
+        return program is not None and has_manifest(Path(program[0]), program[1])
     return False
 
 
@@ -72,9 +72,9 @@ class Runners(AbstractContextManager["Runners"]):
 
                     info = self.devices[0]
                     self._builders = Builders(
-                        names[0], how_many(info.global_bytes), trials=TRIALS,
+                        names[0], how_many(info.global_bytes), probes=PROBE_REQUESTS,
                         first=self._workers[0].wait_until_open,  # who runs the program comes first
-                        nothing=_is_tuned_again(program), bare=build_target(info))
+                        on_demand=_is_tuned_again(program), target=build_target(info))
         except BaseException:
             self.close()
             raise

@@ -28,7 +28,7 @@ from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.ir.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.compilation.reuse import read_kept
+from runelift.runtime.compilation.reuse import load_compiled
 from runelift.runtime.devices.build import Infeasible, build_program
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
@@ -40,7 +40,7 @@ from runelift.runtime.execution.probes.on_demand import (
 )
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.execution.sequential_runner import Both
-from runelift.runtime.host.background import short_turns
+from runelift.runtime.host.background import frequent_switches
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.program import NOTABLE, Program
 from runelift.runtime.records.record import Record, Timing
@@ -119,7 +119,7 @@ class Session:
             device.prove()
             device.prove_subgroups()
 
-        self._turns.enter_context(short_turns())
+        self._turns.enter_context(frequent_switches())
         self._trials = ThreadPoolExecutor(1, "trials").submit(tried)
 
     def _settle(self) -> None:
@@ -145,7 +145,7 @@ class Session:
         if self.coming is not None:
             path, policy = self.coming
             with contextlib.suppress(RuneliftError):
-                return read_kept(read_source(Path(path)), policy=policy)
+                return load_compiled(read_source(Path(path)), policy=policy)
         return None
 
     def expect(self) -> None:
@@ -354,25 +354,25 @@ class Session:
         self._noted = time.perf_counter()
 
 
-def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
-          opened: Callable[[], None] = lambda: None, told: BuildRequest | None = None,
+def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
+          opened: Callable[[], None] = lambda: None, opening: BuildRequest | None = None,
           request: Sequence[Any] | None = None) -> None:
-    """Be ``told`` the device and open it; then answer requests until there are no more.
+    """Open the device that ``opening`` names; then answer requests until there are no more.
 
     ``opened`` is called in between.  Who only ``builds`` says when it is ready, and makes no
-    preparations for running programs, but for trials of the device if it ``tries``.  It may have
+    preparations for running programs, but for ``probes`` of the device, if wanted.  It may have
     been ready before: then there is a first ``request``.
     """
-    if tries:
+    if probes:
         _expect_trials(connection)
     try:
-        told = told or receive(connection)
-        disk.known_as(told.ourselves)
-        info = select(told.device)
+        opening = opening or receive(connection)
+        disk.set_fingerprint(opening.fingerprint)
+        info = select(opening.device)
     except EOFError:
         return
     session = Session(info, connection)
-    session.coming = told.program
+    session.coming = opening.program
     if info is not None:
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
         session.others_try = info.locked_compiler and not builds

@@ -9,9 +9,10 @@ import pytest
 
 import runelift
 from runelift.ir.errors import ProgramWarning
+from runelift.ir.source import Source
 from runelift.runtime.cache import disk
-from runelift.runtime.compilation import pipeline as compiler
-from runelift.runtime.compilation import reuse as kept
+from runelift.runtime.cache.programs import ENTRIES
+from runelift.runtime.compilation import pipeline
 from runelift.runtime.devices.driver.build import KERNELS
 
 TEXT = """import "lib/scale"
@@ -45,7 +46,7 @@ def test_a_program_is_compiled_once(program: Path, compilations: list[str]) -> N
 
 def test_what_is_kept_has_all_versions_and_stages(program: Path, compilations: list[str]) -> None:
     answer(program)
-    fresh = compiler.compile_source(kept.Source(str(program), TEXT))
+    fresh = pipeline.compile_source(Source(str(program), TEXT))
     again = runelift.compile(program, device="pocl")
     assert compilations == ["sums.fut"] * 2
     assert again.compiled == fresh
@@ -62,7 +63,7 @@ def test_what_is_kept_has_all_versions_and_stages(program: Path, compilations: l
     (lambda _: None, {"tuning": {"size": 5}}),
     (lambda _: os.environ.update(RUNELIFT_KEEP="0"), {}),
     (lambda p: [f.write_bytes(f.read_bytes()[:-1] + b"?") for f in
-                (p.parent / "cache" / "programs").iterdir()], {}),
+                (p.parent / "cache" / ENTRIES).glob("*/compiled")], {}),
 ])
 def test_whatever_changes_it_is_seen(change: Callable[[Path], object], options: dict[str, object],
                                      program: Path, compilations: list[str],
@@ -80,7 +81,7 @@ def test_a_file_has_one_snapshot_for_each_policy(program: Path, compilations: li
         program.write_text(text)
         answer(program)
         answer(program, policy="classic")
-    assert len(list((program.parent / "cache" / "programs").iterdir())) == 2
+    assert len(list((program.parent / "cache" / ENTRIES).glob("*/compiled"))) == 2
     assert len(compilations) == 6
 
 
@@ -103,7 +104,7 @@ def test_programs_given_as_text_are_not_kept(compilations: list[str], tmp_path: 
     for _ in range(2):
         runelift.compile("def main (x: i32) = x + 1", device="pocl").main(1)
     assert len(compilations) == 2
-    assert not (tmp_path / "cache" / "programs").exists()
+    assert not (tmp_path / "cache" / ENTRIES).exists()
 
 
 def test_binaries_that_cost_much_are_kept_when_built_twice(
@@ -117,7 +118,7 @@ def test_binaries_that_cost_much_are_kept_when_built_twice(
     first = answer(program)
     assert set(sizes().values()) == {0}
     assert answer(program) == first
-    kept = sizes()
-    assert min(kept.values()) > 0
+    built = sizes()
+    assert min(built.values()) > 0
     assert answer(program) == first
-    assert sizes() == kept
+    assert sizes() == built

@@ -9,7 +9,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from runelift.runtime.devices import direct_launch as direct
+from runelift.runtime.devices import direct_launch
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.probes.on_demand import PROBES
@@ -23,7 +23,7 @@ def _counted(info: DeviceInfo, items: int, group: int) -> Any:
     xs = np.zeros(24, np.int32)
     buffer = cl.Buffer(device.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=xs)
     kernel.set_args(buffer)
-    launch = direct.launcher(device.plain, kernel, items, group)
+    launch = direct_launch.launcher(device.plain, kernel, items, group)
     launch()
     launch()
     cl.enqueue_copy(device.plain, xs, buffer)
@@ -37,14 +37,14 @@ def test_launches(installed: DeviceInfo, missing: type[Exception] | None,
         def fail(_: str) -> None:
             raise missing
 
-        direct._enqueue.cache_clear()
+        direct_launch._enqueue.cache_clear()
         monkeypatch.setattr(ctypes, "CDLL", fail)
     try:
         expected = [2 * (k // 8 + 1) if k < 16 else 0 for k in range(24)]
         np.testing.assert_array_equal(_counted(installed, 16, 8), expected)
-        assert (direct._enqueue() is None) == (missing is not None)
+        assert (direct_launch._enqueue() is None) == (missing is not None)
     finally:
-        direct._enqueue.cache_clear()
+        direct_launch._enqueue.cache_clear()
 
 
 def test_what_does_not_launch_says_so(installed: DeviceInfo) -> None:

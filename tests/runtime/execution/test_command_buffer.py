@@ -20,7 +20,7 @@ from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import OutOfMemory, Pool
-from runelift.runtime.execution import command_buffer as tape
+from runelift.runtime.execution import command_buffer
 from runelift.runtime.execution.command_buffer import (
     SUBMITS,
     BoundCommands,
@@ -256,7 +256,7 @@ def test_who_measures_finds_arguments_set() -> None:
     for args in [ones, others] * 2:
         program.timing("main", args)
     for args, tape_of in zip([ones, others] * 3, _tapes(program) * 3, strict=True):
-        tape.prepare(executable, program._bind(plan, list(args)), {}, {})
+        command_buffer.prepare(executable, program._bind(plan, list(args)), {}, {})
         held = [each for each in tape_of._bound.values() if each.holds]
         assert len(held) == 1
         held[0].full.clear()  # what makes all calls would make none
@@ -280,9 +280,9 @@ def test_a_short_run_that_follows_others_is_made_again(
         made += 1
         return performed(*what, **options)._replace(issue=60.0)
 
-    performed = tape.perform
-    monkeypatch.setattr(tape, "perform", perform)
-    monkeypatch.setattr(tape, "FOLLOWING", following)
+    performed = command_buffer.perform
+    monkeypatch.setattr(command_buffer, "perform", perform)
+    monkeypatch.setattr(command_buffer, "FOLLOWING", following)
     for args in (ones, others):
         made = 0
         program.timing("main", args)
@@ -330,7 +330,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
         program.record("main", program.place(args), force=force)
         tapes = executable.decisions.under({}, force).tapes
         assert list(tapes.values()) == [SeenCount.ONCE]
-        tape.prepare(executable, bound(), {}, force)
+        command_buffer.prepare(executable, bound(), {}, force)
         (written,) = tapes.values()
         assert isinstance(written, CommandBuffer)
         assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
@@ -347,7 +347,8 @@ def test_a_run_that_reads_what_was_computed_is_made_again_for_its_tape() -> None
     executable, args = program._executable("main"), [np.arange(9, dtype=np.int32)]
     executable.tapes_first = True
     program.record("main", program.place(args))
-    tape.prepare(executable, program._bind(program._plan("main"), program.place(args)), {}, {})
+    bound = program._bind(program._plan("main"), program.place(args))
+    command_buffer.prepare(executable, bound, {}, {})
     assert _tapes(program) == [SeenCount.ONCE]
 
 
@@ -416,9 +417,9 @@ def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
         made.append(performed(*what, **options)._replace(issue=issue))
         return made[-1]
 
-    performed = tape.perform
-    monkeypatch.setattr(tape, "perform", perform)
-    monkeypatch.setattr(tape, "FOLLOWING", 60.0)
+    performed = command_buffer.perform
+    monkeypatch.setattr(command_buffer, "perform", perform)
+    monkeypatch.setattr(command_buffer, "FOLLOWING", 60.0)
     assert program.timing("main", args).issue == issue
     assert len(made) == runs
 
@@ -484,7 +485,7 @@ def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
 def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run is put on a tape, and what is timed is played."""
     monkeypatch.setattr("runelift.runtime.program.AHEAD", 0.0)  # however late the device is
-    monkeypatch.setattr(tape, "FOLLOWING", 60.0)
+    monkeypatch.setattr(command_buffer, "FOLLOWING", 60.0)
     info = select("pthread")
     assert info is not None
     session, other = _session(info)
@@ -510,13 +511,13 @@ def test_runs_that_come_often_are_compared_with_launches_joined(
     session, other = _session(joining)
     for _ in range(SUBMITS + 4):
         session.timing(0, "main", {}, None)
-    (tape,) = _tapes(session.program)
+    (buffer,) = _tapes(session.program)
     (saved,) = session.savings(0, "main", [{}])
-    before = len(tape._commands)
+    before = len(buffer._commands)
     assert saved > 0
     assert len(session.time_all(0, "main", [{}, {}], True)) == 2
     assert session.program._executable("main")._joined
-    assert len(tape._commands) == before - saved
+    assert len(buffer._commands) == before - saved
     assert session.savings(0, "main", [{}]) == [0]
     other.close()
 

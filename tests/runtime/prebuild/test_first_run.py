@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.runtime.cache.programs import ENTRIES
 from runelift.runtime.commands import cli
-from runelift.runtime.compilation.reuse import if_current, read_kept
-from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.compilation.reuse import if_current, load_compiled
+from runelift.runtime.devices.driver import icd
 from runelift.runtime.prebuild import first_run
 from runelift.runtime.prebuild.first_run import FirstRun
 from runelift.runtime.processes.build_pool import Builders, Source
@@ -37,7 +38,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def compiled(device: str, count: int, monkeypatch: pytest.MonkeyPatch) -> Program:
-    monkeypatch.setenv(first_run.COUNT, str(count))
+    monkeypatch.setenv(first_run.COUNT_VARIABLE, str(count))
     return runelift.compile(TEXT, device=device, tuning={})
 
 
@@ -82,7 +83,7 @@ def test_others_build_what_the_first_run_needs(device: str, fresh: Path,
     check(program)
     assert len(shared) > 1
     if device == "pocl":  # what a simulator builds is not kept
-        assert {*builders._over} >= {*shared}
+        assert {*builders._done} >= {*shared}
         assert len(list((fresh / "kernels").iterdir())) == len(shared)
     assert program._first is None
     check(program)
@@ -90,10 +91,10 @@ def test_others_build_what_the_first_run_needs(device: str, fresh: Path,
 
 
 def test_none_are_started_where_nothing_is_gained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(first_run.COUNT, raising=False)
+    monkeypatch.delenv(first_run.COUNT_VARIABLE, raising=False)
     assert runelift.compile(TEXT, device="pocl", tuning={})._first is None
     assert compiled("pocl", 0, monkeypatch)._first is None
-    monkeypatch.setenv(first_run.COUNT, "2")
+    monkeypatch.setenv(first_run.COUNT_VARIABLE, "2")
     assert runelift.compile(TEXT, device="pocl", tuning={}, runs=False)._first is None
     assert runelift.compile(TEXT, device="interpreter", tuning={})._first is None
 
@@ -130,13 +131,13 @@ def test_one_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     while builders._starting:
         time.sleep(0.01)
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setattr(first_run, "BUILD", 1.0)
+    monkeypatch.setattr(first_run, "BUILD_TIMEOUT", 1.0)
     check(program)
     assert gone([pid])
 
 
 def test_a_wrong_program_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(first_run.COUNT, "1")
+    monkeypatch.setenv(first_run.COUNT_VARIABLE, "1")
     started = list[FirstRun]()
     monkeypatch.setattr("runelift.runtime.compile._first_run", lambda *args: (
         started.append(found := first_run.first_run(*args)), found)[1])  # type: ignore[func-returns-value, arg-type]
@@ -147,16 +148,16 @@ def test_a_wrong_program_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_program_that_is_not_run_does_not_keep_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_run, "PATIENCE", 0.2)
+    monkeypatch.setattr(first_run, "UNUSED_TIMEOUT", 0.2)
     pids = pids_of(builders_of(compiled("pocl", 1, monkeypatch)))
     assert gone(pids)
 
 
 def test_trials_that_nobody_has_begun_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Builders, "_hand_out", lambda self: None)
-    builders = Builders("pocl", 0, trials=("prove", "prove_subgroups"))
-    builders.leave("prove")
-    assert builders._left == ["prove_subgroups"]
+    builders = Builders("pocl", 0, probes=("prove", "prove_subgroups"))
+    builders.take_over("prove")
+    assert builders._queue == ["prove_subgroups"]
     builders.close()
 
 
@@ -187,15 +188,15 @@ def test_they_end_if_the_device_cannot_be_opened_for_them(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("count", [0, 2])
 def test_a_program_is_kept_when_its_kernels_are_built(
         count: int, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(first_run.COUNT, str(count))
+    monkeypatch.setenv(first_run.COUNT_VARIABLE, str(count))
     monkeypatch.setenv("RUNELIFT_KEEP", "1")
     path = fresh / "program.fut"
     path.write_text(TEXT)
     program = runelift.compile(path, device="pocl", tuning={})
-    assert not (fresh / "programs").exists()
+    assert not (fresh / ENTRIES).exists()
     check(program)
-    assert len(list((fresh / "programs").iterdir())) == 1
-    kept = if_current(read_kept(program.compiled.source, policy="all"), {})
+    assert len(list((fresh / ENTRIES).iterdir())) == 1
+    kept = if_current(load_compiled(program.compiled.source, policy="all"), {})
     assert kept is not None
     assert kept.plans.keys() == program.compiled.plans.keys()
 
@@ -216,7 +217,7 @@ print(*[each._process.pid for each in program._first._builders._processes], flus
 def test_they_end_with_the_process_that_started_them(does: str, sends: int | None) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", RUN.format(text=TEXT, does=does)], stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env={**os.environ, first_run.COUNT: "2"})
+        stderr=subprocess.DEVNULL, text=True, env={**os.environ, first_run.COUNT_VARIABLE: "2"})
     assert process.stdout is not None
     pids = [int(each) for each in process.stdout.readline().split()]
     assert len(pids) == 2
@@ -230,14 +231,14 @@ def test_they_end_with_the_process_that_started_them(does: str, sends: int | Non
 def test_a_context_may_be_made_early(driver: str, spec: str | None) -> None:
     """By a thread that calls the driver itself."""
     code = f"""
-from runelift.runtime.devices.driver import icd as early
-early.begin({spec!r}, {driver!r})
-early._thread.join()
-assert len(early._contexts) == 1
+from runelift.runtime.devices.driver import icd
+icd.begin({spec!r}, {driver!r})
+icd._thread.join()
+assert len(icd._contexts) == 1
 import runelift, numpy as np
 program = runelift.compile("entry main (xs: []i32): i32 = i32.sum xs", device="pocl", tuning={{}})
 assert program.main(np.arange(10, dtype=np.int32)) == 45
-assert not early._contexts
+assert not icd._contexts
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -245,20 +246,20 @@ assert not early._contexts
 @pytest.mark.parametrize("spec", ["NVIDIA", "pocl:7", "interpreter"])
 def test_no_context_is_made_for_a_device_that_is_not_meant(driver: str, spec: str) -> None:
     code = f"""
-from runelift.runtime.devices.driver import icd as early
-early.begin({spec!r}, {driver!r})
-assert early.take_context(0) is None
-assert not early._contexts
+from runelift.runtime.devices.driver import icd
+icd.begin({spec!r}, {driver!r})
+assert icd.take_context(0) is None
+assert not icd._contexts
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_who_runs_no_programs_makes_no_context(driver: str) -> None:
     code = f"""
-from runelift.runtime.devices.driver import icd as early
-early.begin(None, {driver!r}, runs=False)
-assert early.take_context(0) is None
-assert not early._contexts
+from runelift.runtime.devices.driver import icd
+icd.begin(None, {driver!r}, runs=False)
+assert icd.take_context(0) is None
+assert not icd._contexts
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -273,5 +274,5 @@ def test_the_device_is_known_before_arguments_are_parsed(
 
 @pytest.mark.parametrize("driver", ["libthere-is-none.so", "libc.so.6"])
 def test_what_is_no_driver_is_left_alone(driver: str) -> None:
-    early._open(None, driver)
-    assert not early._contexts
+    icd._open(None, driver)
+    assert not icd._contexts

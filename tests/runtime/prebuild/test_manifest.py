@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.runtime.test_replay import NESTED
 
 import runelift
 from runelift.runtime.devices.build import cache_name
 from runelift.runtime.devices.driver.build import KERNELS
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.prebuild.manifest import Versions, is_known, read
-from runelift.runtime.prebuild.rehearsal import KernelCollector
+from runelift.runtime.prebuild.kernel_collector import KernelCollector
+from runelift.runtime.prebuild.manifest import ForcedVersions, has_manifest, read_manifests
 from runelift.runtime.processes.build_pool import Builders
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.runners import Runners
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
+from tests.runtime.replay.test_replay_run import NESTED
 
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
 ARGS = CUBE, np.int64(2)
@@ -34,12 +34,12 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("RUNELIFT_KEEP", raising=False)
     (found := tmp_path / "nested.fut").write_text(NESTED)
-    assert not is_known(found, "all")
+    assert not has_manifest(found, "all")
     program = opened(found)
     assert program.foresee("main", [ARGS], forces(program))
     program.prepare("main", program.place(ARGS), forces(program))
-    assert is_known(found, "all")
-    assert not is_known(found, "classic")
+    assert has_manifest(found, "all")
+    assert not has_manifest(found, "classic")
     return found
 
 
@@ -53,7 +53,7 @@ def opened(path: Path) -> Program:
 def kernel_of(path: Path) -> Path:
     """Where a kernel lies that some runs want."""
     program = opened(path)
-    executable, known = program._executable("main"), read(program.compiled)["main"]
+    executable, known = program._executable("main"), read_manifests(program.compiled)["main"]
     info = executable.device.info
     return path.parent / "cache" / KERNELS / cache_name(info, *executable._whole(known.sources[-1]))
 
@@ -65,16 +65,16 @@ def forces(program: Program) -> list[dict[str, int]]:
 def counted(program: Program, monkeypatch: pytest.MonkeyPatch, args: Sequence[Any] = ARGS
             ) -> tuple[bool, int]:
     """Whether anything is to be built for runs, and how many of them were rehearsed."""
-    rehearsed, rehearse = [], KernelCollector.rehearse
+    dry_runs, collect = [], KernelCollector.collect
     with monkeypatch.context() as patch:
-        patch.setattr(KernelCollector, "rehearse", lambda self, bound: (
-            rehearsed.append(self), rehearse(self, bound))[1])
+        patch.setattr(KernelCollector, "collect", lambda self, bound: (
+            dry_runs.append(self), collect(self, bound))[1])
         builds = program.foresee("main", [args], forces(program))
         placed = program.place(args)
         items = [program.prepare("main", placed, *some) for some in (
             ([{}], forces(program)[-1:]), ([], forces(program)))]
     assert all(each and each > 0 for each in items)
-    return builds, len(rehearsed)
+    return builds, len(dry_runs)
 
 
 def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Executable, "_made", lambda self, *source: (
         made.append(source), build(self, *source))[1])
     assert counted(program, monkeypatch) == (False, 0)
-    known = read(program.compiled)["main"]
+    known = read_manifests(program.compiled)["main"]
     assert set(made) == set(executable._ready) == set(known.sources)
     for force in forces(program):
         program.record("main", program.place(ARGS), force=force)
@@ -120,7 +120,7 @@ def test_a_worker_loads_what_is_coming(path: Path) -> None:
         expected = session._expected
         assert expected is not None
         loading = expected._executable("main")._loading
-        assert loading.keys() == set(read(program.compiled)["main"].sources)
+        assert loading.keys() == set(read_manifests(program.compiled)["main"].sources)
         assert session.open(program.compiled.snapshot, "all", contract, {"t": 1}, outside=True)
         assert (session.program is expected) == (not contract)
         assert session.program.thresholds == {"t": 1}
@@ -134,10 +134,10 @@ def test_other_runs_are_foreseen_anew(path: Path, monkeypatch: pytest.MonkeyPatc
     other = CUBE[:, :3].copy(), np.int64(2)
     program.foresee("main", [other], forces(program)[1:])
     assert counted(program, monkeypatch) == (False, 0)
-    before = read(program.compiled)
+    before = read_manifests(program.compiled)
     program = opened(path)
     assert counted(program, monkeypatch, other)[1] == len(forces(program))
-    assert read(program.compiled) != before
+    assert read_manifests(program.compiled) != before
 
 
 def test_what_is_gone_is_built_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,10 +154,10 @@ def test_what_was_never_built_is_not_waited_for(
     program = opened(path)
     for ends in False, True:
         assert program.foresee("main", [ARGS], forces(program))
-        wanted = len(read(program.compiled)["main"].sources)
+        wanted = len(read_manifests(program.compiled)["main"].sources)
         if ends:
             program.remember()
-    assert len(read(program.compiled)["main"].sources) == wanted - 1
+    assert len(read_manifests(program.compiled)["main"].sources) == wanted - 1
     program = opened(path)
     builds, rehearsed = counted(program, monkeypatch)
     assert not builds
@@ -168,9 +168,9 @@ def test_what_was_never_built_is_not_waited_for(
 def test_what_later_runs_wanted_is_remembered(path: Path, monkeypatch: pytest.MonkeyPatch
                                               ) -> None:
     later = CUBE[:, :3].copy(), np.int64(2)
-    rehearsed, rehearse = [], KernelCollector.rehearse
-    monkeypatch.setattr(KernelCollector, "rehearse", lambda self, bound: (
-        rehearsed.append(self), rehearse(self, bound))[1])
+    dry_runs, collect = [], KernelCollector.collect
+    monkeypatch.setattr(KernelCollector, "collect", lambda self, bound: (
+        dry_runs.append(self), collect(self, bound))[1])
     for _ in range(3):
         program = opened(path)
         program.foresee("main", [ARGS], forces(program))
@@ -178,7 +178,7 @@ def test_what_later_runs_wanted_is_remembered(path: Path, monkeypatch: pytest.Mo
         assert program.prepare("main", program.place(later), [], forces(program)[1:])
         program.prepare("main", program.place(later), forces(program)[1:])
         program.remember()
-        assert len(rehearsed) == len(forces(program)) - 1
+        assert len(dry_runs) == len(forces(program)) - 1
 
 
 def test_runs_show_others_that_force_the_same_versions(
@@ -188,7 +188,7 @@ def test_runs_show_others_that_force_the_same_versions(
     mixed = {site: min(each[site] for each in rows if site in each)
              for site in dict.fromkeys(chain.from_iterable(rows))}
     assert mixed not in rows
-    monkeypatch.setattr(KernelCollector, "rehearse", lambda self, bound: pytest.fail("is known"))
+    monkeypatch.setattr(KernelCollector, "collect", lambda self, bound: pytest.fail("is known"))
     program.foresee("main", [ARGS], forces(program))
     args = program.place(ARGS)
     assert program.prepare("main", args, [mixed]) is None
@@ -202,36 +202,36 @@ def test_runs_show_others_that_force_the_same_versions(
 def test_kernels_that_stand_for_loops_are_of_all_versions_inside() -> None:
     one, other, mixed = {"s": 0, "t": 0}, {"s": 1, "t": 1}, {"s": 0, "t": 1}
     for merges in False, True:
-        versions = Versions().add(one, merges=False).add(other, merges=merges)
-        assert versions.show(mixed, recorded=True)
-        assert versions.show(mixed, recorded=False) == (not merges)
-        assert not versions.show({"s": 2, "t": 1}, recorded=True)
-        assert not versions.show({}, recorded=True)  # nobody knows what the default is
+        versions = ForcedVersions().add(one, merges=False).add(other, merges=merges)
+        assert versions.cover(mixed, recorded=True)
+        assert versions.cover(mixed, recorded=False) == (not merges)
+        assert not versions.cover({"s": 2, "t": 1}, recorded=True)
+        assert not versions.cover({}, recorded=True)  # nobody knows what the default is
 
 
 def test_another_text_is_foreseen_anew(path: Path) -> None:
     path.write_text(f"{NESTED}\n-- another one")
-    assert not is_known(path, "all")
-    assert not read(opened(path).compiled)
+    assert not has_manifest(path, "all")
+    assert not read_manifests(opened(path).compiled)
 
 
 def test_builders_start_when_there_is_something_to_build(
         path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a program has been tuned before; elsewhere at once."""
-    builders = Builders("pocl", 1, nothing=True)
+    builders = Builders("pocl", 1, on_demand=True)
     assert builders.count == 1
     assert not builders._processes
     builders.build([("kernel void f(global int *x) { x[0] = 7; }", "-w")], seconds=60.0)
     assert len(builders._processes) == 1
     builders.close()
-    builders = Builders("pocl", 1, nothing=True)
-    assert builders.take() is None
-    assert not builders.there
+    builders = Builders("pocl", 1, on_demand=True)
+    assert builders.take_worker() is None
+    assert not builders.started
     builders.close()
     asked: list[bool] = []
     monkeypatch.setattr("runelift.runtime.tuner.workers.runners.Builders",
-                        lambda device, count, first, nothing, **_: (
-                            asked.append(nothing), first(), Builders(device, 0))[-1])
+                        lambda device, count, first, on_demand, **_: (
+                            asked.append(on_demand), first(), Builders(device, 0))[-1])
     info = runelift.compile(path, device="pocl").device_info
     monkeypatch.setattr(
         "runelift.runtime.tuner.workers.runners.select_comparable",

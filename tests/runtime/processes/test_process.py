@@ -11,12 +11,12 @@ import pytest
 
 import runelift
 from runelift.runtime.cache import disk
-from runelift.runtime.devices import probe_results as proofs
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.host import interpreter as python
+from runelift.runtime.devices import probe_results
+from runelift.runtime.devices.driver import icd
+from runelift.runtime.host import interpreter
 from runelift.runtime.host.channel import receive
 from runelift.runtime.processes import process
-from runelift.runtime.processes.build_pool import tried_ahead
+from runelift.runtime.processes.build_pool import probing_started_ahead
 from runelift.runtime.processes.process import Process
 from runelift.runtime.tuner.workers.remote import Remote
 from tests.runtime.tuner.workers.test_worker import MATRIX, TEXT
@@ -64,7 +64,7 @@ def test_a_process_ends_after_the_one_that_leaves_it() -> None:
 
 LEFT = """
 from runelift.runtime.processes import child_main as child
-child.AFTER = 30
+child.OUTLIVE_SECONDS = 30
 print("here", flush=True)
 child._end_with(0)
 """
@@ -103,10 +103,10 @@ def test_a_process_starts_ahead_of_what_it_is_for() -> None:
 
 def test_processes_that_make_trials_start_ahead() -> None:
     """In the order in which they are asked for: each comes after the one before it."""
-    with process.trying_ahead("pocl", 3):
-        first, second, third = process._trying
-        one = Process("pocl", builds=True, tries=True, held=True)
-        two = Process("pocl", builds=True, tries=True, after=one)
+    with process.probers_started_ahead("pocl", 3):
+        first, second, third = process._probing
+        one = Process("pocl", builds=True, probes=True, held=True)
+        two = Process("pocl", builds=True, probes=True, after=one)
         other = Process("pocl", builds=True, after=two)
         assert (one._process, two._process) == (first.process, second.process)
         assert other._process is not third.process
@@ -115,7 +115,7 @@ def test_processes_that_make_trials_start_ahead() -> None:
         for each in (one, two, other):
             assert receive(each.connection) == "ready"
     assert third.process.poll() is not None
-    assert not process._trying
+    assert not process._probing
     for each in (one, two, other):
         each.kill()
 
@@ -126,13 +126,13 @@ def test_trials_are_made_ahead_where_none_has_been_passed(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool, known: bool,
         count: int) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
-    monkeypatch.setattr(early, "CONTROL", str(tmp_path if there else tmp_path / "none"))
-    assert not proofs.are_any()
+    monkeypatch.setattr(icd, "CONTROL_DEVICE", str(tmp_path if there else tmp_path / "none"))
+    assert not probe_results.are_any()
     if known:
-        disk.store(proofs.KEPT, "some device", proofs.WORKS)
-        assert proofs.are_any()
-    with tried_ahead(None):
-        assert len(process._trying) == count
+        disk.store(probe_results.KEPT, "some device", probe_results.WORKS)
+        assert probe_results.are_any()
+    with probing_started_ahead(None):
+        assert len(process._probing) == count
 
 
 def test_a_process_is_told_what_takes_long_to_find_out(
@@ -142,12 +142,12 @@ def test_a_process_is_told_what_takes_long_to_find_out(
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     code = """
 import only_here
-from runelift.runtime.cache import disk as cache
-cache.known_as(given[0])
-print(only_here.FOUND, cache.ourselves(), given[1], sys.prefix)
+from runelift.runtime.cache import disk
+disk.set_fingerprint(given[0])
+print(only_here.FOUND, disk.fingerprint(), given[1], sys.prefix)
 """
-    made = subprocess.run(python.command(code, "us", [1, None]), capture_output=True, text=True,
-                          check=True)
+    made = subprocess.run(interpreter.command(code, "us", [1, None]), capture_output=True,
+                          text=True, check=True)
     assert made.stdout == f"7 us [1, None] {sys.prefix}\n"
 
 
@@ -158,4 +158,4 @@ def test_site_is_left_out_where_runelift_is_on_the_path(
         monkeypatch: pytest.MonkeyPatch, folder: str, path: list[str], there: bool) -> None:
     monkeypatch.setattr(runelift, "__path__", [folder])
     monkeypatch.setattr(sys, "path", path)
-    assert ("-S" in python.command("pass")) == there
+    assert ("-S" in interpreter.command("pass")) == there

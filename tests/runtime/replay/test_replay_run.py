@@ -352,41 +352,41 @@ def test_runs_that_fail_are_forced_runs(nested: Program) -> None:
 
 
 def test_lanes() -> None:
-    lane = RaceState()
+    state = RaceState()
     due = []
     for _ in range(16):
-        lane.met += 1
-        due.append(lane.due)
+        state.met += 1
+        due.append(state.due)
     assert [n for n, each in enumerate(due, start=1) if each] == [1, 2, 4, 8, 16]
-    lane.met = 1
-    lane.saw({0: 4.0, 1: 1.0, 2: 2.0})
-    lane.met = 2
-    assert lane.best == 1
-    assert lane.left(3.0) == {1, 2}
-    assert lane.ratios == {0: 4.0, 1: 1.0, 2: 2.0}
-    lane.saw({0: 2.0, 1: 1.0, 2: 8.0})
-    assert lane.ratios == pytest.approx({0: math.sqrt(8), 1: 1.0, 2: 4.0})
+    state.met = 1
+    state.saw({0: 4.0, 1: 1.0, 2: 2.0})
+    state.met = 2
+    assert state.best == 1
+    assert state.left(3.0) == {1, 2}
+    assert state.ratios == {0: 4.0, 1: 1.0, 2: 2.0}
+    state.saw({0: 2.0, 1: 1.0, 2: 8.0})
+    assert state.ratios == pytest.approx({0: math.sqrt(8), 1: 1.0, 2: 4.0})
 
 
 def test_encounters_are_alike_if_their_sizes_nearly_are() -> None:
     race = Race()
-    assert race.lane("s", (1000, 0), [0, 1]) is race.lane("s", (1010, 0), [1, 0])
+    assert race.state("s", (1000, 0), [0, 1]) is race.state("s", (1010, 0), [1, 0])
     for other in (("s", (1300, 0), [0, 1]), ("t", (1000, 0), [0, 1]), ("s", (1000, 0), [0])):
-        assert race.lane(*other) is not race.lane("s", (1000, 0), [0, 1])
+        assert race.state(*other) is not race.state("s", (1000, 0), [0, 1])
 
 
 def test_versions_that_lost_at_two_sizes_lose_at_others_near() -> None:
     race = Race()
     for size, ratio in ((1000, 25.0), (4000, 30.0), (1 << 30, 1.0)):
-        lane = race.lane("s", (size,), [0, 1, 2])
-        lane.met = 1
-        lane.saw({0: ratio, 1: 1.0, 2: 19.0})
-    assert race.lost("s", (2000,), [0, 1, 2]) == {0: 25.0}
-    assert race.lost("s", (2000,), [0, 1]) == race.lost("t", (2000,), [0, 1, 2]) == {}
-    assert race.lost("s", (1 << 20,), [0, 1, 2]) == {}  # there are no two in a factor of 16
-    assert replace(race, factor=math.inf).lost("s", (2000,), [0, 1, 2]) == {}
-    lane.presume({0: 25.0, 2: 3.0})
-    assert lane.ratios == {0: 1.0, 1: 1.0, 2: 19.0}
+        state = race.state("s", (size,), [0, 1, 2])
+        state.met = 1
+        state.saw({0: ratio, 1: 1.0, 2: 19.0})
+    assert race.far_behind("s", (2000,), [0, 1, 2]) == {0: 25.0}
+    assert race.far_behind("s", (2000,), [0, 1]) == race.far_behind("t", (2000,), [0, 1, 2]) == {}
+    assert race.far_behind("s", (1 << 20,), [0, 1, 2]) == {}  # there are no two in a factor of 16
+    assert replace(race, factor=math.inf).far_behind("s", (2000,), [0, 1, 2]) == {}
+    state.presume({0: 25.0, 2: 3.0})
+    assert state.ratios == {0: 1.0, 1: 1.0, 2: 19.0}
 
 
 def test_every_version_comes_first_in_turn() -> None:
@@ -413,8 +413,8 @@ def test_what_was_only_estimated_is_not_chosen(nested: Program, monkeypatch: pyt
     """It is measured before: here the race is told that all but the slowest version lost."""
     saw = RaceState.saw
 
-    def reversed_(lane: RaceState, seconds: dict[int, float]) -> None:
-        saw(lane, {k: 1.0 / each for k, each in seconds.items()})
+    def reversed_(state: RaceState, seconds: dict[int, float]) -> None:
+        saw(state, {k: 1.0 / each for k, each in seconds.items()})
 
     monkeypatch.setattr(RaceState, "saw", reversed_)
     tuning = tuned(nested, {"cube": (CUBE, np.int64(3))}, verify=False)

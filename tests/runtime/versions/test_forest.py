@@ -74,7 +74,9 @@ def test_no_choices_need_one_run() -> None:
     assert plans(entry_forest(fun())) == ({},)
 
 
-SITES = st.deferred(lambda: st.lists(st.lists(SITES, max_size=2), min_size=2, max_size=3))
+SITES = st.recursive(
+    st.lists(st.just([]), min_size=2, max_size=3),
+    lambda sites: st.lists(st.lists(sites, max_size=2), min_size=2, max_size=3), max_leaves=20)
 Shape = list
 
 

@@ -504,7 +504,7 @@ def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.Cap
     status = main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
                    "--guards", "memo"])
     assert status == 0
-    assert "SizeGuardKind of main (memo):" in capsys.readouterr().out
+    assert "Guards of main (memo):" in capsys.readouterr().out
     about = json.loads(facts_path(path.with_name("rows.fut.tuning")).read_text())
     assert about["guards"]["entries"]["main"]["kind"] == "memo"
     with warnings.catch_warnings():

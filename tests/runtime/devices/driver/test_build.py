@@ -13,10 +13,11 @@ import pytest
 
 from runelift.ir.files import read_source
 from runelift.runtime.cache import disk
+from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.devices.build import build_request, build_target, cache_name
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver import preload
 from runelift.runtime.devices.driver.build import KERNELS, BuildTarget
+from runelift.runtime.devices.driver.icd import identity
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.host.channel import receive, send
@@ -45,7 +46,7 @@ def info() -> DeviceInfo:
 
 
 @pytest.fixture
-def bare(info: DeviceInfo) -> BuildTarget:
+def target(info: DeviceInfo) -> BuildTarget:
     found = build_target(info)
     assert found is not None
     return found
@@ -85,11 +86,11 @@ def check(info: DeviceInfo) -> None:
     assert cl.Kernel(cl.Program(context, [info.handle], [binary]).build(), "f").num_args == 1
 
 
-def test_it_is_known_what_the_bindings_add(info: DeviceInfo, bare: BuildTarget) -> None:
+def test_it_is_known_what_the_bindings_add(info: DeviceInfo, target: BuildTarget) -> None:
     context = open_device(info).context
     program = cl.Program(context, SOURCE[0]).build(options=[SOURCE[1]])
     options = program.get_build_info(info.handle, cl.program_build_info.OPTIONS)
-    assert options.split() == [SOURCE[1], *bare.further.split()]
+    assert options.split() == [SOURCE[1], *target.added_options.split()]
 
 
 @pytest.mark.parametrize("change", [{"locked_compiler": False}, {"slow_binaries": True},
@@ -105,14 +106,13 @@ def test_a_device_is_left_to_the_bindings_if_they_do_not_say_what_they_add(
 
 
 @pytest.mark.usefixtures("cache", "compiles_alone")
-def test_what_is_built_is_in_the_cache(driver: str, info: DeviceInfo, bare: BuildTarget) -> None:
+def test_what_is_built_is_in_the_cache(driver: str, info: DeviceInfo, target: BuildTarget) -> None:
     code = f"""
 import sys
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver import build as bare
-early.begin("pocl", {driver!r})
+from runelift.runtime.devices.driver import build, icd
+icd.begin("pocl", {driver!r})
 for source in {WRONG!r}, {SOURCE!r}:
-    bare.build(source, bare.Bare(*{tuple(bare)!r}), early.made())
+    build.build(source, build.BuildTarget(*{tuple(target)!r}), icd.driver_context())
 assert "pyopencl" not in sys.modules and "numpy" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -122,11 +122,10 @@ assert "pyopencl" not in sys.modules and "numpy" not in sys.modules
 
 LOADING = """
 import os
-from runelift.runtime.devices.driver import icd as early
-from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver import icd, preload
 behind, gate = os.pipe()
-early.begin("pocl", {driver!r}, gate=behind)
-loading.begin()
+icd.begin("pocl", {driver!r}, gate=behind)
+preload.begin()
 os.write(gate, {word!r}.encode())
 os.close(gate)
 from runelift.runtime.execution.probes.on_demand import open_device
@@ -144,18 +143,19 @@ def test_what_was_built_is_loaded_while_python_imports(
     (path := tmp_path / "program.fut").write_text("def main = 7i32")
     right, wrong = (build_request(info, *each) for each in (SOURCE, WRONG))
     assert right is not None
-    assert not loading.word_for(str(path), "all")
-    device = early.identity(info.name, info.driver)
-    loading.keep(read_source(path), "all", device, filter(None, [wrong, right]))
-    assert not loading.word_for(str(path), "classic")
-    assert not loading.word_for(str(tmp_path / "missing.fut"), "all")
-    code = f"""{LOADING.format(driver=driver, word=loading.word_for(str(path), "all"))}
+    assert wrong is not None
+    assert not preload.message_for(str(path), "all")
+    device = identity(info.name, info.driver)
+    ProgramEntry.of(read_source(path), "all").driver_texts.store((device, (wrong, right)))
+    assert not preload.message_for(str(path), "classic")
+    assert not preload.message_for(str(tmp_path / "missing.fut"), "all")
+    code = f"""{LOADING.format(driver=driver, word=preload.message_for(str(path), "all"))}
 other = cl.Context([device.info.handle])
-assert loading.take(other.int_ptr, *{right!r}) is None
-assert loading.take(context, {right[0]!r}, "-DVALUE=8") is None
-assert loading.take(context, *{wrong!r}) is None
-address = loading.take(context, *{right!r})
-assert loading.take(context, *{right!r}) is None
+assert preload.take(other.int_ptr, *{right!r}) is None
+assert preload.take(context, {right[0]!r}, "-DVALUE=8") is None
+assert preload.take(context, *{wrong!r}) is None
+address = preload.take(context, *{right!r})
+assert preload.take(context, *{right!r}) is None
 kernel = cl.Kernel(cl.Program.from_int_ptr(address, retain=False), "f")
 xs = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 12)
 kernel.set_arg(0, xs)
@@ -170,12 +170,13 @@ assert found.tolist() == [7, 7, 7]
 def test_nothing_is_loaded_for_another_device(
         driver: str, info: DeviceInfo, tmp_path: Path) -> None:
     (path := tmp_path / "program.fut").write_text("def main = 7i32")
-    told = build_request(info, *SOURCE)
-    assert told is not None
+    text = build_request(info, *SOURCE)
+    assert text is not None
     for of, is_loaded in (info.driver, True), ("another", False):
-        loading.keep(read_source(path), "all", early.identity(info.name, of), [told])
-        code = f"""{LOADING.format(driver=driver, word=loading.word_for(str(path), "all"))}
-assert (loading.take(context, *{told!r}) is not None) == {is_loaded}
+        ProgramEntry.of(read_source(path), "all").driver_texts.store(
+            (identity(info.name, of), (text,)))
+        code = f"""{LOADING.format(driver=driver, word=preload.message_for(str(path), "all"))}
+assert (preload.take(context, *{text!r}) is not None) == {is_loaded}
 """
         subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -185,20 +186,21 @@ def test_nothing_is_loaded_where_the_driver_keeps_nothing(
         info: DeviceInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be built anew, one program after the other."""
     (path := tmp_path / "program.fut").write_text("def main = 7i32")
-    told = build_request(info, *SOURCE)
-    assert told is not None
-    loading.keep(read_source(path), "all", early.identity(info.name, info.driver), [told])
-    assert loading.word_for(str(path), "all")
+    text = build_request(info, *SOURCE)
+    assert text is not None
+    ProgramEntry.of(read_source(path), "all").driver_texts.store(
+        (identity(info.name, info.driver), (text,)))
+    assert preload.message_for(str(path), "all")
     monkeypatch.setenv("CUDA_CACHE_DISABLE", "1")
-    assert not loading.word_for(str(path), "all")
+    assert not preload.message_for(str(path), "all")
 
 
 @pytest.mark.usefixtures("cache", "compiles_alone", "early_driver")
-def test_processes_build_and_do_more_when_asked(info: DeviceInfo, bare: BuildTarget) -> None:
-    builders = Builders("pocl", 2, bare=bare)
+def test_processes_build_and_do_more_when_asked(info: DeviceInfo, target: BuildTarget) -> None:
+    builders = Builders("pocl", 2, target=target)
     builders.build([SOURCE, WRONG], 60.0)
     check(info)
-    worker = builders.take()
+    worker = builders.take_worker()
     assert worker is not None
     loaded = Path(f"/proc/{worker._process.pid}/maps")
     assert "libpocl" in loaded.read_text()
@@ -213,13 +215,14 @@ def test_processes_build_and_do_more_when_asked(info: DeviceInfo, bare: BuildTar
 
 
 @pytest.mark.usefixtures("cache", "compiles_alone", "early_driver")
-def test_trials_are_for_those_that_are_ready_for_them(info: DeviceInfo, bare: BuildTarget) -> None:
-    builders = Builders("pocl", 2, trials=["prove_subgroups"], bare=bare)
+def test_trials_are_for_those_that_are_ready_for_them(
+        info: DeviceInfo, target: BuildTarget) -> None:
+    builders = Builders("pocl", 2, probes=["prove_subgroups"], target=target)
     first, second = builders._processes
-    assert (first.tries, second.tries) == (True, False)
+    assert (first.probes, second.probes) == (True, False)
     builders.build([SOURCE], 60.0)
-    builders.leave("prove_subgroups")
-    assert not builders._left
+    builders.take_over("prove_subgroups")
+    assert not builders._queue
     assert binary_of(info) is not None
     builders.close()
 
@@ -256,11 +259,11 @@ def test_loops_that_are_unrolled_take_long_to_build() -> None:
 
 
 @pytest.mark.usefixtures("early_driver")
-def test_contexts_are_made_one_after_another(bare: BuildTarget) -> None:
+def test_contexts_are_made_one_after_another(target: BuildTarget) -> None:
     """The second process waits for the first, even if that ends."""
     for ends in (False, True):
-        first = Process("pocl", builds=True, held=True, bare=bare)
-        second = Process("pocl", builds=True, after=first, bare=bare)
+        first = Process("pocl", builds=True, held=True, target=target)
+        second = Process("pocl", builds=True, after=first, target=target)
         assert not second._started.opened.poll(0.5)
         if ends:
             first.kill()

@@ -1,4 +1,4 @@
-"""Whole programs with scans in one pass, and the trial that lets a device do them."""
+"""Whole programs with scans in one pass, and the probe that lets a device do them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.devices.probe_results import proven
 from runelift.runtime.devices.scan_status import EPOCHS, ScanStatus
-from runelift.runtime.execution.probes import forward_progress as look_back
-from runelift.runtime.execution.probes import subgroups
+from runelift.runtime.execution.probes import forward_progress, subgroups
 from runelift.runtime.execution.probes.on_demand import PROBES, plan_probes
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
@@ -156,7 +155,7 @@ class Disordered(ScanStatus):
 def test_a_device_that_fails_the_trial_scans_in_two_passes(
         device: Device, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
-    monkeypatch.setattr(look_back, "PROBE_POLLS", 100)
+    monkeypatch.setattr(forward_progress, "PROBE_POLLS", 100)
     device.statuses = Disordered(device.context, device.plain)
     tested = program(SCANS, device)
     xs = np.arange(500, dtype=np.int32)
@@ -171,7 +170,7 @@ def test_success_in_the_trial_is_remembered(info: DeviceInfo, monkeypatch: pytes
     first, again = Device(info, PROBES), Device(info, PROBES)
     first.prove()
     assert first.patience == info.shares.patience
-    monkeypatch.setattr(look_back, "_succeeds", lambda *_: False)
+    monkeypatch.setattr(forward_progress, "_succeeds", lambda *_: False)
     again.prove()
     assert again.patience == (info.shares.patience if not info.is_simulator else 0)
 
@@ -180,10 +179,10 @@ def test_plans_of_trials_are_made_unless_it_is_known_how_they_end(
         info: DeviceInfo, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     made = list[object]()
-    for each in look_back, subgroups:
+    for each in forward_progress, subgroups:
         monkeypatch.setattr(each, "probe_plan", lambda each=each: made.append(each))
     plan_probes(info)
-    assert made == [look_back, subgroups]
+    assert made == [forward_progress, subgroups]
     if not info.is_simulator:
         assert proven(Device(info, PROBES), LOOK_BACK, lambda: True)
         plan_probes(info)
@@ -192,5 +191,5 @@ def test_plans_of_trials_are_made_unless_it_is_known_how_they_end(
 
 def _trusting(device: Device) -> Device:
     """The device, in the state in which it is tried."""
-    device._proved, device.patience = True, look_back.PROBE_POLLS
+    device._proved, device.patience = True, forward_progress.PROBE_POLLS
     return device

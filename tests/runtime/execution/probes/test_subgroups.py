@@ -1,4 +1,4 @@
-"""The trial that lets work-items of a device hand each other values."""
+"""The probe that lets work-items of a device hand each other values."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.costs.pareto import below, undominated
-from runelift.runtime.tuner.fit import joint_solver as joint
+from runelift.runtime.tuner.fit import joint_solver
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import Interval, fit, objective
@@ -101,7 +101,7 @@ def unconstrained(sim: Simulated, costs: Costs, enough: int) -> float:
     """The objective of the fit without the demand that nothing gets slower."""
     datasets = list(costs.datasets)
     weights = {d.name: 1 / d.least() for d in datasets}
-    return objective(costs, joint.solve(costs, datasets, weights, sim.default, enough)[0])
+    return objective(costs, joint_solver.solve(costs, datasets, weights, sim.default, enough)[0])
 
 
 @given(simulations(lambda: CHAIN))

@@ -170,7 +170,7 @@ def test_left_out_versions_are_noted_and_never_chosen(tmp_path: Path) -> None:
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1, log=log)
     log.close()
     (noted,) = [run for run in found.runs if run.error]
-    assert str(noted.error).startswith("version s/0: skipped")
+    assert str(noted.error).startswith("version s/0: skipped: ")
     assert noted.left_out == {"s": 0}
     assert read_log(tmp_path / "log")["main"].runs == found.runs
     tuning = conclude(sim.forest, sim.default, found)
@@ -204,9 +204,9 @@ def test_what_other_datasets_say_is_worked_out_while_the_first_runs_are_made(
             assert args == [2] or done.wait(60)
             return super().time(entry, args, **options)
 
-    def work_out(trends: Extrapolation) -> None:
-        worked_out(trends)
-        if trends.runs:
+    def work_out(extrapolation: Extrapolation) -> None:
+        worked_out(extrapolation)
+        if extrapolation.runs:
             done.set()
 
     done, worked_out = threading.Event(), Extrapolation.work_out

@@ -14,7 +14,7 @@ import runelift
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.cli import main
 from runelift.runtime.tuner.costs.log import LoggedRun, read_log
-from runelift.runtime.tuner.workers import dask_cluster as cluster
+from runelift.runtime.tuner.workers import dask_cluster
 from runelift.runtime.versions.forest import plans
 
 distributed = pytest.importorskip("distributed")
@@ -23,7 +23,7 @@ WORKER = """
 import sys
 from pathlib import Path
 from distributed.cli.dask_worker import main
-from runelift.runtime.tuner.workers import dask_cluster as cluster
+from runelift.runtime.tuner.workers import dask_cluster
 do = cluster.do
 def first(task):
     {before}
@@ -137,7 +137,7 @@ def test_unlike_machines_are_refused(path: Path, machines: Cluster,
 def test_other_editions_are_refused(path: Path, machines: Cluster,
                                     monkeypatch: pytest.MonkeyPatch,
                                     capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(cluster, "edition", lambda: "another")
+    monkeypatch.setattr(dask_cluster, "edition", lambda: "another")
     machines.start()
     assert main(["autotune", str(path), "--device", "pocl", "--scheduler", machines.address]) == 1
     assert "another edition" in capsys.readouterr().err
@@ -146,7 +146,7 @@ def test_other_editions_are_refused(path: Path, machines: Cluster,
 def test_without_machines_or_scheduler(path: Path, machines: Cluster,
                                        monkeypatch: pytest.MonkeyPatch,
                                        capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.5)
     for address, message in ((machines.address, "No machine works"),
                              ("tcp://127.0.0.1:9", "There is no Dask scheduler"),
                              ("nonsense://x", "There is no Dask scheduler")):
@@ -157,4 +157,4 @@ def test_without_machines_or_scheduler(path: Path, machines: Cluster,
 def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UserError, match=r"pip install 'runelift\[dask\]'"):
-        cluster._distributed()
+        dask_cluster._distributed()

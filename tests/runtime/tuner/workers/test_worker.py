@@ -24,14 +24,13 @@ from runelift.ir.imp import Kernel, check
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.data.dataset import Generator, RandomArray, parse_spec
 from runelift.runtime.devices import build as building
-from runelift.runtime.devices import context as opened
+from runelift.runtime.devices import context
 from runelift.runtime.devices.context import Device
-from runelift.runtime.execution.probes import forward_progress as look_back
+from runelift.runtime.execution.probes import forward_progress
 from runelift.runtime.execution.probes.on_demand import PROBES
-from runelift.runtime.host import channel, interrupts
-from runelift.runtime.host import gc_policy as garbage
+from runelift.runtime.host import channel, gc_policy, interrupts
 from runelift.runtime.processes import process
-from runelift.runtime.processes.build_pool import TRIALS, Builders, Source
+from runelift.runtime.processes.build_pool import PROBE_REQUESTS, Builders, Source
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.replay.racing import Race
@@ -100,7 +99,7 @@ def test_it_does_what_the_program_does(program: Program, shared: Remote) -> None
         assert there.launches == here.launches
     assert shared.timing("main", args).issue > 0
     replayed = shared.replay("main", args, race := Race(rounds=1))
-    assert len(race._lanes) == 1
+    assert len(race._states) == 1
     assert {k for m in replayed.meetings for k in m.attempts} == set(range(len(forces)))
     assert shared.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
     assert [s.operation.name for s in shared.spaces("main")] == [
@@ -256,10 +255,10 @@ def test_what_is_waited_for_is_built_first(monkeypatch: pytest.MonkeyPatch) -> N
     sources = [("a" * length,) for length in (3, 5, 4)]
     monkeypatch.setattr(builders, "_hand_out", lambda: None)
     builders.begin(sources)
-    assert [len(source[0]) for source in builders._left] == [5, 4, 3]
+    assert [len(source[0]) for source in builders._queue] == [5, 4, 3]
     builders.begin([sources[0], ("b" * 9,)])
     builders.build([sources[0], ("c" * 7,)], seconds=1.0)
-    assert [len(source[0]) for source in builders._left] == [7, 3, 5, 4, 9]
+    assert [len(source[0]) for source in builders._queue] == [7, 3, 5, 4, 9]
     builders.close()
 
 
@@ -272,10 +271,10 @@ def test_a_busy_builder_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monkey
     while not builders._busy:
         threading.Event().wait(0.01)
     (busy,) = builders._processes
-    taken = builders.take()
+    taken = builders.take_worker()
     assert taken is busy
     assert taken.is_there
-    assert builders._over == {second}  # the longer one
+    assert builders._done == {second}  # the longer one
     builders.build([first], seconds=60.0)
     assert len(list((tmp_path / "kernels").iterdir())) == 2
     taken.kill()
@@ -303,7 +302,7 @@ def test_a_lost_worker_is_replaced_by_a_builder(program: Program, tmp_path: Path
 
 def test_a_spare_worker_is_kept_where_builders_have_not_started(program: Program) -> None:
     """As there was nothing to build: to start them all takes longer than to start one process."""
-    it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1, nothing=True)))
+    it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1, on_demand=True)))
     it.apart, args = True, it.place([MATRIX])
     assert it._spare is None
     it._lose()
@@ -313,7 +312,7 @@ def test_a_spare_worker_is_kept_where_builders_have_not_started(program: Program
     it._lose()
     assert it.timing("main", args).seconds > 0
     assert it._worker is spare
-    assert not builders.there
+    assert not builders.started
     it.close()
 
 
@@ -346,7 +345,7 @@ def test_the_driver_has_what_was_built_from_its_source(
         texts.append(what[1]), build(*what))[1])
     monkeypatch.setattr(program.device, "info", replace(program.device.info, locked_compiler=True))
     for keeps in False, True:
-        monkeypatch.setattr(building, "driver_keeps", lambda keeps=keeps: keeps)
+        monkeypatch.setattr(building, "driver_has_cache", lambda keeps=keeps: keeps)
         building.build_program(program.device, *source)
     assert [text == source[0] for text in texts] == [False, True]
 
@@ -434,7 +433,7 @@ def test_workers_seldom_look_for_garbage(program: Program, tmp_path: Path,
     it = Remote(program, "pocl")
     it.prepare("main", it.place([MATRIX]), [{}])
     it.close()
-    assert (tmp_path / "told").read_text() == str(garbage.THRESHOLDS)
+    assert (tmp_path / "told").read_text() == str(gc_policy.THRESHOLDS)
 
 
 def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
@@ -502,11 +501,12 @@ select = worker.select
 worker.select = lambda spec: dataclasses.replace(select(spec), locked_compiler=True)
 {begin}"""))
     program = runelift.compile(TEXT, device="pocl", tuning={})
-    for builders in None, Builders("pocl", 0, trials=TRIALS), Builders("pocl", 2, trials=TRIALS):
+    for builders in (None, Builders("pocl", 0, probes=PROBE_REQUESTS),
+                     Builders("pocl", 2, probes=PROBE_REQUESTS)):
         it = Remote(program, "pocl", builders=builders)
         assert it.time("main", it.place([MATRIX])) > 0
         if builders is not None:
-            assert {*builders._over} == {*TRIALS}
+            assert {*builders._done} == {*PROBE_REQUESTS}
             builders.close()
         it.close()
 
@@ -521,9 +521,9 @@ def test_what_others_try_is_presumed_until_something_runs(
     info = replace(program.device_info, shares=replace(
         program.device_info.shares, tile=32, patience=1 << 20))
     program.device_info, program._device = info, (device := Device(info, PROBES))
-    monkeypatch.setattr(opened, "_opened", {(info.handle.int_ptr, info): device})
-    monkeypatch.setattr(look_back, "works", lambda _: holds)
-    monkeypatch.setattr(opened, "proven", lambda device, what, trial: trial())
+    monkeypatch.setattr(context, "_opened", {(info.handle.int_ptr, info): device})
+    monkeypatch.setattr(forward_progress, "works", lambda _: holds)
+    monkeypatch.setattr(context, "proven", lambda device, what, trial: trial())
     asked, answers = multiprocessing.Pipe()
     session = Session(info, asked)
     session.program, session.outside, session.others_try = program, True, True

@@ -1,7 +1,7 @@
-"""Rehearsals: what a run would build, without touching the device.
+"""The kernels that a run needs, collected without touching the device.
 
-The host's part of a run is gone through with buffers that hold nothing, and launches are noted
-instead of issued.  A part that depends on what a device computes cannot be foreseen: it ends there.
+A dry run of the host plan gets buffers without memory, and notes kernels instead of launching them.
+It ends at the first part that depends on a value that the device computes.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from runelift.runtime.execution.persistent_loops import INDEX
 from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.default_guards import Occupancy
 
-FEW, UNTRACED = 3, 16
-"""After how many iterations of a loop that launches the same in each of them it is left, and after
-how many if one of them was to be traced, and none has been."""
-PATIENCE = 0.25
-"""After how many seconds a rehearsal ends: a loop of very many rounds builds nothing new."""
+ITERATIONS, UNTRACED_ITERATIONS = 3, 16
+"""The iterations after which a loop is left whose iterations launch the same kernels.  The second
+number holds until one has been traced."""
+COLLECT_TIMEOUT = 0.25
+"""Seconds after which a dry run ends: a loop with very many iterations needs no further kernels."""
 
 
 class KernelCollector(DryRun):
-    """A run of a plan that notes in ``wanted`` what it would build."""
+    """A dry run of a plan that adds the kernels it needs to ``needed``."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
-                 wanted: dict[NeededKernels, None]) -> None:
+                 needed: dict[NeededKernels, None]) -> None:
         super().__init__(executable, thresholds, force, record=False)
-        self._wanted = wanted
+        self._needed = needed
         self._noted = set[tuple[int, tuple[int, ...]]]()
-        self._end = time.perf_counter() + PATIENCE
-        self._lost = False
+        self._end = time.perf_counter() + COLLECT_TIMEOUT
+        self._unknown = False
         self._items = 0
-        self._statuses = nothing(0)
-        self.allocate = nothing
+        self._statuses = no_memory(0)
+        self.allocate = no_memory
 
-    def rehearse(self, args: dict[str, Any]) -> int | None:
-        """Go through the plan; how many work-items the run will have, if that is known.
+    def collect(self, args: dict[str, Any]) -> int | None:
+        """Go through the plan; the number of work-items of the run, if known.
 
         Failures are for the run to report.
         """
@@ -53,16 +53,16 @@ class KernelCollector(DryRun):
             self.executable.main(self, args)
         except (Infeasible, RuneliftError):
             return None
-        return None if self._lost else self._items
+        return None if self._unknown else self._items
 
-    # What would touch the device
+    # Operations on the device
 
     def statuses(self, words: int) -> Buffer:
-        """What groups would tell each other: the device has one buffer for all scans."""
+        """The status words of a scan: the device has one buffer for all scans."""
         return self._statuses
 
     def table(self, values: np.ndarray[Any, Any]) -> Any:
-        """No values, either."""
+        """A table without values."""
         return object()
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
@@ -72,7 +72,7 @@ class KernelCollector(DryRun):
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
                     lengths: tuple[int, ...], *args: Any) -> None:
-        """Note a kernel and what it is to be built for."""
+        """Note a kernel and the constants that it is built for."""
         if group == 0:
             raise Infeasible("the rows are too long")
         self._note(number, constants, groups, group, lengths)
@@ -86,21 +86,21 @@ class KernelCollector(DryRun):
         if groups > 0 and group > 0:
             if (number, constants) not in self._noted:  # loops launch the same again and again
                 self._noted.add((number, constants))
-                self._wanted[self.executable.wanted(number, constants)] = None
+                self._needed[self.executable.wanted(number, constants)] = None
             self._items += groups * group
 
     def merged_kernel(self, merged: Merged) -> None:
-        """Note a kernel for a loop; there is none to launch, so the loop's own are noted, too."""
-        self._wanted[merged] = None
+        """Note a kernel that merges a loop; those inside are noted as well, as none is launched."""
+        self._needed[merged] = None
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                course: LoopScalars | None = None) -> Iterator[Any]:
-        """A few of the iterations: the others launch the same as the last of these.
+        """The first iterations, as the others launch the same kernels as the last of these.
 
-        If one kernel might do them, it is known by the one that is traced.  Where scalars change
-        from one iteration to the next, all are gone through.
+        A kernel that merges the loop is known from the traced iteration.  Where scalars change from
+        one iteration to the next, the result has all of them.
         """
-        few = UNTRACED if self.merges(bound) else FEW
+        few = UNTRACED_ITERATIONS if self.merges(bound) else ITERATIONS
         items, traced = self._items, False
         for taken, given in enumerate(super().rounds(bound, carried, course)):
             if course is None and (traced or taken == few):
@@ -113,22 +113,22 @@ class KernelCollector(DryRun):
 
     def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterator[int]:
-        """The alternatives to try, until one is lost sight of."""
+        """The alternatives to try, until one depends on the device."""
         for version in self.order(number, pars, crowds, local):
             yield version
-            if self._lost:
+            if self._unknown:
                 return
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
-        """A version cannot run, or cannot be foreseen."""
-        self._lost |= isinstance(reason, DependsOnDevice)
+        """Note that a version cannot run, or depends on the device."""
+        self._unknown |= isinstance(reason, DependsOnDevice)
 
     def none_left(self, number: int) -> None:
-        """Nothing is known of what follows."""
+        """End the dry run: the kernels that follow are unknown."""
         raise DependsOnDevice("no version")
 
 
-def nothing(size: int) -> Buffer:
+def no_memory(size: int) -> Buffer:
     """A buffer without memory, unlike any other."""
     return Buffer(object(), max(size, 0), None)
 

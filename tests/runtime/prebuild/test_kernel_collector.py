@@ -16,10 +16,10 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import select
-from runelift.runtime.execution import command_buffer as tape
+from runelift.runtime.execution import command_buffer
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Run
-from runelift.runtime.prebuild.rehearsal import KernelCollector
+from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
 from tests.runtime.replay.test_replay_run import NESTED
@@ -66,7 +66,7 @@ def test_what_is_measured_first_is_built_first(tmp_path: Path,
     assert program.foresee("main", inputs, forces)
     wanted = dict[Any, None]()
     for force in forces[0], forces[-1]:
-        program._preparations.rehearse("main", inputs[0], force, wanted)
+        program._prebuilder.collect("main", inputs[0], force, wanted)
     assert begun[0] == [(text, *executable.options) for text in dict.fromkeys(
         source for each in wanted for source in executable._source_of(each) or ())]
     assert len(begun) > 1
@@ -130,15 +130,15 @@ def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     args = program.place([np.int64(20), np.ones((30, 40), np.int32)])
     executable = program._executable("main")
     for force in plans(program.tree.entry("main")):
-        program._preparations.rehearse("main", args, force, wanted)
+        program._prebuilder.collect("main", args, force, wanted)
         program.timing("main", args, force=force)
     assert built
     assert {executable._persistent_source(each) for each in wanted if isinstance(each, Merged)
             } >= built
     count = len(wanted)
-    program._preparations.rehearsed.clear()
+    program._prebuilder.collected.clear()
     for force in plans(program.tree.entry("main")):
-        program._preparations.rehearse("main", args, force, wanted)
+        program._prebuilder.collect("main", args, force, wanted)
     assert len(wanted) == count, "what is made anew is known to be the same"
 
 
@@ -168,8 +168,8 @@ def test_scans_have_the_same_buffer_in_runs_and_rehearsals() -> None:
 def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(NESTED, device="pocl", tuning={})
     args, runs = program.place((MATRIX.astype(np.int64), np.int64(0))), list[None]()
-    real = tape.perform
-    monkeypatch.setattr(tape, "perform",
+    real = command_buffer.perform
+    monkeypatch.setattr(command_buffer, "perform",
                         lambda *given, **how: (runs.append(None), real(*given, **how))[1])
     program.timing("checked", args)
     assert len(runs) == 2
@@ -208,9 +208,9 @@ def test_a_few_iterations_tell_what_all_of_them_build(
 
     def rehearsed(force: dict[str, int]) -> tuple[int | None, dict[Any, None], int]:
         launched.clear()
-        program._preparations.rehearsed.clear()
+        program._prebuilder.collected.clear()
         wanted = dict[Any, None]()
-        items = program._preparations.rehearse(entry, args, force, wanted)
+        items = program._prebuilder.collect(entry, args, force, wanted)
         return items, wanted, len(launched)
 
     fewer = []
@@ -238,7 +238,7 @@ def test_rows_that_change_in_a_loop_need_no_kernels_of_their_own_where_they_come
     args = program.place([np.ones((4, 512), np.float32)])
     (force,) = (plan for plan in plans(program.tree.entry("main")) if 1 in plan.values())
     wanted = dict[Any, None]()
-    program._preparations.rehearse("main", args, force, wanted)
+    program._prebuilder.collect("main", args, force, wanted)
     executable = program._executable("main")
     rows = {each.constants for each in wanted if not isinstance(each, Merged)
             and each.number is not None and "chunk" in str(

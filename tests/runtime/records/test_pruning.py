@@ -1,0 +1,45 @@
+"""Verdicts on versions that need not be run again, or at all."""
+
+import math
+
+import pytest
+
+from runelift.runtime.records.pruning import (
+    NORMAL_PRUNING,
+    Decision,
+    Evidence,
+    PruningPolicy,
+    Source,
+    verdict,
+)
+
+
+@pytest.mark.parametrize(("source", "seconds", "best", "decision"), [
+    (Source.KERNELS, 2.0, 1.0, Decision.KEEP), (Source.KERNELS, 2.1, 1.0, Decision.ONCE),
+    (Source.FIRST_RUN, 0.1, 0.001, Decision.KEEP), (Source.FIRST_RUN, 0.11, 0.001, Decision.ONCE),
+    (Source.FIRST_RUN, 10.0, 1.0, Decision.KEEP), (Source.FIRST_RUN, 10.1, 1.0, Decision.ONCE),
+    (Source.RUN, 1.9, 1.0, Decision.KEEP), (Source.RUN, 2.0, 1.0, Decision.ONCE),
+    (Source.SMALLER_INPUTS, 7.9, 1.0, Decision.KEEP),
+    (Source.SMALLER_INPUTS, 8.0, 1.0, Decision.SKIP),
+    (Source.OTHER_INPUTS, 0.1, 0.001, Decision.KEEP),
+    (Source.OTHER_INPUTS, 0.11, 0.001, Decision.SKIP),
+    (Source.OTHER_INPUTS, 100.0, math.inf, Decision.KEEP),
+    (Source.FEW_ITEMS, 0.02, 0.001, Decision.KEEP),
+    (Source.FEW_ITEMS, 0.021, 0.001, Decision.SKIP),
+    (Source.SIMILAR_SIZES, 20.0, 1.0, Decision.KEEP),
+    (Source.SIMILAR_SIZES, 20.1, 1.0, Decision.SKIP)])
+def test_each_source_has_its_limit(source: Source, seconds: float, best: float,
+                                   decision: Decision) -> None:
+    found = verdict(Evidence(source, seconds, best), NORMAL_PRUNING)
+    assert found.decision is decision
+    assert found.keeps == (decision is Decision.KEEP) == (not found.why)
+
+
+def test_reasons_are_in_plain_words() -> None:
+    found = verdict(Evidence(Source.SMALLER_INPUTS, 25.2), NORMAL_PRUNING)
+    assert found.why == "skipped: expected to be more than 25x slower, judging by smaller inputs"
+
+
+def test_the_policy_decides() -> None:
+    evidence = Evidence(Source.SMALLER_INPUTS, 25.0)
+    assert verdict(evidence, PruningPolicy(smaller_inputs_factor=30.0)).keeps
