@@ -81,8 +81,7 @@ ALLOWED = {
         "versions host program tuner.policy tuner.costs tuner.measure tuner.fit tuner.result "
         "tuner.workers",
     "tuner.confirm_size_guards":
-        "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis "
-        "tuner.result",
+        "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result",
     "tuner.kernel_parameters":
         "codegen.plan versions records geometry execution trials tuner.policy tuner.costs "
         "tuner.measure tuner.autotune",

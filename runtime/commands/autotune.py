@@ -219,7 +219,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     print("runelift: interrupted; " + (
         "what was found before is kept." if not tuning.interrupted else
         f"the thresholds in {output} are fitted to what was measured." if measured else
-        "no dataset was measured completely, so nothing was written."), file=sys.stderr)
+        "nothing was measured completely, so nothing was written."), file=sys.stderr)
     return INTERRUPTED
 
 

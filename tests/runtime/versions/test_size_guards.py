@@ -104,7 +104,7 @@ def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.12, 2: 0.25})
     dropped = fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE)
     assert dropped.finer == {}
-    assert "trees are 12 % slower" in dropped.why
+    assert "they are 12 % slower" in dropped.why
 
 
 def test_how_guards_guess_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -502,9 +502,9 @@ def test_ctrl_c_keeps_what_was_found_before(
 def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.CaptureFixture[str]
                                                   ) -> None:
     status = main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
-                   "--guards", "memo"])
+                   "--guards", "memo", "-v"])
     assert status == 0
-    assert "Guards of main (memo):" in capsys.readouterr().out
+    assert "Size guards of main (memo):" in capsys.readouterr().out
     about = json.loads(facts_path(path.with_name("rows.fut.tuning")).read_text())
     assert about["guards"]["entries"]["main"]["kind"] == "memo"
     with warnings.catch_warnings():

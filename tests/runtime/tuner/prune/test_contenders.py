@@ -198,7 +198,7 @@ def test_nothing_is_measured_twice(lines: int, tmp_path: Path) -> None:
 def test_the_report_says_where_times_come_from() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: 1.0 + index)
     measured = measure(sim, sim.forest, inputs(a=[4]), repeats=1)
-    assert "predicted from the runs with forced versions" in render(
+    assert "predicted from single-version runs" in render(
         Tuning((conclude(sim.forest, sim.default, measured),)))
     replayed = Measurements("main", [replace(run, replay=1) for run in measured.runs])
     assert "predicted from replayed versions)" in render(
