@@ -46,7 +46,7 @@ from runelift.runtime.tuner.report.html.document import document, write_page
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
-from runelift.runtime.tuner.strategies.compare import Comparison, compare, facts, render
+from runelift.runtime.tuner.strategies.compare import Comparison, Problem, compare, facts, render
 from runelift.runtime.tuner.strategies.forest_of_log import logged_forest, without_gaps
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.nodes import all_false
@@ -195,10 +195,9 @@ def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
         factor = costs.policy.pruning.cannot_run_factor
         warn(f"{guesses} times of versions that were skipped count as {factor:.0f} times those of "
              "the best ('--strategy instrumentation:every=true' measures all)")
-    return [compare(strategies, costs, default,
-                    lambda seed: Recorded(costs, default, measurements,
-                                          Noise.of(measurements, seed) if args.noise else None),
-                    seeds=args.seeds or 10, budget=args.budget)]
+    problem = Problem(costs, default, lambda seed: Recorded(
+        costs, default, measurements, Noise.of(measurements, seed) if args.noise else None))
+    return [compare(strategies, problem, seeds=args.seeds or 10, budget=args.budget)]
 
 
 def _live(args: argparse.Namespace, strategies: Strategies, program: Program | Remote,
@@ -221,7 +220,7 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Program | R
     def oracle(seed: int) -> Live:
         return Live(program, forest, default, own, args.runs, weights, measured)
 
-    return [compare(strategies, costs, default, oracle, seeds=args.seeds or 1,
+    return [compare(strategies, Problem(costs, default, oracle), seeds=args.seeds or 1,
                     budget=args.budget, progress=_show)]
 
 

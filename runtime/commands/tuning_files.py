@@ -11,13 +11,10 @@ from typing import Any
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.options import warn
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner import t4
+from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.costs.log import made_for
-from runelift.runtime.tuner.fit import cross_validation as held_out
-from runelift.runtime.tuner.kernel_parameters import tune as parameters
-from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
-from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.fit.cross_validation import HeldOut
 from runelift.runtime.versions.tuning_file import (
     PROGRAM,
     SETTINGS,
@@ -33,12 +30,11 @@ def runs_are_for(program: Program) -> str:
     return " ".join(about[key] for key in (PROGRAM, "policy", "device", "driver"))
 
 
-def export_t4(path: Path, about: Mapping[str, str], tuning: Tuning,
-              tried: Sequence[parameters.ParameterTuning]) -> None:
+def export_t4(path: Path, about: Mapping[str, str], state: State) -> None:
     """Write the files of ``--export-t4``."""
-    t4.write_t4(path, [result for entry in tuning.entries
+    t4.write_t4(path, [result for entry in state.thresholds.entries
                        for result in t4.of_measurements(entry.forest, entry.measurements)], about)
-    for operation in (each for one in tried for each in one.settled if each.trials):
+    for operation in (each for one in state.parameters for each in one.settled if each.trials):
         t4.write_t4(path.with_name(f"{path.stem}.{operation.operation}{path.suffix}"),
                     t4.of_trials(operation.trials), about)
 
@@ -70,16 +66,15 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
     return facts_
 
 
-def write_report(args: argparse.Namespace, program: Program, tuning: Tuning,
-                tried: Sequence[parameters.ParameterTuning],
-                finer: Sequence[refined.ConfirmedSizeGuards], validated: Mapping[str, PairedTimes],
-                left_out: Mapping[str, list[held_out.HeldOut]]) -> None:
+def write_report(args: argparse.Namespace, program: Program, state: State,
+                 held_out: Mapping[str, list[HeldOut]]) -> None:
     """The report of ``--html``."""
     # late: start-up; tunings without a page do without
     from runelift.runtime.tuner.report.html import document, tuned
 
     page = document.document(f"Tuning of {args.program.name}", tuned.tuned(
-        tuning, about_runs(args, program), tried, finer, validated, left_out))
+        state.thresholds, about_runs(args, program), state.parameters, state.guards,
+        state.validated, held_out))
     document.write_page(args.html, page)
 
 

@@ -18,13 +18,13 @@ from runelift.runtime.tuner.fit.size_guards import (
     fit_size_guards,
     keeping,
 )
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import (
     UNTUNED,
     PairedRun,
     PairedTimes,
     compare_all_paired,
 )
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.size_guards import (
@@ -175,9 +175,8 @@ def _fitted(tuning: EntryTuning, costs: Costs, guards: SizeGuardKind,
                                dict(tuning.forest.shown), before, after, why=why)
 
 
-def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeGuards,
-                   datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int
-                   ) -> ConfirmedSizeGuards:
+def confirm_guards(job: TuningJob, tuning: EntryTuning, refined: ConfirmedSizeGuards,
+                   values: Mapping[str, int]) -> ConfirmedSizeGuards:
     """The guards as far as no dataset is slower with them than with ``values`` alone.
 
     Datasets that get slower keep their versions, and the guards are fitted again.  So do those
@@ -187,7 +186,7 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedS
     memo has their choices for known sizes.
     """
     def confirmed(refined: ConfirmedSizeGuards, loss: Callable[[], float]) -> ConfirmedSizeGuards:
-        return _confirmed(program, tuning, refined, datasets, values, repeats, loss)
+        return _confirmed(job, tuning, refined, values, loss)
 
     if (known := refined.loss) is not None:
         return confirmed(refined, lambda: known)
@@ -201,10 +200,9 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedS
     return confirmed(memo, lambda: 0.0)
 
 
-def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeGuards,
-               datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int,
-               loss: Callable[[], float]) -> ConfirmedSizeGuards:
-    """The same, if datasets that are left out become slower by ``loss``."""
+def _confirmed(job: TuningJob, tuning: EntryTuning, refined: ConfirmedSizeGuards,
+               values: Mapping[str, int], loss: Callable[[], float]) -> ConfirmedSizeGuards:
+    """The guards that runs confirm, if datasets that are left out become slower by ``loss``."""
     costs, policy = _known(tuning, refined.guards), tuning.costs.policy
     alone = UNTUNED if values == tuning.defaults else values
 
@@ -226,10 +224,10 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeG
         paths = _paths(tuning, refined)
         same = _same(tuning, paths)
         pairs: dict[str, PairedRun] = {}
-        for dataset in datasets:
+        for dataset in job.datasets:
             if dataset.name not in same:
-                pair = PairedRun(program, dataset, alone, guarded,
-                                 max(repeats, policy.comparison.pairs),
+                pair = PairedRun(job.program, dataset, alone, guarded,
+                                 max(job.compared_repeats, policy.comparison.pairs),
                                  seconds=refined.before.get(dataset.name, 0.0),
                                  policy=policy.comparison)
                 path = paths.get(dataset.name)

@@ -75,20 +75,33 @@ class Comparison:
     default_known: bool = True
 
 
-def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[str, int],
-            oracle: Callable[[int], Oracle], *, seeds: int = 1, budget: Budget | None = None,
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The search for the best thresholds of an entry point.
+
+    Its ``costs`` judge thresholds, beside those by ``default``.  ``oracle`` makes a program for a
+    seed that searches can run.
+    """
+
+    costs: Costs
+    default: Mapping[str, int]
+    oracle: Callable[[int], Oracle]
+
+
+def compare(strategies: Mapping[str, Strategy], problem: Problem, *, seeds: int = 1,
+            budget: Budget | None = None,
             progress: Callable[[str, int], None] = lambda *_: None) -> Comparison:
     """Let every strategy search once per seed, each with a fresh oracle.
 
-    ``strategies`` are called what they should be called in the result.  After Ctrl-C the result
-    has the searches that were over.
+    The result has the names of ``strategies``.  After Ctrl-C it has the searches that were over.
     """
+    costs, default = problem.costs, problem.default
     found: dict[str, list[JudgedSearch]] = {}
     interrupted = False
     for name, strategy in strategies.items():
         for seed in range(seeds):
             progress(name, seed)
-            result = search(strategy, oracle(seed), seed=seed, budget=budget)
+            result = search(strategy, problem.oracle(seed), seed=seed, budget=budget)
             if interrupted := result.interrupted:
                 break
             found.setdefault(name, []).append(_judge(result, costs, default))
