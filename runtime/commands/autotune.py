@@ -41,7 +41,7 @@ from runelift.runtime.commands.tuning_output import (
 )
 from runelift.runtime.devices.comparable import place_of
 from runelift.runtime.host import interrupts
-from runelift.runtime.host.gc_policy import keep_all
+from runelift.runtime.host.gc_policy import freeze
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import import_t4, t4
 from runelift.runtime.tuner.autotune import autotune

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any

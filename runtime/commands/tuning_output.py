@@ -60,8 +60,7 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     held_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   SizeGuardKind(args.guards))
                 for entry in state.thresholds.entries} if args.leave_one_out else {}
-    about = {**_facts(program, policy, state),
-             "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()}}
+    about = _facts(program, policy, state, held_out)
     if state.measured:
         tuned = {entry.forest.entry for entry in state.thresholds.entries} | {
             each.entry for each in state.parameters}
@@ -90,10 +89,11 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     return INTERRUPTED
 
 
-def _facts(program: Program, policy: TuningPolicy, state: State) -> dict[str, Any]:
+def _facts(program: Program, policy: TuningPolicy, state: State,
+           held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
     """The content of the JSON file."""
     return {**facts(state.thresholds, **about_program(program)),
-            "leave_one_out": {},
+            "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()},
             "validation": {name: asdict(both) for name, both in state.validated.items()},
             "tuning_policy": asdict(policy),
             GUARDS: guard_facts(state.guards, program.identity.device, program.policy),

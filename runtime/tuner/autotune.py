@@ -46,7 +46,7 @@ class State:
     times of datasets that are kept out of tuning.  ``interrupted``: Ctrl-C ended a stage.
     """
 
-    thresholds: Tuning = Tuning(())
+    thresholds: Tuning = field(default_factory=lambda: Tuning(()))
     parameters: tuple[ParameterTuning, ...] = ()
     guards: tuple[ConfirmedSizeGuards, ...] = ()
     validated: Mapping[str, PairedTimes] = field(default_factory=dict)

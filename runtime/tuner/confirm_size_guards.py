@@ -269,7 +269,7 @@ def _dropped(refined: ConfirmedSizeGuards, why: str) -> ConfirmedSizeGuards:
     return replace(refined, finer={}, after=refined.before, why=why)
 
 
-def render(refined: ConfirmedSizeGuards) -> str:
+def render_guards(refined: ConfirmedSizeGuards) -> str:
     """The guards, and what they are worth."""
     lines = [f"Size guards of {refined.entry} ({refined.guards.value}):"]
     if refined.why:
@@ -306,7 +306,7 @@ def time_rows(refined: ConfirmedSizeGuards) -> list[list[str]]:
     return rows
 
 
-def facts(found: Sequence[ConfirmedSizeGuards], device: str, policy: str) -> dict[str, Any]:
+def guard_facts(found: Sequence[ConfirmedSizeGuards], device: str, policy: str) -> dict[str, Any]:
     """The content of the JSON file: the guards, and the device and policy that they are for."""
     return {"device": device, "policy": policy,
             "sites": {site: to_json(finer) for each in found

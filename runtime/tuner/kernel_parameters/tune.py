@@ -29,7 +29,7 @@ from runelift.runtime.tuner.kernel_parameters.successive_halving import Successi
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.paired_comparison import PairedRun, PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
-from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy, TuningPolicy
+from runelift.runtime.tuner.policy import ParameterPolicy
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.versions.forest import plans
 
@@ -382,7 +382,7 @@ def _differs(scope: SearchScope, dataset: Dataset, after: Mapping[str, int]) -> 
 # Reports
 
 
-def render(tuning: ParameterTuning) -> str:
+def render_parameters(tuning: ParameterTuning) -> str:
     """The results of the trials and of the comparison, as text."""
     lines = [f"Parameters of kernels ({tuning.seconds:.0f} s):"]
     lines.append(table(overview(tuning), "  ") if tuning.settled
@@ -406,7 +406,7 @@ def overview(tuning: ParameterTuning) -> list[list[str]]:
                     for each in tuning.settled)]
 
 
-def facts(tuning: ParameterTuning) -> dict[str, Any]:
+def parameter_facts(tuning: ParameterTuning) -> dict[str, Any]:
     """The results for the JSON file."""
     return {"settings": tuning.chosen, "kept": tuning.why or None, "seconds": tuning.seconds,
             "operations": [asdict(each) for each in tuning.settled],

@@ -79,7 +79,7 @@ def confirm(job: TuningJob, found: SearchTuning) -> SearchTuning:
     return SearchTuning(found.forest, found.defaults, found.search, times, kept)
 
 
-def render(found: Sequence[SearchTuning]) -> str:
+def render_searches(found: Sequence[SearchTuning]) -> str:
     """What each search did, its thresholds, and the times they were verified by."""
     return "\n\n".join("\n".join(_render(each)) for each in found)
 
@@ -105,7 +105,7 @@ def _render(found: SearchTuning) -> Iterator[str]:
         yield table([["dataset", "default", "found", "gain"], *rows], "  ")
 
 
-def facts(found: Sequence[SearchTuning], **about: Any) -> dict[str, Any]:
+def search_facts(found: Sequence[SearchTuning], **about: Any) -> dict[str, Any]:
     """The content of the JSON file beside the tuning file."""
     return {"format": FORMAT, **about, "tuning_policy": asdict(NORMAL),
             "interrupted": any(each.search.interrupted for each in found),

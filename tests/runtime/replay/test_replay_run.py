@@ -25,14 +25,15 @@ from runelift.runtime.replay.compare_results import Differences, VersionPair
 from runelift.runtime.replay.racing import Race, RaceState, rotated
 from runelift.runtime.replay.replay_records import UnknownCost
 from runelift.runtime.replay.replay_run import ReplayRun
-from runelift.runtime.tuner.autotune import autotune, conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, Measurements, read_log
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.replay_runs import RecordingCorrection, ReplayRuns
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.thresholds import conclude, tune_thresholds
 from runelift.runtime.versions.forest import plans
 from tests.replays import replayed, results_agree
 
@@ -245,7 +246,8 @@ def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 
           method: MeasuringMethod = TWICE, **options: Any) -> Any:
     inputs = [Dataset(name, "main", lambda args=args: args)  # type: ignore[misc]
               for name, args in datasets.items()]
-    return autotune(program, program.tree, inputs, device, method=method, **options)
+    job = TuningJob(program, program.tree, inputs, device, method=method, **options)
+    return tune_thresholds(job)
 
 
 def test_one_run_per_dataset(shrinking: Program) -> None:

@@ -19,6 +19,7 @@ from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
 from runelift.runtime.trials.trial_run import TrialRun
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import (
     SuccessiveHalving,
@@ -26,7 +27,7 @@ from runelift.runtime.tuner.kernel_parameters.successive_halving import (
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 
 SCAN = "def main [n] (xs: [n]i32) = scan (+) 0 (map (\\x -> x + 1) xs)"
@@ -230,8 +231,8 @@ class Simulated(OneByOne):
 
 
 def tuned(program: Simulated) -> Any:
-    return tune_parameters(program, Forest("main", ()), [Dataset("a", "main", lambda: [])], {},
-                           device=1)
+    datasets = [Dataset("a", "main", lambda: [])]
+    return tune_parameters(TuningJob(program, Forests((Forest("main", ()),)), datasets, 1), {})
 
 
 def faster(space: ParameterSpace) -> Callable[[Setting], float]:

@@ -14,7 +14,6 @@ from runelift.ir.sizes import Size
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
@@ -24,6 +23,7 @@ from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.prune.contenders import contenders
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.thresholds import conclude
 from runelift.runtime.versions.forest import plans
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, nested, site
 

@@ -11,13 +11,13 @@ import pytest
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.runtime.records.pruning import PruningPolicy
-from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.prune.extrapolation import Extrapolation
+from runelift.runtime.tuner.thresholds import conclude
 from tests.runtime.tuner.simulated import Simulated, site
 
 USUAL = ForcedRuns()

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.report.verdict import (
     Change,
     changes,
     verdict,
     written_line,
 )
-from runelift.runtime.versions.forest import Forests
-from tests.runtime.tuner.simulated import CHAIN, DEVICE, Simulated, inputs
+from runelift.runtime.tuner.thresholds import tune_thresholds
+from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
 
 
 def change(number: int, gain: float) -> Change:
@@ -54,8 +53,7 @@ def cost(where: str, index: int, par: int) -> float:
 @pytest.mark.parametrize(("verify", "certainty"), [(True, "certain"), (False, "not certain")])
 def test_only_direct_comparisons_are_certain(verify: bool, certainty: str) -> None:
     sim = Simulated.of(CHAIN, cost)
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[16]), DEVICE, repeats=1,
-                      verify=verify)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[16]), repeats=1, verify=verify))
     (found,) = changes(tuning)
     assert found.certainty == certainty
     assert found.before > found.after
@@ -63,7 +61,7 @@ def test_only_direct_comparisons_are_certain(verify: bool, certainty: str) -> No
 
 def test_what_stays_is_no_change() -> None:
     sim = Simulated.of(CHAIN, lambda *_: 1e-3)
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[16]), DEVICE, repeats=1)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[16]), repeats=1))
     assert [each.certainty for each in changes(tuning)] == ["no change"]
 
 

@@ -14,7 +14,7 @@ from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.strategies import STRATEGIES
-from runelift.runtime.tuner.strategies.compare import compare, render
+from runelift.runtime.tuner.strategies.compare import Problem, compare, render
 from runelift.runtime.tuner.strategies.forest_of_log import without_gaps
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.recorded import Recorded
@@ -140,8 +140,8 @@ def test_too_many_combinations_are_judged_by_the_best_known() -> None:
     measurements = measure(sim, sim.forest, [Dataset("a", "main", lambda: range(1, 21))],
                            repeats=1)
     costs = costs_of(sim.forest, measurements)
-    found = compare({"random": STRATEGIES["random"]}, costs, sim.default,
-                    lambda seed: Recorded(costs, sim.default), budget=Budget(runs=5))
+    problem = Problem(costs, sim.default, lambda seed: Recorded(costs, sim.default))
+    found = compare({"random": STRATEGIES["random"]}, problem, budget=Budget(runs=5))
     assert found.tried is None
     assert min(row.regrets[0] for row in found.rows) >= 0
     assert "the best thresholds known" in render(found)
@@ -152,8 +152,9 @@ def test_ctrl_c_keeps_the_searches_that_are_over() -> None:
     datasets = [Dataset("a", "main", lambda: range(1, 9))]
     costs = costs_of(sim.forest, measure(sim, sim.forest, datasets, repeats=1))
     stopping = Simulated.of(LOOP, cost, interrupt_after=7)
-    found = compare({name: STRATEGIES[name] for name in ("simple", "random", "binary")}, costs,
-                    sim.default, lambda seed: Live(stopping, sim.forest, sim.default, datasets))
+    problem = Problem(costs, sim.default,
+                      lambda seed: Live(stopping, sim.forest, sim.default, datasets))
+    found = compare({name: STRATEGIES[name] for name in ("simple", "random", "binary")}, problem)
     assert found.interrupted
     assert [row.strategy for row in found.rows] == ["simple"]
     assert "simple" in render(found)
