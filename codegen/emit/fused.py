@@ -1,22 +1,31 @@
-"""Joined kernels: one launch that does what several launches of one work-group each would do.
+"""Fused kernels: one launch that does the work of several launches of one work-group each.
 
 Where programs compute with few elements, a launch costs the host more than the device.  Launches
 of a single work-group that follow each other can be *phases* of one kernel for one work-group,
-with a barrier in between.  :mod:`runelift.runtime.execution.fused_launches` finds them on tapes.
+with a barrier in between.  :mod:`runelift.runtime.execution.fused_launches` finds them in command
+buffers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.codegen.emit.opencl import LOCAL_CELL, group_attributes
-from runelift.codegen.emit.persistent import Phase, call_of, common_params, phase_functions
+from runelift.codegen.emit.opencl import group_attributes
+from runelift.codegen.emit.phases import (
+    FAILURE_PARAMS,
+    LOCAL_MEMORY,
+    Phase,
+    common_params,
+    phase_call,
+    phase_functions,
+)
 from runelift.codegen.emit.prelude import linked
 from runelift.ir.prim import Prim
 
-NAME = "joined"
+FUSED_KERNEL = "joined"
+"""The name of the kernel in OpenCL C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +38,20 @@ class CopyPhase:
     offset: str
 
 
-JoinedPhase: TypeAlias = Phase | CopyPhase
+FusedPhase: TypeAlias = Phase | CopyPhase
 
 
-def joined_source(phases: Sequence[JoinedPhase], buffers: int, scalars: Sequence[Prim],
-                  group: int, bases: dict[str, int]) -> str:
+def fused_source(phases: Sequence[FusedPhase], buffers: int, scalars: Sequence[Prim],
+                  group: int, bases: Mapping[str, int]) -> str:
     """A kernel that a single group of ``group`` work-items runs; ``bases`` as for programs."""
     lines = phase_functions((p for p in phases if isinstance(p, Phase)), bases)
-    params = ["volatile __global int *failure_code", "__global long *failure_args",
-              *common_params(buffers, scalars), f"__local {LOCAL_CELL} *local_memory"]
+    params = [*FAILURE_PARAMS, *common_params(buffers, scalars), LOCAL_MEMORY]
     lines.append(group_attributes(group, subgroups=True))
-    lines.append(f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{")
+    lines.append(f"__kernel void {FUSED_KERNEL}(\n    " + ",\n    ".join(params) + ")\n{")
     for number, phase in enumerate(phases):
         if number:
             lines.append("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
-        lines.append(f"    {call_of(phase, '0', '1')}" if isinstance(phase, Phase)
+        lines.append(f"    {phase_call(phase, '0', '1')}" if isinstance(phase, Phase)
                      else _copy(phase))
     return linked("\n".join([*lines, "}", ""]))
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 
-from runelift.codegen.emit.persistent import may_persist
 from runelift.codegen.hostplan.arrays import Arrays
 from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT
 from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.interface import spec_of
+from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir.consumption import consumed_in, root_of
 from runelift.ir.errors import CompilerLimitation

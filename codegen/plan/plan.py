@@ -229,8 +229,8 @@ class CountedLoop:
     """``for index below bound``.
 
     ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
-    (:func:`runelift.codegen.emit.persistent.may_persist`), else None.  ``scalars``: those that only
-    kernels of such a loop need, so that its body does not compute them.
+    (:func:`runelift.codegen.plan.steady_loops.may_persist`), else None.  ``scalars``: those that
+    only kernels of such a loop need, so that its body does not compute them.
     """
 
     index: VName

@@ -49,12 +49,14 @@ from runelift.runtime.tuner.costs.log import Log, Measurements, made_for, read_l
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
 from runelift.runtime.tuner.report.text import facts
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
 from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning, tune_by_search
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import Runners, limit_on
 from runelift.runtime.tuner.workers.work_sharing import DevicePool, SharedMeasuring
@@ -74,7 +76,7 @@ def execute(args: argparse.Namespace) -> int:
     several = len(args.devices) > 1 or args.all_devices or args.scheduler is not None
     if args.replay or (args.time_limit == UNLIMITED and not several):
         program = _open(args)
-        return _tune(args, strategy, program, program, None, started)
+        return _tune(args, strategy, program, MeasuredProgram(program), None, started)
     with Runners(args.devices, every=args.all_devices,
                  program=(str(args.program), args.policy)) as runners:
         program = _open(args)  # while processes start
@@ -101,7 +103,7 @@ def _open(args: argparse.Namespace) -> Program:
 
 
 def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
-          runner: Program | Remote, pool: DevicePool | None, started: float) -> int:
+          runner: Measurable, pool: DevicePool | None, started: float) -> int:
     """Tune ``program``, which is run by ``runner``, and measured by a pool if there is one."""
     held_back = kept_out(args, program)
     search = _parameter_search(args, strategy)
@@ -131,12 +133,12 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
                     search, progress=shown.trying, within=shown.within)))
     if isinstance(runner, Remote):
         if not state.interrupted:
-            runner.remember()
+            runner.save_manifest()
         runner.leave()
     return finish_tuning(args, program, job.policy, state)
 
 
-def _job(args: argparse.Namespace, program: Program, runner: Program | Remote) -> TuningJob:
+def _job(args: argparse.Namespace, program: Program, runner: Measurable) -> TuningJob:
     """The job that all ways of tuning have in common."""
     assert program.device_info is not None
     datasets = [] if args.replay else tuning_datasets(args, program)

@@ -12,7 +12,7 @@ from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 
 @dataclass(frozen=True, slots=True)
 class DeviceModel:
-    """What devices have in common whose times may be compared."""
+    """The model of a device; times on devices of one model may be compared."""
 
     name: str
     platform: str
@@ -23,7 +23,7 @@ class DeviceModel:
 
 
 def model_of(info: DeviceInfo) -> DeviceModel:
-    """What the times of a device say something about."""
+    """The model of a device."""
     return DeviceModel(info.name, info.platform, info.driver)
 
 
@@ -58,11 +58,11 @@ def devices_of(make: DeviceModel) -> list[DeviceInfo]:
 
 
 def spec_of(info: DeviceInfo) -> str:
-    """What :func:`select` finds this device by."""
+    """The text by which :func:`select` finds this device."""
     matching = [each for each in find_devices() if each.matches(info.name)]
     return f"{info.name}:{[each.handle for each in matching].index(info.handle)}"
 
 
 def place_of(info: DeviceInfo) -> str:
-    """Which device of which machine it is, for a log."""
+    """The device and its machine, for a log."""
     return f"{socket.gethostname()}/{spec_of(info)}"

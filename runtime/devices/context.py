@@ -1,4 +1,4 @@
-"""Opened devices: their queues, their memory, and what kernels share from launch to launch."""
+"""Opened devices: queues, memory, and buffers that kernels share from launch to launch."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from runelift.runtime.devices.scan_status import ScanStatus
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
 LOOK_BACK = "look back"
-"""The trial of whether groups can wait for each other."""
+"""The name of the probe of forward progress in the cache."""
 RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 
 
 class Probes(Protocol):
-    """Experiments on an open device, which find out what no standard promises."""
+    """Probes of an open device: programs that find out what no standard promises."""
 
     def forward_progress(self, device: Device) -> bool:
         """True if groups of the device can wait for each other."""
@@ -40,7 +40,7 @@ class Probes(Protocol):
 
 
 class Device:
-    """A device with its context, queues and memory; ``probes`` find out what it can do.
+    """A device with its context, queues and memory; ``probes`` find out its abilities.
 
     A work-group asks others :attr:`patience` times at most, 0 times where that does not work.  The
     sub-groups of :attr:`shares` have more than one work-item only if that works.
@@ -63,10 +63,10 @@ class Device:
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self._arrivals = 0
-        self.statuses = ScanStatus(self.context, self.plain)
+        self.scan_status = ScanStatus(self.context, self.plain)
         self._proved = self._tried = self._presumed = False
         self.trials: Callable[[str], None] | None = None
-        """Waits for a trial that another process may be making."""
+        """Waits for a probe that another process may be making."""
         self.shares = info.shares
         self.shuffles: ShuffleMethod | None = None
         self.patience = 0
@@ -81,7 +81,7 @@ class Device:
                                self.counters.size)
         cl.enqueue_fill_buffer(queue, self.arrived, np.zeros(1, np.int32), 0, 4)
         self._arrivals = 0
-        self.statuses.forget()
+        self.scan_status.forget()
 
     def read(self, buffer: Any, into: np.ndarray[Any, Any]) -> None:
         """Copy a buffer to the host, when all that was issued before is done."""
@@ -92,14 +92,14 @@ class Device:
         cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=True)
 
     @cached_property
-    def mail(self) -> PinnedCells:
-        """Where values arrive that the host reads."""
+    def readback(self) -> PinnedCells:
+        """The pinned memory for values that the host reads."""
         return PinnedCells(self.context, self.plain)
 
     def presume(self) -> None:
-        """Do as if all trials had been passed, which others are making.
+        """Presume that all probes succeed, which other processes are making.
 
-        What is made meanwhile may be built, but must not run before :meth:`confirm`.
+        Kernels may be built meanwhile, but must not run before :meth:`confirm`.
         """
         if not (self._proved or self._tried):
             self._presumed = True
@@ -108,19 +108,19 @@ class Device:
                 self._use(offer)
 
     def confirm(self) -> bool:
-        """Find out by trial what was presumed, if anything was; whether it is true."""
+        """Probe the presumed abilities, if there are any; True if they hold."""
         if not self._presumed:
             return True
         presumed = self.patience, self.shuffles
         self._presumed = False
-        self.prove()
-        self.prove_subgroups()
+        self.probe_forward_progress()
+        self.probe_subgroups()
         return (self.patience, self.shuffles) == presumed
 
-    def prove(self) -> None:
-        """Find out whether groups can wait for each other, unless that is known or presumed.
+    def probe_forward_progress(self) -> None:
+        """Find out if groups can wait for each other, unless that is known or presumed.
 
-        They are tried as they are: what sub-groups do is another trial.
+        Sub-groups are not used meanwhile: they have another probe.
         """
         most = self.info.shares.patience
         if not (self._proved or self._presumed) and most:
@@ -132,11 +132,11 @@ class Device:
                     self._tried = known
 
             self._proved = True
-            self._wait_for("prove")
+            self._wait_for("probe_forward_progress")
             self.patience = most if proven(self, LOOK_BACK, tried) else 0
 
-    def prove_subgroups(self) -> None:
-        """Find out whether sub-groups are what is said, unless that is known or presumed."""
+    def probe_subgroups(self) -> None:
+        """Find out if sub-groups work as the device says, unless that is known or presumed."""
         if self._tried or self._presumed:
             return
 
@@ -144,7 +144,7 @@ class Device:
             return self._probes.subgroups(self)
 
         self._tried = True
-        self._wait_for("prove_subgroups")
+        self._wait_for("probe_subgroups")
         for offer in self.info.shuffles:
             self._use(self._probes.subgroup_size(self, offer))
             if self.shuffles is not None and proven(self, f"sub-groups: {self.shuffles}", tried):
@@ -161,24 +161,25 @@ class Device:
 
     @property
     def build_options(self) -> tuple[str, ...]:
-        """With which options programs are built."""
+        """The options with which programs are built."""
         options = self.info.build_options
         return options if self.shuffles is None else self.shuffles.build_options(options)
 
     def arrivals(self, more: int) -> int:
-        """What :attr:`arrived` counts before a kernel that adds ``more`` to it, modulo 2³²."""
+        """The count in :attr:`arrived` before a kernel that adds ``more`` to it, modulo 2³²."""
         before = self._arrivals
         self._arrivals = (before + more) % (1 << 32)
         return before
 
-    def resident_groups(self, group: int, room: int) -> int:
-        """How many groups of a persistent kernel surely run at the same time.
+    def resident_groups(self, group: int, local_bytes: int) -> int:
+        """The number of groups of a persistent kernel that surely run at the same time.
 
-        They use ``room`` bytes of local memory each, besides what the device keeps for itself; one
-        that can be launched fits in any case.
+        They use ``local_bytes`` bytes of local memory each, besides those that the device reserves.
+        One that can be launched fits in any case.
         """
         info = self.info
-        fitting = max(room <= info.local_bytes, info.local_bytes // (room + RESERVED_BYTES))
+        fitting = max(local_bytes <= info.local_bytes,
+                      info.local_bytes // (local_bytes + RESERVED_BYTES))
         per_unit = min(info.resident_items // group, info.resident_groups, fitting)
         return int(info.handle.max_compute_units * per_unit)
 
@@ -190,7 +191,7 @@ _opening = threading.Lock()
 def open_device(info: DeviceInfo, probes: Probes) -> Device:
     """The device, opened once, so that programs can pass arrays to each other.
 
-    One that is said to like other things (:meth:`DeviceInfo.plain`) is another device.
+    A device with other preferences (:meth:`DeviceInfo.plain`) is another device.
     """
     identity = info.handle.int_ptr, info
     with _opening:

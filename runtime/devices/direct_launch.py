@@ -1,8 +1,7 @@
-"""Launches without events.
+"""Direct launches: OpenCL's function, without the event that PyOpenCL asks for.
 
-PyOpenCL asks for an event with every command.  On an H200 that costs the host 1 us a launch, and
-the device, too: 62 launches of ``lud`` take 1,250 us without and 1,360 us with events.  So runs of
-several launches call OpenCL by themselves, through the library that PyOpenCL is linked with.
+An event with every command costs both the host and the device time.  So runs of several launches
+call OpenCL by themselves, through the library that PyOpenCL is linked with.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import pyopencl as cl
 
 
 def launcher(queue: Any, kernel: Any, items: int, group: int) -> Callable[[], object]:
-    """A call that launches so many work-items, in groups, and makes no event if it need not."""
+    """A call that launches so many work-items, in groups, without an event if possible."""
     enqueue = _enqueue()
     if enqueue is None:
         return lambda: cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))

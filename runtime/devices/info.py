@@ -1,4 +1,4 @@
-"""OpenCL devices: which there are, which can be used, and why others cannot."""
+"""OpenCL devices: those that there are, those that can be used, and why others cannot."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
 from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
 KEPT_BYTES = 256
-"""NVIDIA's driver keeps some local memory, a little for each argument that lies there: of 48 KiB,
-one array can have 16 bytes less and two together at most 64 less, or the kernel does not launch
-(out of resources; measured on an H200)."""
+"""Local memory that NVIDIA's driver keeps from arguments of kernels.
+
+It takes a little for each argument.  Of 48 KiB, one array can have 16 bytes less, and two together
+at most 64 less.  Otherwise the kernel does not launch (out of resources; measured on an H200).
+"""
 MOST_GROUPS = 4
-"""Kernels whose work-items loop have at most so many times the groups that the device likes."""
+"""The most groups of kernels whose work-items loop, as a multiple of the preferred number."""
 
 
 class DeviceKind(StrEnum):
-    """What a device is; the preferred ones come first."""
+    """The kind of a device; the preferred ones come first."""
 
     GPU = "GPU"
     ACCELERATOR = "accelerator"
@@ -47,21 +49,25 @@ class DeviceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """A device, its limits, and what keeps it from being used (``problem``), if anything.
+    """A device, its limits, and the ``problem`` that keeps it from being used, if any.
 
-    ``coherent``: work-groups see each other's writes within a launch, after a fence.  OpenCL 1.2
-    does not promise it; NVIDIA's memory model does.  ``interleaves``: one instruction does the
-    accesses of neighbouring work-items, which should therefore go to neighbouring elements.  A
-    compute unit surely runs ``resident_items`` work-items, of up to ``resident_groups`` groups, at
-    the same time of a kernel that is built with ``persistent_options``, if its local memory fits.
-    Its compiler takes minutes to optimise kernels whose lines times barriers are more than
-    ``optimised_size``; it builds ``builders`` programs at the same time, and with a
-    ``locked_compiler`` more of them if each has a process.  Where ``slow_binaries``,
-    asking for a program's binary compiles it again, which pays only if the program is built in
-    further processes.  Work-items can hand each other values in one of the ways ``shuffles``, if
-    that turns out to be true; processors do not gain by it.  All programs are built with
-    ``build_options``: without warnings, since a loop that cannot be unrolled as a setting says is
-    none of the user's.
+    * ``coherent``: work-groups see each other's writes within a launch, after a fence.  OpenCL 1.2
+      does not promise it; NVIDIA's memory model does.
+    * ``interleaves``: one instruction does the accesses of neighbouring work-items.  These should
+      go to neighbouring elements.
+    * ``resident_items``, ``resident_groups``: the work-items, and groups, of a kernel that a
+      compute unit surely runs at the same time.  The kernel is built with ``persistent_options``,
+      and its local memory fits.
+    * ``optimised_size``: the compiler takes minutes to optimise kernels whose lines times barriers
+      are more.
+    * ``builders``: programs that the compiler builds at the same time.  With a ``locked_compiler``
+      there are more of them if each has a process.
+    * ``slow_binaries``: asking for a program's binary compiles it again.  That pays only if the
+      program is built in further processes.
+    * ``shuffles``: the ways in which work-items may hand each other values, if a probe succeeds.
+      Processors do not gain by it.
+    * ``build_options``: those of all programs.  There are no warnings, since users cannot help
+      loops that are not unrolled as a setting says.
     """
 
     name: str
@@ -99,23 +105,23 @@ class DeviceInfo:
 
     @property
     def is_host(self) -> bool:
-        """Whether it is the processor that runs this as well."""
+        """True if it is the processor that also runs this process."""
         return self.kind is DeviceKind.CPU or self.is_simulator
 
     @property
     def is_simulator(self) -> bool:
-        """Whether it is asked for by name only, and keeps nothing that is built for it."""
+        """True if users must name it, and no build for it is cached."""
         return self.kind is DeviceKind.SIMULATOR
 
     def matches(self, name: str) -> bool:
-        """Whether users mean this device, maybe among others, by a name."""
+        """True if users mean this device, maybe among others, by a name."""
         return matches(name, self.name, self.platform)
 
     def plain(self) -> DeviceInfo:
-        """The same as a device for which no kernel is worth any pains.
+        """The device without preferences, so that kernels for it are naive ones.
 
-        Work-items share nothing, arrays lie as the program has them, loops are left to the
-        compiler: a naive kernel, beside which to measure the others.
+        Work-items share nothing, arrays lie as the program has them, and loops are left to the
+        compiler.  Other kernels are measured beside such kernels.
         """
         return replace(self, interleaves=False, build_options=(*self.build_options, "-DPLAIN"),
                        shares=replace(self.shares, staged=False, columns=0))
@@ -252,7 +258,7 @@ def _optimised_by_pocl(version: str) -> float:
 
 
 def _has_libm() -> bool:
-    """Whether kernels that PoCL loads into this process find the functions of the C library."""
+    """True if kernels that PoCL loads into this process find the functions of the C library."""
     try:
         library = ctypes.CDLL(None)
     except (OSError, TypeError):
@@ -266,14 +272,17 @@ LIBM = "-DLIBM"
 EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 """Without this quotients of f32 may be off by 2.5 units in the last place, and roots by 3."""
 OCCUPANCY = 8
-"""How many work-groups of the usual size a GPU's compute unit needs to hide what it waits for."""
+"""The work-groups of the usual size with which a compute unit of a GPU hides latencies."""
 
 FEWER = 16
 """A GPU is used well enough by so many times fewer work-items where groups are no better."""
 
 TAKEN = 32
-"""A thread of PoCL takes as many work-groups at a time as are left for each thread, up to so many
-for each: of few, the first takes a large part, which lies side by side."""
+"""The most work-groups that a thread of PoCL takes at a time.
+
+It takes as many as are left for each thread, up to this number.  Of few groups the first thread
+takes a large part, which lies side by side.
+"""
 
 
 def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults:
@@ -302,13 +311,13 @@ def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:
 
 
 def name_processor(handle: Any) -> bool:
-    """Whether PoCL can compile for this processor; helps it where that is possible.
+    """True if PoCL can compile for this processor; helps it where that is possible.
 
     PoCL asks its LLVM for the name of the processor.  For one that is newer than the LLVM the
-    answer is ``generic``, which clang then rejects for x86, so that no kernel builds (PoCL 3.0
-    with LLVM 14, the version on pip, on AMD family 26 for example).  No option of PoCL sets the
-    name.  The device structure holds it as a string, though, so an older processor with the
-    same vector instructions is written over it, in place: all names are as short as the word.
+    answer is ``generic``.  Clang rejects that name for x86, so that no kernel builds.  An example
+    is PoCL 3.0 with LLVM 14, the version on pip, on AMD family 26.  No option of PoCL sets the
+    name.  But the device structure holds it as a string.  So the name of an older processor with
+    equal vector instructions is written over it, in place.  All names are as short as the word.
     """
     if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
         return True

@@ -1,9 +1,8 @@
-"""Kernels that are ready to be launched, and their arguments.
+"""Built kernels with their bound arguments; only arguments that changed are set.
 
-A loop of small kernels is as fast as the host issues them.  PyOpenCL sets a buffer in 0.1 us, and
-scalars whose types are known no slower; but it takes 3 us to find out that an argument is local
-memory, after all else that it might be.  The sizes of local memory seldom change from one launch
-to the next, so they are set when they do.
+A loop of small kernels is as fast as the host issues them.  PyOpenCL sets buffers, and scalars of
+known types, quickly.  It takes much longer to find out that an argument is local memory.  The sizes
+of local memory seldom change from one launch to the next, so they are set when they do.
 """
 
 from __future__ import annotations
@@ -18,26 +17,26 @@ import pyopencl as cl
 
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
-LEAST_LOCAL = 16
-"""Local memory may not be empty."""
-Given: TypeAlias = tuple[Sequence[Any], tuple[int, ...]]
-"""What a launch is given: buffers and scalars, and the lengths of local memory in bytes."""
+LEAST_LOCAL_BYTES = 16
+"""The least bytes of local memory: it may not be empty."""
+LaunchArguments: TypeAlias = tuple[Sequence[Any], tuple[int, ...]]
+"""The arguments of a launch: buffers and scalars, and the lengths of local memory in bytes."""
 
 
 class BoundKernel:
-    """A kernel, and what its last launch was given.
+    """A kernel, and the arguments of its last launch.
 
     Its first arguments are the buffers ``fixed``, the same at every launch.  ``types`` are the
     NumPy types of those that follow, None for a buffer.  Pieces of local memory are the last.
-    ``holder`` is who set them last, and knows to what, if anybody does.
+    ``owner`` is the object that set the arguments last and knows them, or None.
     """
 
-    __slots__ = ("_characters", "_first", "_lengths", "_set", "handle", "holder")
+    __slots__ = ("_characters", "_first", "_lengths", "_set", "handle", "owner")
 
     def __init__(self, handle: Any, fixed: Sequence[Any],
                  types: Sequence[type[np.generic] | None]) -> None:
         self.handle = handle
-        self.holder: object = None
+        self.owner: object = None
         self._first = len(fixed)
         self._characters = tuple(None if type_ is None else _character(type_) for type_ in types)
         self._lengths: tuple[int, ...] = ()
@@ -45,17 +44,18 @@ class BoundKernel:
         for number, buffer in enumerate(fixed):
             handle.set_arg(number, buffer)
 
-    def give(self, args: Sequence[Any], lengths: tuple[int, ...]) -> None:
+    def set_args(self, args: Sequence[Any], lengths: tuple[int, ...]) -> None:
         """Set the arguments for the next launch; ``lengths`` of local memory are in bytes."""
-        self.holder = None
+        self.owner = None
         self._set(self.handle, *args)
         if lengths != self._lengths:
             for call in self._locals(lengths):
                 call()
             self._lengths = lengths
 
-    def setters(self, given: Given, before: Given | None) -> Iterator[Callable[[], None]]:
-        """Calls that set what is given to a launch, but for what the one before was given, too."""
+    def setters(self, given: LaunchArguments,
+                before: LaunchArguments | None) -> Iterator[Callable[[], None]]:
+        """Calls that set the arguments of a launch that differ from those of the launch before."""
         args, lengths = given
         buffers, scalars = list[Any](), list[Any]()
         for number, (character, arg) in enumerate(zip(self._characters, args, strict=True)):
@@ -72,27 +72,27 @@ class BoundKernel:
         if before is None or lengths != before[1]:
             yield from self._locals(lengths)
 
-    def held(self, holder: object, lengths: tuple[int, ...]) -> None:
-        """All arguments are as the last launch by ``holder`` was given them."""
-        self.holder, self._lengths = holder, lengths
+    def bound_by(self, owner: object, lengths: tuple[int, ...]) -> None:
+        """Note that all arguments are those of the last launch by ``owner``."""
+        self.owner, self._lengths = owner, lengths
 
-    def lost(self) -> None:
-        """Nobody knows what it was given."""
-        self.holder, self._lengths = None, ()
+    def forget_args(self) -> None:
+        """Forget the arguments: they are unknown."""
+        self.owner, self._lengths = None, ()
 
     def _locals(self, lengths: tuple[int, ...]) -> Iterator[Callable[[], None]]:
         for number, length in enumerate(lengths, self._first + len(self._characters)):
-            piece = cl.LocalMemory(max(length, LEAST_LOCAL))
+            piece = cl.LocalMemory(max(length, LEAST_LOCAL_BYTES))
             yield partial(self.handle.set_arg, number, piece)
 
 
 def _character(type_: type[np.generic]) -> bytes:
-    """What stands for a type where scalars are set."""
+    """The character of a type, by which scalars are set."""
     return np.dtype(type_).char.encode()
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arguments are surely the same; 0 and -0 are not."""
+    """True if two arguments are surely equal; 0 and -0 are not."""
     return one is other or (isinstance(one, int) and one == other)
 
 
@@ -100,8 +100,8 @@ def _same(one: Any, other: Any) -> bool:
 def _setter(first: int, types: tuple[type[np.generic] | None, ...]) -> Callable[..., None]:
     """A function that sets buffers and scalars of these types, from argument ``first`` on.
 
-    It is the code that PyOpenCL generates for kernels that know their types, which however wants
-    to be given all arguments at once.
+    It is the code that PyOpenCL generates for kernels that know their types.  That code, however,
+    wants all arguments at once.
     """
     names = [f"arg{n}" for n in range(len(types))]
     buffers = scalars = ""
@@ -119,7 +119,7 @@ def _setter(first: int, types: tuple[type[np.generic] | None, ...]) -> Callable[
 
 
 def hold_in(kernel: Any, shuffles: ShuffleMethod, handle: Any) -> bool:
-    """Whether a kernel that was built, for groups of one size, has the sub-groups of a method."""
+    """True if a built kernel, for groups of one size, has the sub-groups of a method."""
     if shuffles.fixed:
         return True
     with suppress(cl.Error):

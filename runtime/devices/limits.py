@@ -10,20 +10,25 @@ NEVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
-    """What a device likes: all numbers are powers of two.
+    """The preferences of a device for work-groups; all numbers are powers of two.
 
-    ``lanes`` work-items at least are in a group, ``group`` where they loop over long rows, and
-    ``max_group`` at most; chunks have ``chunk`` elements where that leaves enough work-items, and
-    ``max_chunk`` at most.  ``staged``: neighbouring work-items better touch neighbouring elements
-    of global memory, so chunks go through local memory.  In long scans a work-item has ``tile``
-    elements at a time.  Fewer than ``crowd`` groups should be large.  Scans look back at
-    ``window`` large tiles, whose totals they ask for ``patience`` times at most; 0 on CPUs, where a
-    group that waits may keep the one it waits for from running.  A work-item reduces up to
-    ``columns`` neighbouring columns of a matrix at a time, 0 where neighbouring work-items had
-    better have one each.  Small groups run side by side, ``together`` work-items in all; if there
-    are many, they have long chunks, so that just ``crew`` work-items are busy.  Chunks have
-    ``short`` elements where longer ones save nothing.  Of a group, ``subgroup`` in a row can hand
-    each other values, if that is not 1.
+    * ``lanes``, ``group``, ``max_group``: the work-items of a group.  The first is the least
+      number, the second that of loops over long rows, the third the most.
+    * ``chunk``, ``max_chunk``: the elements of chunks where that leaves enough work-items, and at
+      most.
+    * ``staged``: neighbouring work-items better touch neighbouring elements of global memory.  So
+      chunks go through local memory.
+    * ``tile``: the elements that a work-item has at a time in long scans.
+    * ``crowd``: fewer groups than this should be large.
+    * ``window``: the large tiles at which scans look back.
+    * ``patience``: the number of times that they ask for the total of a tile.  It is 0 on CPUs,
+      where a waiting group may keep the one it waits for from running.
+    * ``columns``: the most neighbouring columns of a matrix that a work-item reduces at a time.  It
+      is 0 where neighbouring work-items had better have one each.
+    * ``together``: the work-items of small groups that run side by side, in all.
+    * ``crew``: of many such groups, so many work-items are busy, with long chunks.
+    * ``short``: the elements of chunks where longer ones save nothing.
+    * ``subgroup``: the work-items in a row that can hand each other values, if that is not 1.
     """
 
     lanes: int
@@ -43,7 +48,7 @@ class ShareLimits:
     short: int = NEVER
 
     def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
-        """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
+        """The limits with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
         size = min(power_of_two_above(chunk), self.max_chunk) if chunk else self.chunk
         least = min(power_of_two_above(lanes), self.max_group) if lanes else (
             1 if size > self.chunk else self.lanes)
@@ -51,16 +56,16 @@ class ShareLimits:
                        short=NEVER if chunk else self.short)
 
     def lanes_of(self, groups: int) -> int:
-        """How many work-items so many groups have at least, if several can run side by side."""
+        """The least work-items of so many groups, if several can run side by side."""
         return min(self.lanes, power_of_two_above(ceil_div(self.crew, max(1, groups))))
 
     def chunk_of(self, longest: int, groups: int, apart: int) -> int:
-        """How long chunks are where so many groups share rows of at most ``longest`` elements.
+        """The length of chunks where so many groups share rows of at most ``longest`` elements.
 
-        Long chunks save what a group computes for a row, and takes to put its work-items' results
-        together.  Where a unit has only one group, that takes less time than the elements do.  If
-        work-items are ``apart``, they need no others, and know their row at once if one index
-        counts the rows; if several do, those of a group that has just one row know it.
+        Long chunks save work that a group does once for a row, and the combining of its work-items'
+        results.  Where a unit has only one group, that takes less time than the elements do.
+        Work-items that are ``apart`` need no others.  They know their row at once if one index
+        counts the rows.  If several do, those of a group that has just one row know it.
         """
         if groups < self.crowd or apart == 1:
             many = groups >= self.crowd and groups * ceil_div(longest, self.short) > self.crew
@@ -70,7 +75,7 @@ class ShareLimits:
 
 
 def ceil_div(count: int, part: int) -> int:
-    """How many parts there are of what is not nothing, the last maybe smaller."""
+    """The number of parts of at least one element, the last maybe smaller."""
     return -(-max(count, 1) // part)
 
 

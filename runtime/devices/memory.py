@@ -48,7 +48,7 @@ class Pool:
         self._rounded: dict[int, int] = {}
         self.free: defaultdict[int, list[Any]] = defaultdict(list)
         self.live = 0
-        self.held = 0
+        self.allocated = 0
         self.peak = 0
 
     def allocate(self, size: int) -> Buffer:
@@ -79,7 +79,7 @@ class Pool:
             self.peak = self.live
         return taken
 
-    def give(self, size: int, handle: Any) -> None:
+    def give_back(self, size: int, handle: Any) -> None:
         """Give back a piece that was taken."""
         self.free[size].append(handle)
         self.live -= size
@@ -98,9 +98,9 @@ class Pool:
     def _create(self, size: int) -> Any:
         if size > self._device.max_alloc:
             raise self._too_large(size)
-        if self.held + size > self._device.global_bytes:
+        if self.allocated + size > self._device.global_bytes:
             self.trim()
-        if self.held + size > self._device.global_bytes:
+        if self.allocated + size > self._device.global_bytes:
             raise self._too_large(size)
         try:
             handle = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
@@ -110,7 +110,7 @@ class Pool:
                 handle = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
             except cl.Error:
                 raise self._too_large(size) from None
-        self.held += size
+        self.allocated += size
         return handle
 
     def _too_large(self, size: int) -> OutOfMemory:
@@ -123,7 +123,7 @@ class Pool:
     def trim(self) -> None:
         """Return unused memory to the device."""
         for size, handles in self.free.items():
-            self.held -= size * len(handles)
+            self.allocated -= size * len(handles)
             for handle in handles:
                 handle.release()
         self.free.clear()

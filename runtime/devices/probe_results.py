@@ -1,4 +1,4 @@
-"""What devices can do though no standard promises it, found out by trial before it is trusted."""
+"""Results of probes, remembered in the cache: abilities that no standard promises."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from runelift.runtime.devices.info import DeviceInfo
 
 KEPT = "trials"
-"""What the cache calls devices that passed."""
+"""The kind of cache entries for devices that passed."""
 WORKS = b"works"
 
 
 def proven(device: Device, what: str, trial: Callable[[], bool]) -> bool:
-    """Whether a device passes a trial; success is remembered under the name ``what``."""
+    """Make a probe, or recall its success under the name ``what``; True if the device passes."""
     if is_proven(device.info, what):
         return True
     found = trial()
@@ -27,12 +27,12 @@ def proven(device: Device, what: str, trial: Callable[[], bool]) -> bool:
 
 
 def is_proven(info: DeviceInfo, what: str) -> bool:
-    """Whether such a device has passed a trial before."""
+    """True if such a device has passed a probe before."""
     return disk.load(KEPT, _name(info, what)) == WORKS
 
 
 def are_any() -> bool:
-    """Whether any device has passed a trial before."""
+    """True if any device has passed a probe before."""
     return disk.has_any(KEPT)
 
 

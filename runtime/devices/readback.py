@@ -1,7 +1,6 @@
-"""Where single values arrive that the host reads of the device: in memory that devices write to.
+"""Pinned host memory for scalars read back from the device.
 
-Elsewhere a driver copies by way of memory of its own, and each read waits for that.  On an H200 a
-launch and three reads take 64 us one way and 45 us the other.
+Without it a driver copies by way of other memory, and each read waits for that.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from runelift.ir.prim import Prim
 CELL = 8
 """The bytes of the widest value."""
 CELLS = 64
-"""How many values at a time have a place there."""
+"""The number of values that have a place at a time."""
 
 
 class PinnedCells:

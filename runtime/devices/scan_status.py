@@ -1,4 +1,4 @@
-"""What groups of scans that look back tell each other about their tiles.
+"""Scan status: the words in which the groups of a scan publish the totals of their tiles.
 
 See :mod:`runelift.codegen.segops.segscan_single_pass`.
 """
@@ -13,12 +13,12 @@ import pyopencl as cl
 from runelift.runtime.devices.memory import Buffer
 
 EPOCHS = 1 << 29
-"""After so many scans the statuses are cleared: they count epochs modulo 2 to the 30."""
+"""After so many scans the words are cleared: they count epochs modulo 2 to the 30."""
 LEAST_WORDS = 1 << 10
 
 
 class ScanStatus:
-    """The buffer of a device in which groups tell each other about their tiles."""
+    """The buffer of a device in which groups publish the totals of their tiles."""
 
     def __init__(self, context: Any, queue: Any) -> None:
         self._context = context
@@ -28,20 +28,20 @@ class ScanStatus:
 
     def begin(self, words: int) -> Buffer:
         """The buffer, with room for ``words`` u64s, for one more scan."""
-        held = self._buffer
-        if held is None or held.size < 8 * words or self._epochs > EPOCHS:
+        buffer = self._buffer
+        if buffer is None or buffer.size < 8 * words or self._epochs > EPOCHS:
             size = 8 * max(2 * words, LEAST_WORDS)
-            held = Buffer(cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size), size, None)
-            cl.enqueue_fill_buffer(self._queue, held.handle, np.zeros(1, np.uint64), 0, size)
+            buffer = Buffer(cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size), size, None)
+            cl.enqueue_fill_buffer(self._queue, buffer.handle, np.zeros(1, np.uint64), 0, size)
             self._queue.finish()
-            self._buffer, self._epochs = held, 0
+            self._buffer, self._epochs = buffer, 0
         self._epochs += 1
-        return held
+        return buffer
 
     def repeat(self, count: int) -> None:
-        """A kernel does up to ``count`` more scans."""
+        """Count up to ``count`` more scans, which one kernel makes."""
         self._epochs += count
 
     def forget(self) -> None:
-        """A kernel may have left the statuses in disorder."""
+        """Forget the buffer: a kernel may have left it in disorder."""
         self._buffer = None

@@ -1,8 +1,8 @@
-"""What a device offers to work-items of a sub-group that hand each other values.
+"""Sub-groups: the ways in which work-items of a device may hand each other values.
 
-Kernels are written in OpenCL C 1.2, which has no sub-groups; what takes their place differs from
-maker to maker (``prelude.cl``).  How many work-items a sub-group has is up to the device, and on
-some to the compiler, for each kernel anew.  All that is said here is tried before it is relied on
+Kernels are written in OpenCL C 1.2, which has no sub-groups; extensions differ from maker to maker
+(``prelude.cl``).  The size of a sub-group depends on the device, and on some on the compiler, for
+each kernel anew.  Probes confirm it before kernels rely on it
 (:mod:`runelift.runtime.execution.probes.subgroups`).
 """
 

@@ -46,7 +46,7 @@ def _check_argument(spec: ValueSpec, arg: Any) -> Any:
 
 
 def _fits(value: int | float | bool, prim: Prim) -> bool:
-    """Whether a Python number may stand for a scalar of type ``prim``."""
+    """True if a Python number may stand for a scalar of type ``prim``."""
     if isinstance(value, bool) or prim is Prim.BOOL:
         return isinstance(value, bool) and prim is Prim.BOOL
     if isinstance(value, float):

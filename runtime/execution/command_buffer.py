@@ -1,12 +1,12 @@
-"""Runs that repeat what an earlier one issued.
+"""Command buffers: runs that issue the commands of an earlier run again.
 
-What a plan issues follows from the sizes and scalars that it is given, unless it reads something
-back on the way.  So when an entry point is called with the same ones again, the second run is put
-on a *tape*: its launches and copies, with a number for each buffer.  From the third on nothing of
-the plan is run but its ending: memory is taken for the buffers, and what is on the tape is issued,
-setting those arguments of kernels only that differ from what they are.  (Graphs of CUDA and
-command buffers of OpenCL are the same idea; drivers seldom have the latter.)  After a few times
-launches of single work-groups are put together (:mod:`runelift.runtime.execution.fused_launches`).
+The commands of a plan follow from the sizes and scalars that it is given, unless it reads values
+back on the way.  So the second run on equal sizes and scalars is captured: its launches and copies,
+with a number for each buffer.  Later runs take memory for the buffers and submit the commands; they
+set only those arguments of kernels that differ from the last ones.  Of the plan itself they run the
+epilogue only.  CUDA graphs and OpenCL's ``cl_khr_command_buffer`` are the same idea; drivers seldom
+have the latter.  After a few runs, launches of single work-groups are fused
+(:mod:`runelift.runtime.execution.fused_launches`).
 """
 
 from __future__ import annotations
@@ -23,103 +23,102 @@ import pyopencl as cl
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.direct_launch import launcher
-from runelift.runtime.devices.kernel import BoundKernel, Given
+from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.execution.commands import (
+    Command,
+    Copy,
+    Launch,
+    RunLoop,
+    Slot,
+    filled,
+)
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.fused_launches import (
-    Command,
-    Copied,
-    Issued,
-    Rounds,
-    Slot,
-    filled,
-    fuse_launches,
-    saved,
-    sources,
-)
-from runelift.runtime.execution.persistent_loops import LaunchCommand, PersistentLaunch
+from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
+from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
 from runelift.runtime.records.record import Record
 
-MOST_COMMANDS = 1 << 13
+MOST_CAPTURED_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
-MOST_BYTES = 1 << 30
-"""So are those that take more memory, of which a tape needs no less than the sum of all buffers."""
-SUBMITS = 8
-"""After how often it is played a tape is worth kernels of its own."""
-WARM = SUBMITS + 4
-"""How many runs there are before one that is as all later ones."""
+MOST_CAPTURED_BYTES = 1 << 30
+"""The most memory of a captured run; a command buffer needs the sum of all its buffers."""
+SUBMITS_BEFORE_FUSION = 8
+"""Command buffers that are submitted as often are worth kernels for fused launches."""
+WARM_UP_RUNS = SUBMITS_BEFORE_FUSION + 4
+"""The number of runs before one that is as all later ones."""
 CAPTURE_COST = 0.1
-"""Runs of fewer seconds take longer for what is noted of them."""
-FOLLOWING = 0.001
-"""Those of fewer do so after runs of other kernels (by 3 %, on one GPU)."""
-DIRECT = 4
-"""How many commands gain by having no events; with one or two, calls took longer without."""
-MOST_BOUND = 4
-"""For how many choices of buffers the calls of a tape are kept, once they came twice."""
+"""Runs of fewer seconds take longer while they are captured."""
+SWITCH_COST = 0.001
+"""Runs of fewer seconds take longer after runs of other kernels (by 3 %, on one GPU)."""
+LEAST_DIRECT_COMMANDS = 4
+"""Command buffers with fewer commands gain nothing by launches without events."""
+MOST_BINDINGS = 4
+"""The most choices of buffers for which the calls of a command buffer are kept."""
 
-STATUSES = Slot(-1)
-"""The last of the buffers, where a run has scans whose groups tell each other something."""
+SCAN_STATUS = Slot(-1)
+"""The last of the buffers, where the groups of scans publish their totals."""
 
 Call: TypeAlias = Callable[[], Any]
 
 
 @dataclass(slots=True)
 class BoundCommands:
-    """The calls of a tape for certain buffers, which it keeps: they are known by identity.
+    """The calls of a command buffer for certain buffers, which are known by identity.
 
-    ``steady`` are those after a run with the same buffers, if nobody else has used the kernels.
-    ``last`` is what each kernel is launched with last.
+    ``steady`` are the calls after a run on these buffers, as long as all kernels keep their
+    arguments.  ``full`` are the calls in all other cases.  ``last`` has the arguments of the last
+    launch of each kernel.
     """
 
     handles: tuple[Any, ...]
-    last: dict[BoundKernel, Given]
+    last: dict[BoundKernel, LaunchArguments]
     full: list[Call] = field(default_factory=list)
     steady: list[Call] = field(default_factory=list)
 
     def add(self, call: Call) -> None:
-        """Make a call whatever has been before."""
+        """Add a call that is always made."""
         self.full.append(call)
         self.steady.append(call)
 
     @property
-    def holds(self) -> bool:
-        """Whether nobody else has used the kernels since the last run."""
-        return all(kernel.holder is self for kernel in self.last)
+    def is_current(self) -> bool:
+        """True if no other run has used the kernels since the last one."""
+        return all(kernel.owner is self for kernel in self.last)
 
-    def hold(self) -> None:
-        """Give the kernels what the last run left them with."""
+    def restore(self) -> None:
+        """Set the arguments that the last run left in the kernels."""
         for kernel, (args, lengths) in self.last.items():
-            kernel.give(args, lengths)
-            kernel.held(self, lengths)
+            kernel.set_args(args, lengths)
+            kernel.bound_by(self, lengths)
 
     def issue(self) -> None:
         """Make the calls."""
-        steady = self.holds
+        steady = self.is_current
         try:
             for call in self.steady if steady else self.full:
                 call()
         except BaseException:
             for kernel in self.last:
-                kernel.lost()
+                kernel.forget_args()
             raise
         if not steady:
             for kernel, (_, lengths) in self.last.items():
-                kernel.held(self, lengths)
+                kernel.bound_by(self, lengths)
 
 
 @dataclass(slots=True)
 class Capture:
-    """What is noted of a run.
+    """The commands of a run, and what they need.
 
-    ``given`` are the names of the buffers that it is given, ``sizes`` the sizes in bytes of those
-    that it takes; they are numbered in this order.  ``scans`` are the words of :data:`STATUSES`
-    that scans ask for.  ``ending`` makes the results of ``values``.
+    ``inputs`` are the names of the buffers that the run is given.  ``sizes`` are the sizes in bytes
+    of the buffers that it takes.  Buffers are numbered in this order.  ``scans`` are the words of
+    :data:`SCAN_STATUS` that scans ask for.  ``ending`` makes the results of ``values``.
     """
 
-    given: list[str]
+    inputs: list[str]
     sizes: list[int] = field(default_factory=list)
     scans: list[int] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
@@ -133,65 +132,65 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run."""
     if record:
         return execute(executable, args, thresholds, force, record=True)
-    tapes = executable.decisions.under(thresholds, force).tapes
+    buffers = executable.decisions.under(thresholds, force).command_buffers
     key = _key(args)
-    tape = tapes.get(key)
-    if isinstance(tape, CommandBuffer):
-        return tape.run.call(tape.play, args)
-    if tape is SeenCount.ONCE or (tape is None and executable.tapes_first):
-        taping = CapturingRun(executable, thresholds, force, args)
-        outcome = taping.call(executable.main, args)
-        tapes[key] = taping.tape() or SeenCount.OFTEN
+    found = buffers.get(key)
+    if isinstance(found, CommandBuffer):
+        return found.run.call(found.submit, args)
+    if found is SeenCount.ONCE or (found is None and executable.captures_first):
+        run = CapturingRun(executable, thresholds, force, args)
+        outcome = run.call(executable.main, args)
+        buffers[key] = run.command_buffer() or SeenCount.OFTEN
         return outcome
-    if tape is None:
-        tapes[key] = SeenCount.ONCE
+    if found is None:
+        buffers[key] = SeenCount.ONCE
     return execute(executable, args, thresholds, force, record=False)
 
 
 def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
             force: Force) -> float:
-    """Build what a run on these arguments may have built by now to be faster.
+    """Build the kernels that make a run on these arguments faster, if it has come often enough.
 
-    The result is for one who measures: a run that takes fewer seconds takes longer than those after
-    it, as it is put on a tape although it is the first one, comes after others, or is the first
-    with a kernel for all iterations of a loop.
+    The result is for measuring, in seconds: a shorter run takes longer than the runs after it.  It
+    may be captured, follow other runs, or be the first with a persistent kernel.
     """
-    tapes, key = executable.decisions.under(thresholds, force).tapes, _key(args)
-    tape, is_new = tapes.get(key), False
-    if tape is SeenCount.ONCE and executable.tapes_first and executable.foreseeable:
-        tape = DryCapture(executable, thresholds, force, args).write(dict(args)) or SeenCount.OFTEN
-        tapes[key], is_new = tape, True
-    if isinstance(tape, CommandBuffer):
-        tape.warm()
-        if not executable.tapes_first or tape.ready(args):
+    buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
+    found, is_new = buffers.get(key), False
+    if found is SeenCount.ONCE and executable.captures_first and executable.foreseeable:
+        found = DryCapture(executable, thresholds, force,
+                           args).capture(dict(args)) or SeenCount.OFTEN
+        buffers[key], is_new = found, True
+    if isinstance(found, CommandBuffer):
+        found.warm()
+        if not executable.captures_first or found.ready(args):
             return 0.0
-        return CAPTURE_COST if is_new and tape.merges else FOLLOWING
-    return CAPTURE_COST if executable.tapes_first and tape is not SeenCount.OFTEN else 0.0
+        return CAPTURE_COST if is_new and found.has_loop else SWITCH_COST
+    return CAPTURE_COST if executable.captures_first and found is not SeenCount.OFTEN else 0.0
 
 
 def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
            force: Force, *, samples: bool) -> Record:
-    """The record of a run; who measures need not make it once more to put it on a tape."""
-    tapes, key = executable.decisions.under(thresholds, force).tapes, _key(args)
+    """The record of a run, which counts as a run before the captured one."""
+    buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
     made = execute(executable, args, thresholds, force, record=True, samples=samples).record
     assert made is not None
-    if executable.tapes_first and made.infeasible == executable.infeasible:
-        tapes.setdefault(key, SeenCount.ONCE)
+    if executable.captures_first and made.infeasible == executable.infeasible:
+        buffers.setdefault(key, SeenCount.ONCE)
     return made
 
 
 def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
             force: Force) -> int:
-    """How many commands fewer a run on these arguments will have when it has come often."""
-    tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
-    return tape.savings() if isinstance(tape, CommandBuffer) else 0
+    """The number of commands that a run on these arguments saves once its launches are fused."""
+    found = executable.decisions.under(thresholds, force).command_buffers.get(_key(args))
+    return found.savings() if isinstance(found, CommandBuffer) else 0
 
 
-def shortened(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
-              force: Force) -> list[tuple[str, ...]]:
-    """The programs that make a run on these arguments shorter when it has come often."""
-    tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
-    return tape.shortened() if isinstance(tape, CommandBuffer) else []
+def fused_programs(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
+                   force: Force) -> list[tuple[str, ...]]:
+    """The programs of the fused launches of a run on these arguments."""
+    found = executable.decisions.under(thresholds, force).command_buffers.get(_key(args))
+    return found.fused_programs() if isinstance(found, CommandBuffer) else []
 
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
@@ -201,38 +200,38 @@ def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
 
 
 class CapturingRun(Run):
-    """A run that is put on a tape."""
+    """The ``rt`` that fills a command buffer: it runs a plan and captures its commands."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  args: Mapping[str, Any]) -> None:
         super().__init__(executable, thresholds, force, record=False)
-        self.allocate = self._noted
-        self._notes = Capture([n for n, value in args.items() if isinstance(value, Buffer)])
-        self._given = [args[name] for name in self._notes.given]  # their memory is for nothing else
-        self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._given)}
+        self.allocate = self._allocate
+        self._capture = Capture([n for n, value in args.items() if isinstance(value, Buffer)])
+        self._inputs = [args[name] for name in self._capture.inputs]  # keeps their memory
+        self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._inputs)}
         self._handles: list[Any] = []  # so that nothing else has their identity
-        self._lost = len(self._slots) < len(self._given)
+        self._unrepeatable = len(self._slots) < len(self._inputs)
 
-    def tape(self) -> CommandBuffer | None:
-        """The tape of the run, which is over; None if it cannot be repeated."""
-        notes = self._notes
-        lost = (self._lost or sum(notes.sizes) > MOST_BYTES
-                or len(notes.commands) > MOST_COMMANDS)
-        tape = None if lost else CommandBuffer(self._player(), notes)
+    def command_buffer(self) -> CommandBuffer | None:
+        """The command buffer of the run, which is over; None if it cannot be repeated."""
+        capture = self._capture
+        unrepeatable = (self._unrepeatable or sum(capture.sizes) > MOST_CAPTURED_BYTES
+                        or len(capture.commands) > MOST_CAPTURED_COMMANDS)
+        found = None if unrepeatable else CommandBuffer(self._submitter(), capture)
         self.allocate = self._pool.allocate
-        self._lost = True
-        self._given, self._handles, self._slots = [], [], {}
-        return tape
+        self._unrepeatable = True
+        self._inputs, self._handles, self._slots = [], [], {}
+        return found
 
-    def _player(self) -> Run:
-        """What issues again what is on the tape."""
+    def _submitter(self) -> Run:
+        """The run that submits the commands again."""
         return self
 
-    def _noted(self, size: int) -> Buffer:
+    def _allocate(self, size: int) -> Buffer:
         buffer = self._pool.allocate(size)
         if id(buffer.handle) not in self._slots:
-            sizes = self._notes.sizes
-            self._slots[id(buffer.handle)] = Slot(len(self._given) + len(sizes))
+            sizes = self._capture.sizes
+            self._slots[id(buffer.handle)] = Slot(len(self._inputs) + len(sizes))
             sizes.append(buffer.size)
             self._handles.append(buffer.handle)
         return buffer
@@ -241,140 +240,141 @@ class CapturingRun(Run):
         return self._slots.get(id(value), value)
 
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
-        """All is on the tape but for the ending."""
-        notes = self._notes
-        notes.ending, notes.fallible = ending, self._fallible
-        notes.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
+        """Conclude; the epilogue is not captured, but run every time."""
+        capture = self._capture
+        capture.ending, capture.fallible = ending, self._fallible
+        capture.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
         return super().conclude(ending, *values)
 
     def statuses(self, words: int) -> Buffer:
-        """The device's buffer, for one more scan."""
+        """The buffer of the device in which the groups of a scan publish their totals."""
         buffer = super().statuses(words)
-        self._notes.scans.append(words)
-        self._slots[id(buffer.handle)] = STATUSES
+        self._capture.scans.append(words)
+        self._slots[id(buffer.handle)] = SCAN_STATUS
         self._handles.append(buffer.handle)
         return buffer
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
-        """Run a kernel, and note it."""
+        """Run a kernel, and capture the launch."""
         super().issue(number, groups, group, lengths, *args)
         self._note(number, (), groups, group, lengths, args)
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
                     lengths: tuple[int, ...], *args: Any) -> None:
-        """Run a kernel that is built for constants, and note it."""
+        """Run a kernel that is built for constants, and capture the launch."""
         super().issue_built(number, constants, groups, group, lengths, *args)
         self._note(number, constants, groups, group, lengths, args)
 
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: tuple[int, ...], args: tuple[Any, ...]) -> None:
         kernel = self.executable.sites[number].kernel
-        if groups > 0 and group > 0 and kernel is not None and not self._lost:
-            self._notes.commands.append(Issued(kernel, LaunchCommand(
-                number, constants, groups, group, lengths, tuple(map(self._slot, args)))))
+        if groups > 0 and group > 0 and kernel is not None and not self._unrepeatable:
+            self._capture.commands.append(Launch(
+                number, constants, groups, group, lengths, tuple(map(self._slot, args)), kernel))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
-        """Copy, and note it."""
+        """Copy, and capture the copy."""
         super().copy(target, source, size, offset)
-        if size > 0 and not self._lost:
-            self._notes.commands.append(Copied(self._slot(target.handle), self._slot(source.handle),
-                                         size, offset))
+        if size > 0 and not self._unrepeatable:
+            self._capture.commands.append(Copy(
+                self._slot(target.handle), self._slot(source.handle), size, offset))
 
-    def launch_rounds(self, fuse_launches: PersistentLaunch, first: int, count: int) -> None:
-        """Have one kernel do rounds of a loop, and note it."""
-        super().launch_rounds(fuse_launches, first, count)
-        if not self._lost:
-            self._notes.commands.append(Rounds(replace(
-                fuse_launches, rings=(), args=tuple(map(self._slot, fuse_launches.args))), first,
-                                               count))
+    def run_loop(self, loop: RunLoop) -> None:
+        """Have one kernel run the iterations of a loop, and capture its launch."""
+        super().run_loop(loop)
+        if not self._unrepeatable:
+            self._capture.commands.append(replace(
+                loop, rings=(), args=tuple(map(self._slot, loop.args))))
 
-    # What cannot be repeated
+    # Runs that cannot be repeated
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
-        """Elements; before the ending, what follows depends on them."""
-        self._lost |= self._notes.ending is None
+        """Elements of buffers; only the epilogue of a repeated run may read."""
+        self._unrepeatable |= self._capture.ending is None
         return super().reads(*elements)
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
-        """Another time the version may run."""
-        self._lost = True
+        """Reject a version; it may run another time, so the run cannot be repeated."""
+        self._unrepeatable = True
         super().abandon(number, version, reason)
 
 
 class DryCapture(CapturingRun, DryRun):
-    """A run that is put on a tape without being made, as it has been, with a record."""
+    """The ``rt`` that fills a command buffer without running anything on the device."""
 
-    def write(self, args: dict[str, Any]) -> CommandBuffer | None:
-        """The tape; None if it cannot be told what the run would do."""
+    def capture(self, args: dict[str, Any]) -> CommandBuffer | None:
+        """The command buffer; None if the commands depend on results of the device."""
         try:
             self.executable.main(self, args)
         except (Infeasible, OutOfMemory, RuneliftError):
             return None
-        return self.tape()
+        return self.command_buffer()
 
-    def _player(self) -> Run:
+    def _submitter(self) -> Run:
         return Run(self.executable, self._thresholds, self._force, record=False)
 
 
 class CommandBuffer:
-    """What a run issued, ready to be issued again by ``run``."""
+    """The commands of a captured run, which ``run`` submits again."""
 
-    def __init__(self, run: Run, notes: Capture) -> None:
-        assert notes.ending is not None
+    def __init__(self, run: Run, capture: Capture) -> None:
+        assert capture.ending is not None
         self.run = run
-        self._given, self._scans, self._ending = notes.given, notes.scans, notes.ending
-        self._fallible = notes.fallible
-        self._plays, self._is_short = 0, False
+        self._inputs, self._scans, self._ending = capture.inputs, capture.scans, capture.ending
+        self._fallible = capture.fallible
+        self._submits, self._is_fused = 0, False
         self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
-        first, sizes = len(notes.given), notes.sizes
+        first, sizes = len(capture.inputs), capture.sizes
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
         renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
-        renumbered |= {n: Slot(n) for n in range(first)} | {STATUSES.number: STATUSES}
+        renumbered |= {n: Slot(n) for n in range(first)} | {SCAN_STATUS.number: SCAN_STATUS}
         self._commands: list[Command] = []
         self._launchers: list[Call] = []
-        self._record([each.renumbered(renumbered) for each in notes.commands])
-        self._values = filled(notes.values, renumbered)
+        self._record([each.filled(renumbered) for each in capture.commands])
+        self._values = filled(capture.values, renumbered)
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
         results = {value.number for value in self._values if isinstance(value, Slot)}
         self._taken = list(enumerate(sorted(sizes), first))
-        self._kept = [(n, size) for n, size in self._taken if n in results]
-        self._lent = [(n, size) for n, size in self._taken if n not in results]
+        self._results = [(n, size) for n, size in self._taken if n in results]
+        self._temporaries = [(n, size) for n, size in self._taken if n not in results]
 
     @property
-    def merges(self) -> bool:
-        """Whether a kernel does all iterations of a loop."""
-        return any(isinstance(each, Rounds) for each in self._commands)
+    def has_loop(self) -> bool:
+        """True if one of the commands is a persistent kernel."""
+        return any(isinstance(each, RunLoop) for each in self._commands)
 
     def savings(self) -> int:
-        """How many commands fewer it will have."""
-        return 0 if self._is_short else saved(self.run.executable, self._commands)
+        """The number of commands that fusion will save."""
+        return 0 if self._is_fused else saved_commands(self.run.executable, self._commands)
 
-    def shortened(self) -> list[tuple[str, ...]]:
-        """The programs that make it shorter."""
-        return [] if self._is_short else sources(self.run.executable, self._commands)
+    def fused_programs(self) -> list[tuple[str, ...]]:
+        """The programs of its fused launches."""
+        return [] if self._is_fused else fused_sources(self.run.executable, self._commands)
 
     def warm(self) -> None:
-        """The tape is about to be played; if that has happened a few times, make it shorter."""
-        self._plays += 1
-        if self._plays >= SUBMITS and not self._is_short and self.run.executable.joins:
-            self._is_short = True
-            commands = fuse_launches(self.run.executable, self._commands)
+        """Count a submit that is to come; fuse launches when there have been a few."""
+        self._submits += 1
+        executable = self.run.executable
+        often = self._submits >= SUBMITS_BEFORE_FUSION
+        if often and not self._is_fused and executable.may_fuse:
+            self._is_fused = True
+            commands = fuse_launches(executable, self._commands)
             if len(commands) < len(self._commands):
                 self._record(commands)
 
     def _record(self, commands: list[Command]) -> None:
-        """Have these commands on the tape."""
+        """Submit these commands from now on."""
         self._commands = commands
         self._launchers = [self._launcher(each) for each in commands]
         self._bound.clear()
 
     def ready(self, args: Mapping[str, Any]) -> bool:
-        """Have all set for a run on these arguments, which then only makes steady calls.
+        """Prepare a run on these arguments, which then only makes steady calls.
 
-        The result is whether it was so before: nobody else has used the kernels.
+        The result is True if nothing was to be done: no other run has used the kernels.
         """
-        handles = [args[name].handle for name in self._given]
+        handles = [args[name].handle for name in self._inputs]
         first, device = len(handles), self.run.device
         try:
             for size, count in self._classes:
@@ -383,23 +383,23 @@ class CommandBuffer:
             return True  # the plan itself will run
         finally:
             for (_, size), handle in zip(self._taken, handles[first:], strict=False):
-                device.pool.give(size, handle)
+                device.pool.give_back(size, handle)
         for words in self._scans:
-            statuses = device.statuses.begin(words)
+            status = device.scan_status.begin(words)
         if self._scans:
-            handles.append(statuses.handle)
+            handles.append(status.handle)
         key = tuple(map(id, handles))
         found = self._bound.get(key)
         bound = found if isinstance(found, BoundCommands) else self._bind(key, handles)
-        held = bound.holds
-        if not held:
-            bound.hold()
-        return held
+        is_current = bound.is_current
+        if not is_current:
+            bound.restore()
+        return is_current
 
-    def play(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
-        """Issue everything again, on the buffers among ``args``; the results."""
+    def submit(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
+        """Issue the commands again, on the buffers among ``args``; the results."""
         self.run.begin(fallible=self._fallible)
-        buffers: list[Any] = [args[name] for name in self._given]
+        buffers: list[Any] = [args[name] for name in self._inputs]
         handles = [buffer.handle for buffer in buffers]
         pool = run.device.pool
         try:
@@ -407,18 +407,18 @@ class CommandBuffer:
                 handles += pool.take(size, count)
         except OutOfMemory:  # the plan itself gives back what it is done with, or does less
             for number, size in self._taken[:len(handles) - len(buffers)]:
-                pool.give(size, handles[number])
+                pool.give_back(size, handles[number])
             return run.executable.main(run, args)
         for words in self._scans:
-            statuses = run.device.statuses.begin(words)
+            status = run.device.scan_status.begin(words)
         if self._scans:
-            handles.append(statuses.handle)
+            handles.append(status.handle)
         try:
             self._issue(handles)
         finally:
-            for number, size in self._lent:
-                pool.give(size, handles[number])
-            for number, size in self._kept:
+            for number, size in self._temporaries:
+                pool.give_back(size, handles[number])
+            for number, size in self._results:
                 handles[number] = Buffer(handles[number], size, pool)
         run.all_issued()
         args.clear()
@@ -431,38 +431,38 @@ class CommandBuffer:
         found = self._bound.get(key)
         try:
             if found is None:
-                self._once(key, handles)
+                self._issue_unbound(key, handles)
             else:
                 (found if isinstance(found, BoundCommands) else self._bind(key, handles)).issue()
         except cl.MemoryError:
             raise OutOfMemory("a launch needs more than the device has") from None
 
-    def _once(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
+    def _issue_unbound(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
         """Issue the commands on buffers that may never come together again."""
         self._forget()
         self._bound[key] = tuple(handles)
         for command, launch in zip(self._commands, self._launchers, strict=True):
-            if isinstance(command, Issued):
-                command.kernel.give(*_given(command.launched, handles))
+            if isinstance(command, Launch):
+                _kernel_of(command).set_args(*_arguments(command, handles))
                 launch()
             else:
                 _call(command, self.run, handles)()
 
     def _forget(self) -> None:
         """Make room for one more choice of buffers."""
-        if len(self._bound) >= MOST_BOUND:
+        if len(self._bound) >= MOST_BINDINGS:
             self._bound.clear()
 
     def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
         """The calls for these buffers."""
         self._forget()
-        given = [(each.kernel, _given(each.launched, handles))
-                 for each in self._commands if isinstance(each, Issued)]
-        last = dict(given)
+        arguments = [(_kernel_of(each), _arguments(each, handles))
+                 for each in self._commands if isinstance(each, Launch)]
+        last = dict(arguments)
         bound = self._bound[key] = BoundCommands(tuple(handles), last)
-        before, left = dict[BoundKernel, Given](), iter(given)
+        before, left = dict[BoundKernel, LaunchArguments](), iter(arguments)
         for command, launch in zip(self._commands, self._launchers, strict=True):
-            if isinstance(command, Issued):
+            if isinstance(command, Launch):
                 kernel, now = next(left)
                 known = before.get(kernel)
                 setters = list(kernel.setters(now, known))
@@ -476,25 +476,30 @@ class CommandBuffer:
 
     def _launcher(self, command: Command) -> Call:
         """The call that launches the kernel of a command, if it has one."""
-        if not isinstance(command, Issued):
+        if not isinstance(command, Launch):
             return lambda: None
-        run, kernel, group = self.run, command.kernel.handle, command.launched.group
-        items = command.launched.groups * group
-        if len(self._commands) >= DIRECT and not run.device.info.is_host:
+        run, kernel, group = self.run, _kernel_of(command).handle, command.group
+        items = command.groups * group
+        if len(self._commands) >= LEAST_DIRECT_COMMANDS and not run.device.info.is_host:
             return launcher(run.queue, kernel, items, group)
         return partial(cl.enqueue_nd_range_kernel, run.queue, kernel, (items,), (group,))
 
 
-def _call(command: Copied | Rounds, run: Run, handles: Sequence[Any]) -> Call:
-    """The call that copies, or does the rounds of a loop."""
-    if isinstance(command, Copied):
-        return partial(cl.enqueue_copy, run.queue, handles[command.target.number],
-                       handles[command.source.number], byte_count=command.size,
-                       src_offset=command.offset)
-    bound = replace(command.joined, args=filled(command.joined.args, handles))
-    return partial(bound.run_all, run, command.first, command.count)
+def _kernel_of(launch: Launch) -> BoundKernel:
+    """The kernel of a captured launch."""
+    assert launch.kernel is not None
+    return launch.kernel
 
 
-def _given(launched: LaunchCommand, handles: Sequence[Any]) -> Given:
-    """What a launch is given where buffers have these handles."""
-    return filled(launched.args, handles), launched.lengths
+def _call(command: Copy | RunLoop, run: Run, handles: Sequence[Any]) -> Call:
+    """The call that copies, or runs the iterations of a loop."""
+    bound = command.filled(handles)
+    if isinstance(bound, Copy):
+        return partial(cl.enqueue_copy, run.queue, bound.target, bound.source,
+                       byte_count=bound.size, src_offset=bound.offset)
+    return partial(run_loop, run, bound)
+
+
+def _arguments(launch: Launch, handles: Sequence[Any]) -> LaunchArguments:
+    """The arguments and lengths of a launch where buffers have these handles."""
+    return filled(launch.args, handles), launch.lengths

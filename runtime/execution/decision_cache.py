@@ -1,4 +1,4 @@
-"""What was decided in earlier runs: it follows from thresholds, forced versions and sizes alone."""
+"""Cache of decisions: they follow from thresholds, forced versions and sizes alone."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from runelift.runtime.geometry.work_groups import REMEMBERED
+from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
+from runelift.runtime.versions.choose import KnownChoices
 from runelift.runtime.versions.size_guards import SizeGuard, size_guards_of
 
-TAPES = 256
+MOST_COMMAND_BUFFERS = 256
 """Decisions are forgotten after so many kinds of arguments."""
-SETTINGS = 64
-"""For how many thresholds and forced versions decisions are remembered: a tuner runs some twenty
-choices in turn, and each is to be on its tape when it comes again."""
-RECENT = 4
-"""How many of them are looked for first."""
+MOST_SETTINGS = 64
+"""The most thresholds and forced versions whose decisions are remembered.
+
+A tuner runs some twenty choices in turn, and the command buffer of each is used again.
+"""
+MOST_RECENT = 4
+"""The number of recent ones that are compared first."""
 
 
 class SeenCount(Enum):
-    """How often runs were given the same sizes and scalars, where none of them is on a tape."""
+    """The number of runs on equal sizes and scalars that have no command buffer."""
 
     ONCE = 1
     OFTEN = 2
-    """It cannot be repeated."""
+    """Runs that cannot be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What follows from sizes: versions to try by encounter, and how groups and teams share rows.
+    """Decisions that follow from sizes: versions to try, and commands of whole runs.
 
-    ``versions`` are those that finer guards say, if they say one.  ``settings`` are the values of
-    all parameters, which follow from no sizes at all.  ``tapes`` are of whole runs, by the sizes
-    and scalars that they were given, or a :class:`SeenCount` in place of one.
+    ``settings`` are the values of all parameters, which follow from no sizes at all.
+    ``command_buffers`` are of whole runs, by the sizes and scalars that they were given, or a
+    :class:`SeenCount` in place of one.
     """
 
     settings: tuple[int, ...] = ()
-    orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
-    shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
-    teams: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
-    versions: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
-    tapes: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
+    choices: KnownChoices = field(default_factory=KnownChoices)
+    command_buffers: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
-        """Whether so many sizes were met that remembering more would waste memory."""
-        count = len(self.orders) + len(self.shares) + len(self.teams) + len(self.versions)
-        return count > REMEMBERED or len(self.tapes) > TAPES
+        """True if there are so many sizes that remembering more would waste memory."""
+        return (len(self.choices) > MOST_REMEMBERED
+                or len(self.command_buffers) > MOST_COMMAND_BUFFERS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Recent:
-    """What runs were given a moment ago, and what was decided."""
+    """The inputs of a recent run, and its decisions."""
 
     thresholds: dict[str, int]
-    finer: dict[str, SizeGuard]
+    size_guards: dict[str, SizeGuard]
     force: dict[str, int]
     decisions: Decisions
 
@@ -70,36 +70,36 @@ class DecisionCache:
         """The last one first: where two take turns, both are the second."""
 
     def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
-        """What was decided with the same thresholds and forced versions.
+        """The decisions under these thresholds and forced versions.
 
-        It is asked in every run, and mappings are compared in a fraction of the time in which a
-        key is made of them.
+        Every run asks for them.  Comparing mappings takes less time than making a key of them.
         """
-        finer = size_guards_of(thresholds)
+        size_guards = size_guards_of(thresholds)
         recent = self._recent
         for number, each in enumerate(recent):
-            if (each.thresholds == thresholds and each.force == force and each.finer == finer
+            if (each.thresholds == thresholds and each.force == force
+                and each.size_guards == size_guards
                     and not each.decisions.crowded):
                 if number:
                     recent.insert(0, recent.pop(number))
                 return each.decisions
-        found = self._find(thresholds, finer, force)
-        recent.insert(0, _Recent(dict(thresholds), dict(finer), dict(force), found))
-        del recent[RECENT:]
+        found = self._find(thresholds, size_guards, force)
+        recent.insert(0, _Recent(dict(thresholds), dict(size_guards), dict(force), found))
+        del recent[MOST_RECENT:]
         return found
 
-    def _find(self, thresholds: Mapping[str, int], finer: Mapping[str, SizeGuard],
+    def _find(self, thresholds: Mapping[str, int], size_guards: Mapping[str, SizeGuard],
               force: Mapping[str, int]) -> Decisions:
         settings = self._settings_under(thresholds)
         chosen = tuple((name, value) for name, value in thresholds.items() if value)  # 0 is none
-        key = settings, chosen, tuple(finer.items()), tuple(force.items())
+        key = settings, chosen, tuple(size_guards.items()), tuple(force.items())
         if (known := self._settings.get(key)) is None or known.crowded:
-            while len(self._settings) >= SETTINGS:  # the oldest
+            while len(self._settings) >= MOST_SETTINGS:  # the oldest
                 del self._settings[next(iter(self._settings))]
             known = self._settings[key] = Decisions(settings)
         return known
 
     def forget(self) -> None:
-        """A version turned out not to run: decisions may come out differently."""
+        """Forget all decisions: a version cannot run, so they may come out differently."""
         self._settings.clear()
         self._recent.clear()

@@ -1,4 +1,4 @@
-"""Runs of which nothing reaches the device: who looks at what a plan does, without doing it."""
+"""Dry run: executes a host plan without touching the device."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from typing import Any
 
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
+from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.executable import KernelSite
-from runelift.runtime.execution.persistent_loops import PersistentLaunch
 from runelift.runtime.execution.run import Ending, Run
 
 
 class DependsOnDevice(Infeasible):
-    """What follows depends on what a device computes, or has taken too long to go through."""
+    """The rest of a plan depends on results of the device, or would take too long to follow."""
 
 
 class DryRun(Run):
-    """The host's part of a run."""
+    """The ``rt`` that does only the host's part of a plan: nothing reaches the device."""
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
-        """Nothing is copied."""
+        """Copy nothing."""
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
-        """Nobody knows."""
+        """Raise: the values are unknown."""
         raise DependsOnDevice("a value of the device")
 
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
-        """There are no results."""
+        """No results."""
         return ()
 
     def check_failure(self) -> None:
-        """No kernel has run, so none has failed."""
+        """Find no failure: no kernel has run."""
 
-    def launch_rounds(self, joined: PersistentLaunch, first: int, count: int) -> None:
-        """No kernel does rounds of a loop, but it might fail."""
+    def run_loop(self, loop: RunLoop) -> None:
+        """Run no kernel; one might fail."""
         self._fallible = True
 
-    def launch_rounds_while(self, joined: PersistentLaunch) -> None:
-        """Only the device knows how many."""
+    def run_while_loop(self, loop: RunLoop) -> None:
+        """Raise: only the device knows the number of iterations."""
         raise DependsOnDevice("how often a loop goes on")
 
     def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],

@@ -1,6 +1,6 @@
 """Plans with their kernels, on one device.
 
-KernelSet are built when the version they belong to first runs, one OpenCL program per version.
+Kernels are built when the version they belong to first runs, one OpenCL program per version.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.emit import fused as joined
+from runelift.codegen.emit.fused import FUSED_KERNEL
 from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_of, uses_subgroups
-from runelift.codegen.emit.persistent import NAME, Merged, is_free, persistent_source
+from runelift.codegen.emit.persistent import (
+    PERSISTENT_KERNEL,
+    PersistentKernel,
+    persistent_source,
+)
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
 from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
+from runelift.codegen.plan.steady_loops import is_free
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
@@ -38,9 +43,10 @@ from runelift.runtime.devices.build import (
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import KERNELS
 from runelift.runtime.devices.kernel import BoundKernel, hold_in
-from runelift.runtime.execution import persistent_loops as persistent
+from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
+from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.geometry.parameter_space import (
     ParameterSpace,
     Setting,
@@ -69,7 +75,7 @@ class KernelSite:
     _reduces: bool | None = None
 
     def reduces(self) -> bool:
-        """Whether just the sizes of groups and of sub-groups are fixed when the kernel is built."""
+        """True if building fixes the sizes of groups and of sub-groups only."""
         if self._reduces is None:
             kernel = self.launch.kernel
             self._reduces = (len(kernel.constants) == 2 and kernel.group is not None
@@ -77,7 +83,7 @@ class KernelSite:
         return self._reduces
 
     def free(self) -> bool:
-        """Whether the kernel can run in groups of another size than it is launched in."""
+        """True if the kernel can run in groups of another size than it is launched in."""
         if self._free is None:
             self._free = is_free(self.launch.kernel)
         return self._free
@@ -104,8 +110,8 @@ class KernelSet:
     constants: tuple[int, ...] = ()
 
 
-NeededKernels: TypeAlias = KernelSet | Merged
-"""What has to be built before something can run."""
+NeededKernels: TypeAlias = KernelSet | PersistentKernel
+"""Kernels that have to be built before a launch."""
 Main: TypeAlias = Callable[[Any, dict[str, Any]], tuple[Any, ...]]
 """A plan as a Python function of a :class:`~runelift.runtime.execution.run.Run` and its
 arguments."""
@@ -129,29 +135,32 @@ class Executable:
         for site in self.sites:
             self.bases[site.launch.kernel.name] = len(self.failures)
             self.failures += site.launch.kernel.failures
-        self.failures.append(imp.Failure(persistent.LATE))
+        self.failures.append(imp.Failure(persistent_loops.BARRIER_FAILURE))
         self._built: set[str] = set()
         self._ready: dict[tuple[str, ...], Any] = {}
         self._loading: dict[tuple[str, ...], Future[Any]] = {}
         self.building: Callable[[bool], None] = lambda begins: None
-        self.joins = not device.info.is_host
-        """Whether runs that come again are worth kernels of their own."""
-        self.tapes_first = False
-        """Whether the first run is put on a tape, not the second, and made ready before it is
-        played: who measures wants to know what later runs take."""
+        self.may_fuse = not device.info.is_host
+        """True if runs that come again are worth kernels for fused launches."""
+        self.captures_first = False
+        """True if the first run is captured, not the second, and prepared before it is submitted.
+
+        The tuner measures the time that later runs take.
+        """
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
-        """Has others build programs for the cache, and waits for them if told to."""
-        self.situations: dict[tuple[Any, ...], EncounterKind] = {}
-        """What was found out about encounters of which there was a record."""
+        """Has other processes build programs for the cache, and waits for them if told to."""
+        self.encounter_kinds: dict[tuple[Any, ...], EncounterKind] = {}
+        """The kinds of encounters in records."""
+        self.geometry = LaunchGeometry(device)
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
-        self._joined: dict[str, BoundKernel | None] = {}
+        self._fused: dict[str, BoundKernel | None] = {}
         self._texts: dict[Hashable, str] = {}
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
-            device.prove()
+            device.probe_forward_progress()
         if any(isinstance(step, GroupShape | SubGroupSize) for step in steps):
-            device.prove_subgroups()
+            device.probe_subgroups()
         contraction = ["-DCONTRACT"] if contract else []
         self.options = [*device.build_options, *contraction]
         self.options_without = [*device.info.build_options, *contraction]
@@ -161,7 +170,7 @@ class Executable:
 
     @cached_property
     def foreseeable(self) -> bool:
-        """Whether what is launched depends on nothing that the device computes."""
+        """True if the launches depend on nothing that the device computes."""
         return is_predictable(self.plan)
 
     @cached_property
@@ -176,7 +185,7 @@ class Executable:
 
     @cached_property
     def main_of_trials(self) -> Main:
-        """The same, ready to be called."""
+        """The plan for trials as a function of a run and arguments."""
         return self.load(self.tried)
 
     @cached_property
@@ -210,22 +219,22 @@ class Executable:
         return opencl_program([s.launch.kernel for s in self.sites], self.bases)
 
     def wanted(self, number: int, constants: tuple[int, ...]) -> KernelSet:
-        """What a launch needs."""
+        """The kernels that a launch needs."""
         site = self.sites[number]
         if not site.launch.kernel.constants and not any(constants):
             return KernelSet(site.version)
         return KernelSet(site.version, number, constants)
 
     def prepare(self, wanted: Iterable[NeededKernels]) -> None:
-        """Build what will be wanted, several programs at a time.
+        """Build kernels that will be needed, several programs at a time.
 
-        What does not build is left for the run that wants it, which says so.
+        A program that does not build is left for the run that needs it, which reports the error.
         """
         self.make_ready(source for each in wanted
                         if (source := self._source_of(each)) is not None)
 
     def make_ready(self, programs: Iterable[tuple[str, ...]]) -> None:
-        """The same for these programs: texts and further options."""
+        """Build these programs, given by texts and further options."""
         sources = dict.fromkeys(programs)
         for source in sources.keys() & self._loading.keys():
             if (program := self._loading.pop(source).result()) is not None:
@@ -239,17 +248,18 @@ class Executable:
         if self.outside is not None:
             self._build_outside(missing)
         with quietly(), ThreadPoolExecutor(self.device.info.builders) as pool:
-            for source, program in zip(missing, pool.map(self._tried, missing), strict=True):
+            for source, program in zip(missing, pool.map(self._built_or_none, missing),
+                                       strict=True):
                 if program is not None:
                     self._ready[source] = program
         self.building(False)
         self.build_seconds += time.perf_counter() - started
 
     def foresee(self, wanted: Iterable[NeededKernels]) -> tuple[list[tuple[str, ...]], bool]:
-        """Have others begin to build what will be wanted some time.
+        """Have other processes begin to build kernels that will be needed.
 
-        The result is the programs that are wanted, and whether there is anything to build: what is
-        in the cache a thread begins to load.
+        A thread begins to load the programs that are in the cache.  The result is all programs,
+        and True if there is anything to build.
         """
         sources = list(dict.fromkeys(source for each in wanted
                                      if (source := self._source_of(each)) is not None))
@@ -265,7 +275,7 @@ class Executable:
         return True
 
     def texts(self, sources: Iterable[tuple[str, ...]]) -> dict[Hashable, str]:
-        """The texts of these programs by what they are made from, for :meth:`recall`."""
+        """The texts of these programs by their keys, for :meth:`recall`."""
         some = {source[0] for source in sources}
         return {key: text for key, text in self._texts.items() if text in some}
 
@@ -274,7 +284,7 @@ class Executable:
         self._texts.update(texts)
 
     def is_built(self, source: tuple[str, ...]) -> bool:
-        """Whether a program is in the cache."""
+        """True if a program is in the cache."""
         return disk.exists(KERNELS, cache_name(self.device.info, *self._whole(source)))
 
     def driver_texts(self, sources: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:
@@ -283,7 +293,7 @@ class Executable:
         return [each for each in texts if each is not None]
 
     def finish_loading(self) -> None:
-        """Wait for what is being loaded."""
+        """Wait for the programs that are being loaded."""
         for source in list(self._loading):
             if (program := self._loading.pop(source).result()) is not None:
                 self._ready[source] = program
@@ -292,18 +302,18 @@ class Executable:
         """Have a thread load programs."""
         for source in sources:
             if source not in self._ready and source not in self._loading:
-                self._loading[source] = self._loader.submit(self._tried, source)
+                self._loading[source] = self._loader.submit(self._built_or_none, source)
 
     @cached_property
     def _loader(self) -> ThreadPoolExecutor:
-        """Loads programs one after the other; who needs one at once waits for it."""
+        """A thread that loads programs one after the other."""
         return ThreadPoolExecutor(1, "loader")
 
     def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True
                        ) -> Set[tuple[str, ...]]:
-        """Have others put into the cache what is not there, which they may be doing already.
+        """Have other processes build the programs that are not in the cache.
 
-        The result is what was not there.
+        The result is these programs.
         """
         whole = {source: self._whole(source) for source in missing}
         unknown = {source: each for source, each in whole.items()
@@ -316,7 +326,7 @@ class Executable:
         """The text of a program and all options that it is built with."""
         return source[0], *self.options, *source[1:]
 
-    def _tried(self, source: tuple[str, ...]) -> Any:
+    def _built_or_none(self, source: tuple[str, ...]) -> Any:
         try:
             return self._made(*source)
         except Infeasible:
@@ -324,7 +334,7 @@ class Executable:
 
     def _source_of(self, wanted: NeededKernels) -> tuple[str, ...] | None:
         """The text and further options of a program, if it is to be built yet."""
-        if isinstance(wanted, Merged):
+        if isinstance(wanted, PersistentKernel):
             there = wanted.key in self._persistent
         elif wanted.number is None:
             there = wanted.version in self._built
@@ -333,8 +343,8 @@ class Executable:
         return None if there else self.source_of(wanted)
 
     def source_of(self, wanted: NeededKernels) -> tuple[str, ...] | None:
-        """The same, whether it is built or not; None if nobody can build it."""
-        if isinstance(wanted, Merged):
+        """The text and further options of a program; None if there is no such program."""
+        if isinstance(wanted, PersistentKernel):
             return self._persistent_source(wanted)
         if wanted.number is None:
             return (self._text(self._sites_of(wanted.version), {}),)
@@ -379,46 +389,46 @@ class Executable:
         return sites, {name: value for each in sites for name, value in zip(
             each.launch.kernel.built_for, values, strict=True)}
 
-    def persistent(self, merged: Merged) -> BoundKernel | None:
+    def persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that runs iterations of a loop; None if it does not build."""
-        key = merged.key
+        key = kernel.key
         if key not in self._persistent:
-            self._persistent[key] = self._build_persistent(merged)
+            self._persistent[key] = self._build_persistent(kernel)
         return self._persistent[key]
 
-    def _build_persistent(self, merged: Merged) -> BoundKernel | None:
-        source = self._persistent_source(merged)
+    def _build_persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
+        source = self._persistent_source(kernel)
         if source is None:
             return None
         started = time.perf_counter()
         try:
-            kernel = cl.Kernel(self._program(*source), NAME)
+            built = cl.Kernel(self._program(*source), PERSISTENT_KERNEL)
         except Infeasible:
             return None
-        types = [np.uint32, np.int64, np.int64, *[None] * merged.buffers,
-                 *map(scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
-                 *[None] * (merged.cond is not None)]
-        prepared = BoundKernel(kernel, (*self.device.failure, self.device.arrived), types)
+        types = [np.uint32, np.int64, np.int64, *[None] * kernel.buffers,
+                 *map(scalar_type, kernel.scalars), *[np.int64] * len(kernel.phases),
+                 *[None] * (kernel.cond is not None)]
+        bound = BoundKernel(built, (*self.device.failure, self.device.arrived), types)
         self.build_seconds += time.perf_counter() - started
-        return prepared
+        return bound
 
-    def joined(self, source: str, types: Sequence[type[np.generic] | None]) -> BoundKernel | None:
-        """The joined kernel with this source and these arguments; None if it does not build."""
-        if source not in self._joined:
+    def fused(self, source: str, types: Sequence[type[np.generic] | None]) -> BoundKernel | None:
+        """The fused kernel with this source and these arguments; None if it does not build."""
+        if source not in self._fused:
             started = time.perf_counter()
             try:
-                kernel = cl.Kernel(self._program(source), joined.NAME)
-                self._joined[source] = BoundKernel(kernel, self.device.failure, types) if (
+                kernel = cl.Kernel(self._program(source), FUSED_KERNEL)
+                self._fused[source] = BoundKernel(kernel, self.device.failure, types) if (
                     self._in_subgroups(kernel)) else None
             except Infeasible:
-                self._joined[source] = None
+                self._fused[source] = None
             self.build_seconds += time.perf_counter() - started
-        return self._joined[source]
+        return self._fused[source]
 
-    def _persistent_source(self, merged: Merged) -> tuple[str, ...] | None:
+    def _persistent_source(self, kernel: PersistentKernel) -> tuple[str, ...] | None:
         try:
-            source = self._once(merged.key, lambda: persistent_source(
-                merged, self.bases, len(self.failures) - 1))
+            source = self._once(kernel.key, lambda: persistent_source(
+                kernel, self.bases, len(self.failures) - 1))
         except CompilerLimitation:
             return None
         return source, *self.device.info.persistent_options
@@ -429,7 +439,7 @@ class Executable:
         return self._once(key, lambda: opencl_program(kernels, self.bases, constants))
 
     def _once(self, key: Hashable, text: Callable[[], str]) -> str:
-        """The text of a program: who has it built asks for it, and who builds it."""
+        """The text of a program, which is written once."""
         if key not in self._texts:
             self._texts[key] = text()
         return self._texts[key]
@@ -441,16 +451,17 @@ class Executable:
         for site in sites:
             kernel = cl.Kernel(program, site.launch.kernel.name)
             if not self._in_subgroups(kernel) and uses_subgroups(site.launch.kernel):
-                kernel = cl.Kernel(self._apart(site, constants), site.launch.kernel.name)
+                kernel = cl.Kernel(self._without_subgroups(site, constants),
+                                   site.launch.kernel.name)
             site.kernel = BoundKernel(kernel, self.device.failure, site.types)
         self.build_seconds += time.perf_counter() - started
 
     def _in_subgroups(self, kernel: Any) -> bool:
-        """Whether a kernel has the sub-groups that it was generated for, if there are any."""
+        """True if a kernel has the sub-groups that it was generated for, if there are any."""
         shuffles = self.device.shuffles
         return shuffles is None or hold_in(kernel, shuffles, self.device.info.handle)
 
-    def _apart(self, site: KernelSite, constants: Mapping[VName, int]) -> Any:
+    def _without_subgroups(self, site: KernelSite, constants: Mapping[VName, int]) -> Any:
         """The program of a kernel that does without sub-groups."""
         alone = dict.fromkeys(subgroups_of(site.launch.kernel), 1)
         options = self.options_without

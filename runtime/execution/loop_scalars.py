@@ -20,7 +20,7 @@ CELL = 8
 """The bytes of a value in a table, whatever its type."""
 
 Row: TypeAlias = tuple[Any, ...]
-"""What the kernels of an iteration are given."""
+"""The scalar arguments of the kernels of an iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class ScalarColumn:
 
 
 class LoopScalars:
-    """The scalars of a loop while it runs; ``carried`` are what the next iteration starts with.
+    """The scalars of a loop while it runs; ``carried`` are those that the next iteration reads.
 
-    ``step`` says of an index and of what is carried what kernels are given, of types ``prims``, and
-    what is carried on.
+    ``step`` maps an index and the carried scalars to a row for kernels, of types ``prims``, and to
+    the scalars that are carried on.
     """
 
     def __init__(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
@@ -44,12 +44,12 @@ class LoopScalars:
         self._step = step
 
     def row(self, index: int) -> Row:
-        """What the kernels of the next iteration are given."""
+        """The row of the next iteration."""
         row, self.carried = self._step(index, *self.carried)
         return row
 
     def rows(self, first: int, bound: int) -> list[Row] | None:
-        """What the kernels of all further iterations are given; None if one of these fails."""
+        """The rows of all further iterations; None if one of these fails."""
         carried = self.carried
         try:
             return [self.row(index) for index in range(first, bound)]
@@ -59,7 +59,7 @@ class LoopScalars:
 
     @property
     def columns(self) -> tuple[ScalarColumn, ...]:
-        """What stands for it in an iteration that is traced."""
+        """The placeholders of the scalars in a traced iteration."""
         return tuple(map(ScalarColumn, range(len(self.prims))))
 
 

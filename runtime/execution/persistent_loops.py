@@ -1,28 +1,37 @@
-"""Loops of kernels that a single launch finishes; see :mod:`runelift.codegen.emit.persistent`.
+"""Persistent loops: one launch runs the iterations of a loop.
 
-The first iterations run as any others do.  Then one is traced: its launches are noted and not
-issued.  Together they say what all further iterations do, so a kernel is built that does it.  Where
-the device knows whether there is another iteration, it is asked once for many of them.
+See :mod:`runelift.codegen.emit.persistent` for the kernel.  The host takes the first iterations.
+Then it traces one: launches are noted and not issued.  A kernel is built for the traced iteration
+and all after it.  If the condition of the loop is on the device, one launch runs many iterations
+before the host reads it.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import lcm
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from runelift.codegen.emit.opencl import parameters
-from runelift.codegen.emit.persistent import Merged, Phase, argument, turn
+from runelift.codegen.emit.persistent import PersistentKernel, turn
+from runelift.codegen.emit.phases import Phase, argument
 from runelift.codegen.passes.local_memory import CELL_BYTES
 from runelift.ir import imp
 from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
-from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.loop_scalars import LoopScalars, ScalarColumn, ScalarTable, packed
+from runelift.runtime.execution.commands import Launch, Ring, RunLoop
+from runelift.runtime.execution.loop_scalars import (
+    LoopScalars,
+    Row,
+    ScalarColumn,
+    ScalarTable,
+    packed,
+)
 from runelift.runtime.records.loop_sampling import how_many
 from runelift.runtime.versions.default_guards import MOST_WAVES
 
@@ -33,73 +42,55 @@ if TYPE_CHECKING:
 INDEX = object()
 """Stands for the loop's index in the arguments of traced launches."""
 
-LATE = ("The device did not run all work-groups of a persistent kernel at the same time; it may be "
-        "shared with another program.")
+BARRIER_FAILURE = ("The device did not run all work-groups of a persistent kernel at the same "
+                   "time; it may be shared with another program.")
 
-LEAST_ROUNDS = 8
-"""Loops of fewer iterations are not worth a kernel of their own."""
-SETTLING = 4
-"""So many iterations at most are launched until loops hand on nothing but what they made."""
+LEAST_ITERATIONS = 8
+"""Loops of fewer iterations are not worth a persistent kernel."""
+MOST_SETTLING = 4
+"""The most iterations that are issued until loops carry only buffers that they allocated."""
 MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
-FEW_ROUNDS, MOST_ROUNDS = 1 << 6, 1 << 12
-"""How many iterations one launch may do where the host does not know their number, the first time
-and at most: it waits for them, and a user may want to stop a loop that does not end.  Both even.
+FIRST_WHILE_ITERATIONS = 1 << 6
+"""The most iterations of the first launch of a ``while`` loop; even.
+
+The host waits for each launch, and users may want to stop a loop that does not end.
 """
-
-
-Ring: TypeAlias = tuple[Buffer, ...]
-"""Buffers each of which has the role of the one before it in the next iteration."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchCommand:
-    """A traced launch: the number of its site in the plan, and what was given.
-
-    If iterations differ in how many groups there are, ``groups`` is the most, and ``count`` says
-    where the numbers are, of groups of so many work-items.
-    """
-
-    number: int
-    constants: tuple[int, ...]
-    groups: int
-    group: int
-    lengths: tuple[int, ...]
-    args: tuple[Any, ...]
-    count: tuple[ScalarColumn, int] | None = None
+MOST_WHILE_ITERATIONS = 1 << 12
+"""The most iterations of a later launch of a ``while`` loop; even."""
 
 
 @dataclass(slots=True)
 class TracedIteration:
-    """A traced iteration: its launches, what it allocated, what it was given and hands on."""
+    """A traced iteration: its launches, the buffers it allocated, and those carried in and on."""
 
     before: tuple[Buffer | None, ...]
     after: tuple[Buffer | None, ...] = ()
-    launches: list[LaunchCommand] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
     allocated: list[Buffer] = field(default_factory=list)
     fresh: frozenset[int] = frozenset()
-    asked: Buffer | None = None
-    """What says whether there is another iteration, if the device knows."""
+    condition: Buffer | None = None
+    """The condition of the loop, if it is on the device."""
     table: ScalarTable | None = None
     """The scalars that the host has computed for this iteration and those after it."""
 
     def rings(self) -> list[Ring] | None:
-        """The rings of buffers that exchange roles after every iteration; None if there is no law.
+        """The rings of buffers that exchange roles after every iteration; None if there are none.
 
-        The last one of each was allocated by the iteration, all others by iterations before, so
-        that the first is free to take the last one's role in the next iteration.
+        The last buffer of a ring was allocated by the iteration, all others by iterations before.
+        So the first one is free to take the role of the last one in the next iteration.
         """
-        own, found = {id(b.handle) for b in self.allocated}, rings(self.before, self.after)
+        allocated, found = {id(b.handle) for b in self.allocated}, rings(self.before, self.after)
         lawful = found is not None and all(
-            id(ring[-1].handle) in own and all(id(b.handle) in self.fresh for b in ring[:-1])
+            id(ring[-1].handle) in allocated and all(id(b.handle) in self.fresh for b in ring[:-1])
             for ring in found)
         return found if lawful else None
 
 
 def rings(before: Sequence[Buffer | None], after: Sequence[Buffer | None]) -> list[Ring] | None:
-    """What an iteration does to the roles of what it is given and hands on; None if unclear.
+    """The rings of buffers that exchange roles in an iteration; None if that is unclear.
 
-    A buffer stays as it is, or the next one of its ring has its role from then on.
+    A buffer keeps its role, or the next one of its ring has its role from then on.
     """
     following: dict[int, Buffer] = {}
     for old, new in zip(before, after, strict=True):
@@ -122,7 +113,7 @@ def rings(before: Sequence[Buffer | None], after: Sequence[Buffer | None]) -> li
 
 
 @dataclass(slots=True)
-class Arguments:
+class PhaseArguments:
     """The arguments of a persistent kernel while its phases are put together."""
 
     turns: Mapping[int, Sequence[Any]]
@@ -131,22 +122,22 @@ class Arguments:
     scalars: list[Any] = field(default_factory=list)
     prims: list[Prim] = field(default_factory=list)
 
-    def phase(self, launched: LaunchCommand, kernel: Kernel) -> Phase:
-        """The phase that does what a launch does."""
-        return Phase(kernel, launched.constants, tuple(
-            self._of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
-            _offsets(launched.lengths)[:-1], self._count(launched))
+    def phase(self, launch: Launch, kernel: Kernel) -> Phase:
+        """The phase that does the work of a launch."""
+        return Phase(kernel, launch.constants, tuple(
+            self._of(p, v) for p, v in zip(parameters(kernel), launch.args, strict=True)),
+            _offsets(launch.lengths)[:-1], self._count(launch))
 
-    def _count(self, launched: LaunchCommand) -> str:
+    def _count(self, launch: Launch) -> str:
         """The C expression for the number of groups, if iterations differ in that."""
-        if launched.count is None:
+        if launch.count is None:
             return ""
-        (column, own), group = launched.count, launched.group
+        (column, counted), group = launch.count, launch.group
         count = self._element(column, Prim.I64)
-        return count if own == group else f"({count} * {own} + {group - 1}) / {group}"
+        return count if counted == group else f"({count} * {counted} + {group - 1}) / {group}"
 
     def _element(self, column: ScalarColumn, prim: Prim) -> str:
-        """The C expression for a scalar that is another one in each iteration."""
+        """The C expression for a scalar that changes in each iteration."""
         assert self.table is not None
         return self.table.element(column, prim, self._buffer(self.table.handle))
 
@@ -181,85 +172,146 @@ class Arguments:
         return f"buffer_{place}"
 
 
+def is_worthwhile(run: Run, bound: int) -> bool:
+    """True if one kernel might run the iterations of a loop."""
+    return run.device.info.coherent and bound >= LEAST_ITERATIONS
+
+
+@contextmanager
+def noting_allocations(run: Run) -> Iterator[list[Buffer]]:
+    """Keep all that is allocated meanwhile."""
+    allocate, noted = run.allocate, list[Buffer]()
+
+    def note(size: int) -> Buffer:
+        noted.append(allocate(size))
+        return noted[-1]
+
+    run.allocate = note
+    try:
+        yield noted
+    finally:
+        run.allocate = allocate
+
+
+@contextmanager
+def tracing(run: Run, traced: TracedIteration) -> Iterator[None]:
+    """Note launches in ``traced`` rather than issue them."""
+    def launch(number: int, groups: int, group: int, lengths: tuple[int, ...],
+               *args: Any) -> None:
+        launch_built(number, (), groups, group, lengths, *args)
+
+    def launch_built(number: int, constants: tuple[int, ...], groups: int, group: int,
+                     lengths: tuple[int, ...], *args: Any) -> None:
+        if isinstance(groups, ScalarColumn) or groups > 0:
+            traced.launches.append(Launch(number, constants, groups, group, lengths, args))
+
+    with noting_allocations(run) as traced.allocated:
+        run.launch, run.launch_built = launch, launch_built
+        try:
+            yield
+        finally:
+            run.launch, run.launch_built = run.issue, run.issue_built
+
+
+def issue_traced(run: Run, traced: TracedIteration, index: int, row: Row = ()) -> None:
+    """Issue the launches of an iteration that was traced in vain, with its scalars."""
+    def value(arg: Any) -> Any:
+        return (index if arg is INDEX
+                else row[arg.number] if isinstance(arg, ScalarColumn) else arg)
+
+    for launch in traced.launches:
+        args = map(value, launch.args)
+        shape = value(launch.groups), launch.group, launch.lengths
+        if launch.constants:
+            run.issue_built(launch.number, launch.constants, *shape, *args)
+        else:
+            run.issue(launch.number, *shape, *args)
+
+
 def host_iterations(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
-                    course: LoopScalars | None) -> Iterator[Any]:
-    """The iterations of a loop, as far as the host must take them."""
-    met, made = run.encounters, set[int]()
+                    scalars: LoopScalars | None) -> Iterator[Any]:
+    """The iterations of a loop that the host takes before a kernel runs the others."""
+    encounters, allocated_ids = run.encounters, set[int]()
 
     def taken(index: int) -> Iterator[Any]:
-        with run.noting_allocations() as allocated:
-            yield from iteration_inputs(course, (index,))
-        made.update(id(b.handle) for b in allocated)
+        with noting_allocations(run) as allocated:
+            yield from iteration_inputs(scalars, (index,))
+        allocated_ids.update(id(b.handle) for b in allocated)
         allocated.clear()
 
     period = None
-    for settling in range(SETTLING):
+    for settling in range(MOST_SETTLING):
         before = carried()
         yield from taken(settling)
-        period = _period(before, carried(), made)
+        period = _period(before, carried(), allocated_ids)
         del before
         if period is not None:
             break
     first = settling + 1
-    if period is None or run.encounters > met:  # what is encountered is to be timed on its own
-        yield from iterations(run, course, first, bound)
+    if period is None or run.encounters > encounters:  # what is encountered is to be timed alone
+        yield from iterations(run, scalars, first, bound)
         return
     # The traced iteration and as many after it are done by the kernel that what the traced one
     # hands on is what the last one does.
     start, first = first, first + (bound - first - 1) % period
     for index in range(start, first):
         yield from taken(index)
-    traced = TracedIteration(carried(), fresh=frozenset(made))
+    traced = TracedIteration(carried(), fresh=frozenset(allocated_ids))
     with run.tracing(traced):
-        yield INDEX if course is None else (INDEX, *course.columns)
+        yield INDEX if scalars is None else (INDEX, *scalars.columns)
     traced.after = carried()
-    rows = None if course is None else course.rows(first, bound)
-    if course is not None and rows is None:  # one of them fails, after what is before it
+    rows = None if scalars is None else scalars.rows(first, bound)
+    if scalars is not None and rows is None:  # one of them fails, after what is before it
         run.recheck()
-        run.replay(traced, first, course.row(first))
-        yield from iteration_inputs(course, range(first + 1, bound))
+        issue_traced(run, traced, first, scalars.row(first))
+        yield from iteration_inputs(scalars, range(first + 1, bound))
         return
-    if course is not None and rows and course.prims:
-        traced.table = ScalarTable(run.table(packed(rows, course.prims)), rows)
-    if not _finish(run, traced, first, bound - first):
-        run.replay(traced, first, rows[0] if rows else ())
-        for index in range(first + 1, bound):
-            yield (index, *rows[index - first]) if rows else index
+    if scalars is not None and rows and scalars.prims:
+        traced.table = ScalarTable(run.table(packed(rows, scalars.prims)), rows)
+    loop = persistent_loop(run, traced, first, bound - first)
+    if loop is not None and (loop.count - 1) % lcm(*map(len, loop.rings)) == 0:
+        run.run_loop(loop)
+        return
+    issue_traced(run, traced, first, rows[0] if rows else ())
+    for index in range(first + 1, bound):
+        yield (index, *rows[index - first]) if rows else index
 
 
-def iterations(run: Run, course: LoopScalars | None, first: int, bound: int) -> Iterable[Any]:
-    """Iterations of such a loop that the host takes; of a record maybe samples."""
+def iterations(run: Run, scalars: LoopScalars | None, first: int, bound: int) -> Iterable[Any]:
+    """Iterations that the host takes; those of a record may be samples."""
     indices = range(first, bound)
     if run.samples and len(indices) > 1:
         count = how_many(len(indices) - 1)
         if count < len(indices) - 1:
-            return _sampled(run, course, indices, count)
-    return iteration_inputs(course, indices)
+            return _sampled(run, scalars, indices, count)
+    return iteration_inputs(scalars, indices)
 
 
-def _sampled(run: Run, course: LoopScalars | None, indices: range, count: int) -> Iterator[Any]:
-    """The same, where ``count`` stand for all but the first one, which may be late in many ways."""
+def _sampled(run: Run, scalars: LoopScalars | None, indices: range, count: int) -> Iterator[Any]:
+    """Iterations of which ``count`` stand for all but the first one, which may take longer."""
     assert run.recorder is not None
-    yield from iteration_inputs(course, indices[:1])
+    yield from iteration_inputs(scalars, indices[:1])
     begin = run.recorder.place
-    yield from iteration_inputs(course, indices[1:1 + count])
-    left = iteration_inputs(course, indices[1 + count:])
+    yield from iteration_inputs(scalars, indices[1:1 + count])
+    left = iteration_inputs(scalars, indices[1 + count:])
     if not run.recorder.stand_for(begin, count, len(indices) - 1 - count):
         yield from left
-    elif course is not None:
+    elif scalars is not None:
         deque(left, maxlen=0)  # what comes after the loop is given the last of its scalars
 
 
-def iteration_inputs(course: LoopScalars | None, indices: Iterable[int]) -> Iterable[Any]:
-    """What iterations are given: their index, and the scalars of a course if there is one."""
-    return indices if course is None else ((index, *course.row(index)) for index in indices)
+def iteration_inputs(scalars: LoopScalars | None, indices: Iterable[int]) -> Iterable[Any]:
+    """The inputs of iterations: the index, and the scalars of the loop if it has some."""
+    return indices if scalars is None else ((index, *scalars.row(index)) for index in indices)
 
 
 def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],
-            made: Collection[int]) -> int | None:
-    """After how many iterations roles are as they were; None while any is not one of the loop's."""
+            allocated_ids: Collection[int]) -> int | None:
+    """The iterations after which buffers have their roles again; None if some are not the
+    loop's.
+    """
     found = rings(before, after)
-    if found is None or any(id(b.handle) not in made for ring in found for b in ring[1:]):
+    if found is None or any(id(b.handle) not in allocated_ids for ring in found for b in ring[1:]):
         return None
     return lcm(*map(len, found))
 
@@ -270,97 +322,72 @@ def while_iterations(run: Run, cond: Callable[[], Buffer],
     def goes_on() -> bool:
         return bool(run.read(cond(), "bool", 0))
 
-    met = run.encounters
-    for _ in range(LEAST_ROUNDS // 2 - 1):
+    encounters = run.encounters
+    for _ in range(LEAST_ITERATIONS // 2 - 1):
         if not goes_on():
             return
         yield
     if not goes_on():
         return
-    with run.noting_allocations() as fresh:
+    with noting_allocations(run) as fresh:
         yield
-    if run.encounters == met and run.merges(LEAST_ROUNDS) and goes_on():
+    if run.encounters == encounters and is_worthwhile(run, LEAST_ITERATIONS) and goes_on():
         traced = TracedIteration(carried(), fresh=frozenset(id(b.handle) for b in fresh))
         fresh.clear()
-        traced.asked = cond()
+        traced.condition = cond()
         with run.tracing(traced):
             yield
         traced.after = carried()
-        if (joined := persistent_launch(run, traced)) is not None:
-            run.launch_rounds_while(joined)
+        if (loop := persistent_loop(run, traced)) is not None:
+            run.run_while_loop(loop)
             return
-        run.replay(traced, 0)
+        issue_traced(run, traced, 0)
     while goes_on():
         yield
 
 
-def _finish(run: Run, traced: TracedIteration, first: int, count: int) -> bool:
-    """Run the traced iteration and all after it by one kernel; False if that is not possible."""
-    joined = persistent_launch(run, traced)
-    if joined is None or (count - 1) % lcm(*map(len, joined.rings)):
-        return False
-    run.launch_rounds(joined, first, count)
-    return True
+def issue_loop(run: Run, loop: RunLoop, *done: Any) -> None:
+    """Launch the kernel of a loop."""
+    device = run.device
+    device.scan_status.repeat(loop.phases * loop.count)
+    loop.kernel.set_args((device.arrivals(0), loop.count, loop.first, *loop.args, *done),
+                     (loop.local_bytes,))
+    run.enqueue_persistent(loop.kernel, loop.groups, loop.group)
 
 
-@dataclass(frozen=True, slots=True)
-class PersistentLaunch:
-    """A kernel for the iterations of a loop, with what it is given at each launch.
-
-    ``groups`` work-groups of ``group`` work-items meet after each of ``phases`` phases; the
-    buffers of ``rings`` exchange roles after every iteration.
-    """
-
-    kernel: BoundKernel
-    groups: int
-    group: int
-    phases: int
-    local_bytes: int
-    args: tuple[Any, ...]
-    rings: Sequence[Ring]
-
-    def launch(self, run: Run, first: int, count: int, *done: Any) -> None:
-        """Run ``count`` iterations, the index of the loop from ``first`` on."""
-        device = run.device
-        device.statuses.repeat(self.phases * count)
-        self.kernel.give((device.arrivals(0), count, first, *self.args, *done),
-                         (self.local_bytes,))
-        run.enqueue_persistent(self.kernel, self.groups, self.group)
-
-    def run_all(self, run: Run, first: int, count: int) -> None:
-        """The same where it is known that there are so many."""
-        self.launch(run, first, count)
-        run.device.arrivals(self.arrivals(count))
-
-    def run_while(self, run: Run) -> None:
-        """Run iterations until the device says that there is none."""
-        done = run.allocate(8)
-        most, left = FEW_ROUNDS, True
-        while left:
-            count = self.run_some(run, most, done)
-            most, left = min(2 * most, MOST_ROUNDS), count == most
-        if count % 2 == 0:  # the results are where the traced iteration found its operands
-            for old, new in self.rings:
-                run.copy(new, old, new.size)
-
-    def run_some(self, run: Run, most: int, done: Buffer) -> int:
-        """Run up to ``most`` iterations until the device says in ``done`` how many there were."""
-        self.launch(run, 0, most, done.handle)
-        count: int = run.read(done, "i64", 0)
-        run.device.arrivals(self.arrivals(count))
-        return count
-
-    def arrivals(self, count: int) -> int:
-        """How often groups come to a barrier in ``count`` iterations."""
-        return self.groups * self.phases * count
+def run_loop(run: Run, loop: RunLoop) -> None:
+    """Run as many iterations as the host says."""
+    issue_loop(run, loop)
+    run.device.arrivals(loop.arrivals(loop.count))
 
 
-def persistent_launch(run: Run, traced: TracedIteration) -> PersistentLaunch | None:
-    """The kernel for a traced iteration and those after it; None if there is none."""
+def run_while_loop(run: Run, loop: RunLoop) -> None:
+    """Run iterations until the device says that there is none."""
+    done = run.allocate(8)
+    most, left = FIRST_WHILE_ITERATIONS, True
+    while left:
+        count = run_some(run, replace(loop, count=most), done)
+        most, left = min(2 * most, MOST_WHILE_ITERATIONS), count == most
+    if count % 2 == 0:  # the results are where the traced iteration found its operands
+        for old, new in loop.rings:
+            run.copy(new, old, new.size)
+
+
+def run_some(run: Run, loop: RunLoop, done: Buffer) -> int:
+    """Run at most ``loop.count`` iterations; the device writes their number to ``done``."""
+    issue_loop(run, loop, done.handle)
+    count: int = run.read(done, "i64", 0)
+    run.device.arrivals(loop.arrivals(count))
+    return count
+
+
+def persistent_loop(run: Run, traced: TracedIteration, first: int = 0,
+                    count: int = FIRST_WHILE_ITERATIONS) -> RunLoop | None:
+    """The launch that runs a traced iteration and those after it; None if it cannot be built."""
     found, launches = traced.rings(), traced.launches
     if found is None or not 0 < len(launches) <= MOST_PHASES:
         return None
-    if traced.asked is not None and any(len(ring) != 2 for ring in found):
+    if traced.condition is not None and any(len(ring) != 2 for ring in found):
         return None  # only of two buffers it is clear which one has the results in the end
     launches, table = [_at_most(each, traced.table) for each in launches], traced.table
     alike = in_common_groups(run.executable.sites, launches)
@@ -370,45 +397,45 @@ def persistent_launch(run: Run, traced: TracedIteration) -> PersistentLaunch | N
         alike = _in_large_groups(run, alike)
     turns = {id(b.handle): [other.handle for other in (*ring[place:], *ring[:place])]
              for ring in found for place, b in enumerate(ring)}
-    arguments = Arguments(turns, table)
-    room, group = room_for(alike), alike[0].group
+    arguments = PhaseArguments(turns, table)
+    local_bytes, group = local_bytes_for(alike), alike[0].group
     phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
                     for each in alike])
-    counts = [launched.groups for launched in alike]
-    groups, most = run.device.resident_groups(group, room), max(counts)
+    counts = [launch.groups for launch in alike]
+    groups, most = run.device.resident_groups(group, local_bytes), max(counts)
     if max(_usual_groups(each, table) for each in alike) > MOST_WAVES * groups:
         return None
-    asked = None if traced.asked is None else arguments.place(traced.asked.handle)
-    merged = run.merged_kernel(Merged(
-        phases, len(arguments.buffers), tuple(arguments.prims), asked,
+    condition = None if traced.condition is None else arguments.place(traced.condition.handle)
+    kernel = run.persistent_kernel(PersistentKernel(
+        phases, len(arguments.buffers), tuple(arguments.prims), condition,
         tuple(sorted({len(ring) for ring in found}))))
-    if merged is None:
+    if kernel is None:
         return None
-    return PersistentLaunch(merged, min(groups, most), group, len(phases), room,
-                            (*arguments.buffers, *arguments.scalars, *counts), found)
+    return RunLoop(kernel, min(groups, most), group, len(phases), local_bytes,
+                   (*arguments.buffers, *arguments.scalars, *counts), found, first, count)
 
 
-def _at_most(launched: LaunchCommand, table: ScalarTable | None) -> LaunchCommand:
+def _at_most(launch: Launch, table: ScalarTable | None) -> Launch:
     """A launch with as many groups as any iteration has."""
-    column: Any = launched.groups
+    column: Any = launch.groups
     if not isinstance(column, ScalarColumn):
-        return launched
+        return launch
     assert table is not None
-    return replace(launched, groups=max(1, *table.column(column)), count=(column, launched.group))
+    return replace(launch, groups=max(1, *table.column(column)), count=(column, launch.group))
 
 
-def _usual_groups(launched: LaunchCommand, table: ScalarTable | None) -> float:
-    """How many groups iterations have on average."""
-    if launched.count is None:
-        return launched.groups
+def _usual_groups(launch: Launch, table: ScalarTable | None) -> float:
+    """The average number of groups in an iteration."""
+    if launch.count is None:
+        return launch.groups
     assert table is not None
-    column, own = launched.count
-    return own / launched.group * sum(table.column(column)) / len(table.rows)
+    column, counted = launch.count
+    return counted / launch.group * sum(table.column(column)) / len(table.rows)
 
 
 def in_common_groups(sites: Sequence[KernelSite],
-                     launches: Sequence[LaunchCommand]) -> list[LaunchCommand] | None:
-    """The same launches in groups of one size; None if two of them need different ones."""
+                     launches: Sequence[Launch]) -> list[Launch] | None:
+    """The launches in groups of one size; None if two of them need different ones."""
     kernels = [sites[each.number].launch.kernel for each in launches]
     group = common_group([(each, kernel)
                           for each, kernel in zip(launches, kernels, strict=True)
@@ -417,26 +444,26 @@ def in_common_groups(sites: Sequence[KernelSite],
         _in_groups_of(group, each, kernel) for each, kernel in zip(launches, kernels, strict=True)]
 
 
-def common_group(fixed: Sequence[tuple[LaunchCommand, Kernel]],
-                 launches: Sequence[LaunchCommand]) -> int | None:
+def common_group(fixed: Sequence[tuple[Launch, Kernel]],
+                 launches: Sequence[Launch]) -> int | None:
     """The size of the groups that can do all of it; None if two launches need different ones.
 
-    ``fixed`` are those whose groups have a size of their own; rows side by side may be others.
+    ``fixed`` are the launches whose groups cannot have any size; teams may be more or fewer.
     """
-    needed = {launched.group for launched, kernel in fixed if kernel.teams is None}
-    rows = [(launched.group, launched.constants[0]) for launched, kernel in fixed
+    needed = {launch.group for launch, kernel in fixed if kernel.teams is None}
+    rows = [(launch.group, launch.constants[0]) for launch, kernel in fixed
             if kernel.teams is not None]
     group = max(needed or [group for group, _ in rows] or [each.group for each in launches],
                 default=1)
-    fits = len(needed) <= 1 and all(group % own == 0 for _, own in rows)
+    fits = len(needed) <= 1 and all(group % size == 0 for _, size in rows)
     return group if fits else None
 
 
-def _in_large_groups(run: Run, launches: Sequence[LaunchCommand]) -> list[LaunchCommand]:
-    """Launches in groups of any size in groups twice as large as usual: fewer have to meet.
+def _in_large_groups(run: Run, launches: Sequence[Launch]) -> list[Launch]:
+    """Launches with groups twice as large as usual, so that fewer groups have to meet.
 
-    Where that would leave compute units without a group, or somebody chose another size, they stay
-    as they are.
+    They stay as they are where compute units would be left without a group, or where a parameter
+    has chosen another size.
     """
     info = run.device.info
     usual, enough = info.group_size, max(each.groups for each in launches) >= 2 * info.choice.groups
@@ -446,25 +473,25 @@ def _in_large_groups(run: Run, launches: Sequence[LaunchCommand]) -> list[Launch
             for each in launches]
 
 
-def _in_groups_of(group: int, launched: LaunchCommand, kernel: Kernel) -> LaunchCommand:
-    """The same launch with groups of another size, if it has that."""
-    if launched.group == group:
-        return launched
+def _in_groups_of(group: int, launch: Launch, kernel: Kernel) -> Launch:
+    """The launch with groups of another size."""
+    if launch.group == group:
+        return launch
     if kernel.teams is None:
-        return replace(launched, group=group, groups=-(-launched.groups * launched.group // group))
-    known = dict(zip(kernel.built_for, launched.constants, strict=True))
-    before, teams = known[kernel.teams], group // launched.constants[0]
+        return replace(launch, group=group, groups=-(-launch.groups * launch.group // group))
+    known = dict(zip(kernel.built_for, launch.constants, strict=True))
+    before, teams = known[kernel.teams], group // launch.constants[0]
     known |= {name: value for name, value in ((kernel.teams, teams), (kernel.even, 0)) if name}
-    return replace(launched, group=group, constants=tuple(known.values()),
-                   groups=-(-launched.groups * before // teams),
-                   lengths=tuple(length // before * teams for length in launched.lengths))
+    return replace(launch, group=group, constants=tuple(known.values()),
+                   groups=-(-launch.groups * before // teams),
+                   lengths=tuple(length // before * teams for length in launch.lengths))
 
 
-def room_for(launches: Sequence[LaunchCommand]) -> int:
-    """How many bytes of local memory suffice for each of these launches."""
+def local_bytes_for(launches: Sequence[Launch]) -> int:
+    """The bytes of local memory that suffice for each of these launches."""
     return CELL_BYTES * max([1, *(_offsets(each.lengths)[-1] for each in launches)])
 
 
 def _offsets(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Where pieces of local memory of so many bytes start, and where the last ends, in cells."""
+    """The offsets of pieces of local memory of so many bytes, and the end of the last, in cells."""
     return tuple(accumulate((-(-max(length, 1) // CELL_BYTES) for length in lengths), initial=0))

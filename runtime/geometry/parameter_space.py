@@ -1,8 +1,8 @@
-"""Which values the parameters of a plan can have on a device, and which hold.
+"""Parameter spaces: the values that the parameters of a plan can have on a device.
 
-The space of an operation is inferred: from the device come the sizes of groups that it can have,
-from the kernels how much local memory they take with a setting, as far as no data decide.  A
-setting outside of the space is never run.
+The space of an operation is inferred.  The device gives the possible sizes of groups.  The kernels
+give the local memory that a setting takes, as far as it does not depend on data.  A setting outside
+of the space is never run.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ MOST_CELLS = 64
 """Points of a product that a work-item keeps in registers."""
 MOST_STRAIGHT = 256
 """Steps times segments that a work-item combines at a time if it keeps nothing for each."""
-LONGEST_PRIVATE = 64
+LONGEST_PRIVATE_CHUNK = 64
 """The longest chunk that a work-item of a large group keeps in private memory."""
 LARGEST_GROUP = 1024
 """Larger groups pay nowhere; on CPUs some devices allow them."""
 MOST_SPLIT = 256
 """More work-items than this do not share a segment with others beside them."""
-PLENTY = 1 << 40
+PLENTY_OF_DATA = 1 << 40
 """Data enough for all that a device can do at once."""
 
 Setting = tuple[int, ...]
 """A value for each parameter of an operation."""
 Chosen: TypeAlias = dict[Quantity, int]
-"""Values of some of them."""
+"""Values of some parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterRange:
-    """A parameter, the value that it has where nobody chose one, and all that are possible."""
+    """A parameter, its default value, and all values that are possible."""
 
     parameter: Parameter
     default: int
@@ -57,7 +57,7 @@ class ParameterSpace:
 
     @property
     def default(self) -> Setting:
-        """What holds where nothing is chosen."""
+        """The setting without chosen values."""
         return tuple(each.default for each in self.ranges)
 
     def chosen(self, values: Mapping[str, int]) -> Setting:
@@ -65,12 +65,12 @@ class ParameterSpace:
         return tuple(values.get(each.parameter.name, each.default) for each in self.ranges)
 
     def in_force(self, values: Mapping[str, int]) -> Setting:
-        """The same, or the default if that setting is not possible."""
+        """The setting that ``values`` ask for, or the default if that is not possible."""
         wanted = self.chosen(values)
         return wanted if wanted == self.default or self.allows(wanted) else self.default
 
     def named(self, setting: Setting) -> dict[str, int]:
-        """What a setting has other than the default, by name."""
+        """The values of a setting that differ from the default, by name."""
         return {each.parameter.name: value
                 for each, value in zip(self.ranges, setting, strict=True)
                 if value != each.default}
@@ -106,11 +106,11 @@ class ParameterSpace:
                 yield setting
 
     def allows(self, setting: Setting) -> bool:
-        """Whether the kernels fit the device with a setting."""
+        """True if the kernels fit the device with a setting."""
         return not self.obstacle(setting)
 
     def obstacle(self, setting: Setting) -> str:
-        """Why a setting is not possible; nothing if it is."""
+        """The reason why a setting is not possible; empty if it is."""
         for each, value in zip(self.ranges, setting, strict=True):
             if value not in each.values:
                 return (f"'{each.parameter.name}' can be "
@@ -123,7 +123,7 @@ class ParameterSpace:
         return self._unfit(setting, tuple(plan.all_steps(self.operation.steps)))
 
     def _unfit(self, setting: Setting, steps: Sequence[plan.Step]) -> str:
-        """Why the kernels of these steps do not fit the device; unrolling makes no difference."""
+        """The reason why the kernels of these steps do not fit the device; empty if they do."""
         try:
             known = self._sizes(setting, steps)
         except _Impossible as why:
@@ -134,7 +134,7 @@ class ParameterSpace:
         return ""
 
     def _misfit(self, launch: plan.Launch, known: Mapping[VName, int]) -> str:
-        """What a launch needs more of than the device has, as far as no data decide."""
+        """The limit of the device that a launch exceeds, whatever the data are; empty if none."""
         sizes = [array.length for array in launch.kernel.local_memory]
         need = sum(size.value(known) * array.prim.bytes
                    for size, array in zip(sizes, launch.kernel.local_memory, strict=True)
@@ -165,10 +165,10 @@ class ParameterSpace:
 
     def _tile(self, step: distribution.ScanTileShape, known: Mapping[VName, int]
               ) -> Iterator[tuple[VName, int]]:
-        """How groups share a scan."""
+        """The tiles of a scan."""
         info = self.info
         group, chunk = _wanted(step.wanted, known)
-        found = tile(info.shares, PLENTY, step.bytes, info.num_groups, info.local_bytes,
+        found = tile(info.shares, PLENTY_OF_DATA, step.bytes, info.num_groups, info.local_bytes,
                      (group, chunk))
         if info.shares.staged and (found[0] != group or found[2] != (chunk or found[2])):
             raise _Impossible(f"tiles of {group} times {chunk} elements do not fit into local "
@@ -177,19 +177,20 @@ class ParameterSpace:
 
     def _block(self, step: distribution.ProductTileShape, known: Mapping[VName, int]
                ) -> Iterator[tuple[VName, int]]:
-        """How groups share a product."""
-        shares = block(self.info.shares, PLENTY, PLENTY, 1, 1, 1, step.bytes,
+        """The tiles of a product."""
+        shares = block(self.info.shares, PLENTY_OF_DATA, PLENTY_OF_DATA, 1, 1, 1, step.bytes,
                        self.info.local_bytes, _wanted(step.wanted, known))
         return zip(step.names(), shares, strict=True)
 
     def _coarse(self, step: distribution.SegmentBlockShape,
                 known: Mapping[VName, int]) -> Mapping[VName, int]:
-        """How groups share segments that are reduced together."""
+        """The tiles of segments that are reduced together."""
         wanted = _wanted(step.wanted, known)
         combining = Combining(step.slides, step.roots, step.loops, step.bytes,
                               tuple((box.bytes, box.sides) for box in step.boxes))
         found = dict(zip(step.names(), coarse(
-            self.info.shares, SegmentBatch(PLENTY, PLENTY, 1, PLENTY), combining, 1,
+            self.info.shares, SegmentBatch(PLENTY_OF_DATA, PLENTY_OF_DATA, 1, PLENTY_OF_DATA),
+            combining, 1,
             self.info.local_bytes, wanted), strict=True))
         if found[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
             raise _Impossible("a work-item cannot keep so many steps for so many points in "
@@ -201,13 +202,13 @@ class ParameterSpace:
 
 
 def _wanted(atoms: Sequence[Atom], known: Mapping[VName, int]) -> tuple[int, ...]:
-    """What is wanted of shares; 0, for any, where there is no parameter."""
+    """The wanted values of tiles; 0, for any, where there is no parameter."""
     return tuple(known.get(atom, 0) if isinstance(atom, VName) else 0 for atom in atoms)
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterRule:
-    """What a value of ``quantity`` needs of others that were chosen before, and why."""
+    """A condition on values of ``quantities``, given the values chosen before, and its reason."""
 
     quantities: tuple[Quantity, ...]
     allows: Callable[[int, Chosen], bool]
@@ -215,11 +216,11 @@ class ParameterRule:
 
 
 def _points(chosen: Chosen) -> int:
-    """How many segments a work-item reduces together; 0 where it has none to itself."""
+    """The number of segments that a work-item reduces together; 0 where work-items share them."""
     return chosen.get(Quantity.POINTS, 0)
 
 
-RULES = (
+PARAMETER_RULES = (
     ParameterRule((Quantity.STEPS, Quantity.SPLIT, Quantity.TILE),
                   lambda value, c: not value or bool(_points(c)),
                   "steps, split and tile go with points of their own"),
@@ -231,8 +232,8 @@ RULES = (
     ParameterRule((Quantity.COLUMNS,), lambda columns, c: columns * c[Quantity.ROWS] <= MOST_CELLS,
                   "a work-item cannot keep so many rows and columns of points in registers"),
 )
-IDLE = (Quantity.GROUPS, Quantity.SHORT)
-"""What makes no difference to work-items that have several segments."""
+UNUSED_WITH_POINTS = (Quantity.GROUPS, Quantity.SHORT)
+"""Quantities that make no difference to work-items that have several segments."""
 
 
 def _choices(chosen: Chosen, ranges: Sequence[ParameterRange],
@@ -248,16 +249,16 @@ def _choices(chosen: Chosen, ranges: Sequence[ParameterRange],
 
 
 def _clash(each: ParameterRange, value: int, chosen: Chosen) -> str:
-    """Why a value does not go with those of other parameters; nothing if it does."""
+    """The reason why a value does not go with those of other parameters; empty if it does."""
     quantity = each.parameter.quantity
-    if quantity in IDLE and value != each.default and _points(chosen):
+    if quantity in UNUSED_WITH_POINTS and value != each.default and _points(chosen):
         return f"'{each.parameter.name}' makes no difference where work-items have several segments"
-    return next((rule.why for rule in RULES
+    return next((rule.why for rule in PARAMETER_RULES
                  if quantity in rule.quantities and not rule.allows(value, chosen)), "")
 
 
 def _precedence(each: ParameterRange) -> int:
-    """Where a parameter stands among those that are chosen one after the other."""
+    """The place of a parameter in the order of choosing."""
     first = (Quantity.GROUP, Quantity.SIDE, Quantity.ROWS, Quantity.POINTS)
     quantity = each.parameter.quantity
     return first.index(quantity) if quantity in first else len(first)
@@ -284,13 +285,13 @@ def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
 
 
 def default_of(quantity: Quantity, info: DeviceInfo) -> int:
-    """What a parameter is where nobody has chosen; 0 is for what the sizes suggest."""
+    """The default value of a parameter; 0 leaves it to the sizes."""
     name = plan.PARAMETER_DEFAULTS.get(quantity)
     return getattr(info, name.base) if isinstance(name, VName) else 0
 
 
 def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> Sequence[int]:
-    """What a parameter may be besides."""
+    """The possible values of a parameter besides its default."""
     shares, default = info.shares, default_of(quantity, info)
     largest = min(info.max_group, LARGEST_GROUP)
     match quantity:
@@ -311,7 +312,7 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
                                   if isinstance(s, distribution.MapWidth)))
         case Quantity.CHUNK if any(isinstance(s, distribution.ScanTileShape)
                                    for s in plan.all_steps(operation.steps)):
-            most = LONGEST_PRIVATE if shares.staged else 4 * shares.tile
+            most = LONGEST_PRIVATE_CHUNK if shares.staged else 4 * shares.tile
             return _powers(max(1, most // 64), most)
         case Quantity.CHUNK:
             return _powers(1, shares.max_chunk)

@@ -1,7 +1,8 @@
-"""How many points of maps, products and neighbourhoods a work-item has, and columns of a matrix.
+"""Tiles: the points of maps, products and neighbourhoods that a work-item has, and strips of
+columns.
 
-A work-item that has several shares what they load, and has more on its way at a time; but there
-must be enough work-items for the device, and registers and local memory for all that they keep.
+A work-item with several points loads shared elements once, and has more loads under way.  But there
+must be enough work-items for the device, and registers and local memory for all values they keep.
 """
 
 from __future__ import annotations
@@ -11,10 +12,7 @@ from math import isqrt, prod
 from typing import NamedTuple, TypeAlias
 
 from runelift.runtime.devices.limits import ShareLimits, ceil_div, power_of_two_above
-from runelift.runtime.geometry.work_groups import (
-    REMEMBERED,
-    power_of_two_below,
-)
+from runelift.runtime.geometry.work_groups import MOST_REMEMBERED, power_of_two_below
 
 Boxes: TypeAlias = tuple[tuple[int, tuple[tuple[int, int, int, int], ...]], ...]
 """The fields of each :class:`runelift.codegen.plan.distribution.Box`."""
@@ -22,19 +20,22 @@ Boxes: TypeAlias = tuple[tuple[int, tuple[tuple[int, int, int, int], ...]], ...]
 
 # Maps
 
-ON_THEIR_WAY = 48
-"""A work-item of a map has points that load and store up to so many bytes, if there are still as
-many work-items as the device holds at once,"""
-NEAR_POINTS = 8
-"""or so many points, if neighbours load the same,"""
-FEWER_ITEMS = 8
-"""and there are so many times fewer at least."""
+MOST_MAP_BYTES = 48
+"""The most bytes that the points of a work-item of a map load and store.
+
+There must still be as many work-items as the device holds at once.
+"""
+SHARING_MAP_POINTS = 8
+"""The points of a work-item if neighbours load the same elements."""
+SHARING_MAP_FACTOR = 8
+"""Such work-items may be so many times fewer than the device holds at once."""
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MOST_REMEMBERED)
 def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, shares: bool,
           most: int, items: int, wanted: int = 0) -> int:
-    """The value of :class:`.distribution.Width` on a device that holds ``items`` at once.
+    """The value of :class:`~runelift.codegen.plan.distribution.MapWidth` on a device that holds
+    ``items`` at once.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132)
     >>> def some(points, rows, beside, size, shares=False, wanted=0):
@@ -50,13 +51,13 @@ def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, s
     >>> some(1000, 1000, 1000, 8, wanted=8), some(6, 2, 3, 8, wanted=8)
     (8, 2)
     """
-    enough = NEAR_POINTS if shares else ON_THEIR_WAY // size
+    enough = SHARING_MAP_POINTS if shares else MOST_MAP_BYTES // size
     found = power_of_two_below(max(1, min(wanted or enough, most, rows)))
     if wanted:
         return found
     if not limits.staged or beside < limits.lanes:
         return 1
-    needed = items // FEWER_ITEMS if shares else items
+    needed = items // SHARING_MAP_FACTOR if shares else items
     while found > 1 and points < needed * found:
         found //= 2
     return found
@@ -64,36 +65,35 @@ def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, s
 
 # Products
 
-MOST_POINTS = 8
-"""How many rows and columns of a block a work-item has at most."""
-COMBINE, BRING = 8, 5
-"""Of the time of a work-item, to combine an element for a point takes so much, and so much to bring
-it from memory for a row or column of points."""
-FILLED = 4
-"""Until its first elements are there, a block takes one of so many parts of its time."""
+MOST_BLOCK_POINTS = 8
+"""The most rows, and columns, of a block that a work-item has."""
+COMBINE_COST, LOAD_COST = 8, 5
+"""Relative times: combining an element for a point; loading one for a row or column of points."""
+FILL_PARTS = 4
+"""A block spends one of so many parts of its time waiting for its first elements."""
 
-IDLE = 4
-"""Products with fewer blocks than one for so many compute units are done in pieces,"""
-PIECES = 4
-"""of which there are so many for each compute unit,"""
-SLABS = 8
-"""if each goes through so many slabs at least."""
-SPARE = 4
+UNITS_PER_BLOCK = 4
+"""Products with fewer blocks than one for so many compute units are done in pieces."""
+PIECES_PER_UNIT = 4
+"""The pieces of a product for each compute unit."""
+LEAST_SLABS = 8
+"""The least number of slabs in a piece."""
+SLAB_PADDING = 4
 """Rows of a slab have so many spare elements (:mod:`runelift.codegen.segops.product_tiles`)."""
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MOST_REMEMBERED)
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
           units: int, sizes: tuple[int, int], local_bytes: int,
           wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.distribution.ProductTileShape` for elements of
     ``sizes`` bytes.
 
-    Work-items have as many points as make the product quickest: many are combined in less time,
-    but large blocks do not come out even with the compute units.  There are few shapes, since a
-    kernel is built for each.  Where most units would have none even so, long reductions are done
-    in pieces.  ``wanted`` are side, rows and columns, 0 for those that fit best; blocks are no
-    larger than the product.
+    Work-items have as many points as make the product quickest.  Many points are combined in less
+    time, but large blocks do not come out even with the compute units.  There are few shapes, since
+    a kernel is built for each.  Long reductions are done in pieces where most units would have no
+    block.  ``wanted`` are side, rows and columns, 0 for those that fit best.  Blocks are no larger
+    than the product.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(height, width, length, sizes=(4, 4)):
@@ -112,72 +112,74 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     alike = limits.staged or any(wanted)
     if not alike or min(height, width) < side or (not wanted[0] and group != limits.group):
         return limits.group, side, 0, 0, side, 0, 1, 1
-    most = [min(most or MOST_POINTS, power_of_two_below(size // side))
+    most = [min(most or MOST_BLOCK_POINTS, power_of_two_below(size // side))
             for most, size in zip(wanted[1:], (height, width), strict=True)]
 
     def blocks(rows: int, columns: int) -> int:
         return batch * ceil_div(height, side * rows) * ceil_div(width, side * columns)
 
     def time(shape: tuple[int, int]) -> int:
-        rounds = FILLED * ceil_div(blocks(*shape), units) + 1
-        return rounds * (COMBINE * prod(shape) + BRING * sum(shape))
+        rounds = FILL_PARTS * ceil_div(blocks(*shape), units) + 1
+        return rounds * (COMBINE_COST * prod(shape) + LOAD_COST * sum(shape))
 
     def slab(shape: tuple[int, int]) -> int:
-        return side * sum(size * (side * count + SPARE)
+        return side * sum(size * (side * count + SLAB_PADDING)
                           for size, count in zip(sizes, shape, strict=True))
 
     shapes = [(most[0], most[1])]
     if not any(wanted[1:]):
-        shapes = [(min(MOST_POINTS >> n // 2, most[0]), min(MOST_POINTS >> (n + 1) // 2, most[1]))
-                  for n in range(2 * MOST_POINTS.bit_length() - 1)]
+        shapes = [(min(MOST_BLOCK_POINTS >> n // 2, most[0]),
+                   min(MOST_BLOCK_POINTS >> (n + 1) // 2, most[1]))
+                  for n in range(2 * MOST_BLOCK_POINTS.bit_length() - 1)]
         shapes = [shape for shape in shapes if slab(shape) <= local_bytes] or shapes[-1:]
     rows, columns = min(shapes, key=time)
-    pieces, useful = 1, length // (SLABS * side)
-    if useful > 1 and IDLE * blocks(rows, columns) < units:
+    pieces, useful = 1, length // (LEAST_SLABS * side)
+    if useful > 1 and UNITS_PER_BLOCK * blocks(rows, columns) < units:
         rows, columns = shapes[0]
-        pieces = max(1, min(useful, PIECES * units // max(1, blocks(rows, columns))))
+        pieces = max(1, min(useful, PIECES_PER_UNIT * units // max(1, blocks(rows, columns))))
     slabs = 2 if 2 * slab((rows, columns)) <= local_bytes else 1
     return group, side, rows, columns, side, rows * columns, slabs, pieces
 
 
-# SegmentBatch that share elements
+# Segments that share elements
 
-WORD = 8
-"""Totals of so many bytes leave registers enough for groups as large as possible; these are the
-best where segments have one dimension, and no loops at their elements."""
-NEIGHBOURS = 8
-"""Of segments that share elements with their neighbours, or divide by roots, a work-item reduces so
-many,"""
-FEW = 4
-"""or so many of the latter where else few work-items would have something to do."""
-KEPT = 32
-"""A work-item that reduces several segments combines so many elements of all of them at a time,"""
-KEPT_ROOTS = 16
-"""so many where they are divided by roots,"""
-KEPT_BOXED = 64
-"""so many where it finds them in local memory,"""
-STRAIGHT = 128
-"""and so many if nothing is kept for each, as there are no loops at an element,"""
+SMALL_TOTAL_BYTES = 8
+"""Totals of so many bytes leave enough registers for the largest groups.
+
+These are the best where segments have one dimension and no loops at their elements.
+"""
+SLIDING_SEGMENTS = 8
+"""The segments of a work-item if they share elements with their neighbours, or divide by roots."""
+FEWEST_ROOT_SEGMENTS = 4
+"""The fewest of them if they divide by roots and few work-items would have work otherwise."""
+KEPT_ELEMENTS = 32
+"""The elements that a work-item combines at a time, of all its segments."""
+KEPT_ROOT_ELEMENTS = 16
+"""The number of them if they are divided by roots."""
+KEPT_BOXED_ELEMENTS = 64
+"""The number of them if they are in local memory."""
+STRAIGHT_ELEMENTS = 128
+"""The number of them if there are no loops at an element, so that no values are kept for it."""
 MOST_STEPS = 16
-"""in so many steps at most."""
-ITERATIONS = 128
-"""Local memory holds what so many iterations of such a loop need,"""
-LEAST_ITERATIONS = 8
-"""or at least so many, or nothing."""
+"""The most steps in which they are combined."""
+MOST_TILE_ITERATIONS = 128
+"""The most iterations of a loop whose elements local memory holds."""
+LEAST_TILE_ITERATIONS = 8
+"""The least iterations for which local memory is used."""
 LEAST_ACROSS = 16
-"""Each of a group's segments has its work-items; so many at least are beside each other,"""
-CROWD = 1024
-"""and as many share a segment as give so many to each compute unit,"""
-CROWD_BOXED = 256
-"""or to each that finds elements in local memory,"""
+"""The least number of segments of a group that are beside each other."""
+ITEMS_PER_UNIT = 1024
+"""Work-items share a segment until each compute unit has so many."""
+BOXED_ITEMS_PER_UNIT = 256
+"""The number of them if elements are in local memory."""
 MOST_SPLIT = 32
-"""but no more than this,"""
+"""The most work-items that share a segment."""
 LEAST_STEPS = 4
-"""if each has so many elements."""
+"""The least elements of each work-item that shares a segment."""
 
 
 class SegmentBatch(NamedTuple):
-    """How many segments of ``length`` elements there are: ``batch`` matrices of them.
+    """The numbers of segments of ``length`` elements: ``batch`` matrices of them.
 
     A work-item takes its segments from those of a column, or of a row if ``height`` is 0.
     """
@@ -189,7 +191,8 @@ class SegmentBatch(NamedTuple):
 
 
 class Combining(NamedTuple):
-    """What is done with the elements of segments: see :class:`.distribution.Coarse`.
+    """The work on elements of segments: see
+    :class:`~runelift.codegen.plan.distribution.SegmentBlockShape`.
 
     Totals have ``size`` bytes.
     """
@@ -201,15 +204,15 @@ class Combining(NamedTuple):
     boxes: Boxes = ()
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MOST_REMEMBERED)
 def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, units: int,
            local_bytes: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.distribution.SegmentBlockShape`.
 
-    A work-item has no more segments than there are in the dimension that it takes them from.  Of
-    what is not ``wanted``, it takes as many steps as it can keep, and as many work-items share a
-    segment as give the device enough to do, or as would else be beside the last segment.  Their
-    totals, and boxes, fit into local memory.
+    A work-item has no more segments than there are in the dimension that it takes them from.
+    ``wanted`` are the sizes that parameters ask for, 0 for any.  Otherwise a work-item takes as
+    many steps as it can keep.  As many work-items share a segment as give the device enough work,
+    or as would be beyond the last segment.  Their totals, and boxes, fit into local memory.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(height, width, batch, length, slides, size, wanted, boxes=()):
@@ -250,12 +253,14 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     slides, roots, loops, size, boxes = combining
     group, points, steps, split, tile = wanted
     if not points and (slides or roots) and limits.staged:
-        points = NEIGHBOURS
-        while not slides and points > FEW and (
-                batch * max(height, 1) * width * MOST_SPLIT < 2 * points * CROWD_BOXED * units):
+        points = SLIDING_SEGMENTS
+        while not slides and points > FEWEST_ROOT_SEGMENTS and (
+                batch * max(height,
+                            1) * width * MOST_SPLIT < 2 * points * BOXED_ITEMS_PER_UNIT * units):
             points //= 2
-        flat = slides and not (loops or height or split) and size <= WORD and group == limits.group
-        if flat and batch * width * MOST_SPLIT < 2 * points * CROWD * units and (
+        flat = slides and not (loops or height
+                               or split) and size <= SMALL_TOTAL_BYTES and group == limits.group
+        if flat and batch * width * MOST_SPLIT < 2 * points * ITEMS_PER_UNIT * units and (
                 length >= MOST_SPLIT * LEAST_STEPS):
             group = limits.max_group
             while points > 1 and 4 * batch * width * MOST_SPLIT < 3 * units * points * group:
@@ -265,10 +270,10 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     if not boxes or tile == 1:
         tile = 0
     elif not tile and slides and limits.staged:
-        tile = ITERATIONS
+        tile = MOST_TILE_ITERATIONS
     if not split:
         items, split = max(1, batch * max(height, 1) * width // points), 1
-        crowd = (CROWD_BOXED if tile else CROWD) * units
+        crowd = (BOXED_ITEMS_PER_UNIT if tile else ITEMS_PER_UNIT) * units
         while 2 * split <= min(group // LEAST_ACROSS, MOST_SPLIT, length // LEAST_STEPS) and (
                 items * split < crowd or group // split > power_of_two_above(max(1, width))):
             split *= 2
@@ -278,17 +283,18 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     while points > 1 and (points > most or (
             split > 1 and points * group * size >= local_bytes)):
         points //= 2
-    kept = STRAIGHT if not loops else KEPT_BOXED if tile else KEPT_ROOTS if roots else KEPT
+    kept = (STRAIGHT_ELEMENTS if not loops else KEPT_BOXED_ELEMENTS if tile
+            else KEPT_ROOT_ELEMENTS if roots else KEPT_ELEMENTS)
     together = max(1, length // split) if tile else MOST_STEPS
     steps = steps or power_of_two_below(max(1, min(MOST_STEPS, kept // points, together)))
     room = local_bytes - (points * group * size if split > 1 else 0)
     while tile and _boxes_bytes(boxes, points, steps * split, across, tile) > room:
-        tile = tile // 2 if tile > LEAST_ITERATIONS or wanted[4] else 0
+        tile = tile // 2 if tile > LEAST_TILE_ITERATIONS or wanted[4] else 0
     return group, across, split, points, steps, points * steps, tile
 
 
 def _boxes_bytes(boxes: Boxes, points: int, elements: int, across: int, tile: int) -> int:
-    """How much local memory boxes take, each of its sides as long as all that walks it.
+    """The local memory of boxes, whose sides are as long as their walks.
 
     Rows of elements that work-items have beside each other are padded to an odd multiple of four
     (:mod:`runelift.codegen.segops.local_tiles`).
@@ -306,23 +312,23 @@ def _boxes_bytes(boxes: Boxes, points: int, elements: int, across: int, tile: in
 
 # Columns
 
-NARROWEST = 4
-"""A work-item reduces so many neighbouring columns at least, or each by itself."""
-NEAR_ROWS = 512
-"""Of so many rows a processor knows the pages, so that neighbouring strips find them."""
-LEAST_ROWS = 64
-"""Pieces of a column that are made to keep more compute units busy have so many rows,"""
-SHARES = 8
-"""and no more are made than this for each compute unit."""
+NARROWEST_STRIP = 4
+"""The fewest neighbouring columns that a work-item reduces together."""
+NEAR_STRIP_ROWS = 512
+"""The rows whose pages a processor still knows when the next strip reads them."""
+LEAST_PIECE_ROWS = 64
+"""The least rows of a piece of a column; pieces keep more compute units busy."""
+STRIP_PIECES_PER_UNIT = 8
+"""The most pieces for each compute unit."""
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MOST_REMEMBERED)
 def strip(limits: ShareLimits, width: int, batch: int, length: int,
           units: int) -> tuple[int, int, int]:
     """The values of :class:`runelift.codegen.plan.distribution.StripShape`.
 
-    Strips are as broad as the device likes unless the last would do much again that the one
-    before it does, and pieces so short that what the next strip reads is still near.
+    Strips are as broad as the device likes, unless the last would repeat much work of the one
+    before it.  Pieces are so short that the elements of the next strip are still in the cache.
 
     >>> cpu = ShareLimits(4, 64, 4096, 16, 32, False, 1024, columns=32)
     >>> strip(cpu, 1024, 1, 4096, 2), strip(cpu, 16, 1, 1 << 20, 2), strip(cpu, 1000000, 1, 9, 2)
@@ -331,11 +337,12 @@ def strip(limits: ShareLimits, width: int, batch: int, length: int,
     ((1, 8, 1), (1, 0, 1))
     """
     columns = limits.columns
-    while columns >= NARROWEST and 4 * columns * ceil_div(width, columns) > 5 * width:
+    while columns >= NARROWEST_STRIP and 4 * columns * ceil_div(width, columns) > 5 * width:
         columns //= 2
-    columns = columns if columns >= NARROWEST else min(NARROWEST, limits.columns)
+    columns = columns if columns >= NARROWEST_STRIP else min(NARROWEST_STRIP, limits.columns)
     if not columns or width < columns:
         return 1, 0, 1
     strips = batch * ceil_div(width, columns)
-    near = ceil_div(length, NEAR_ROWS) if width > columns else 1
-    return 1, columns, max(1, near, min(length // LEAST_ROWS, SHARES * units // max(1, strips)))
+    near = ceil_div(length, NEAR_STRIP_ROWS) if width > columns else 1
+    pieces = min(length // LEAST_PIECE_ROWS, STRIP_PIECES_PER_UNIT * units // max(1, strips))
+    return 1, columns, max(1, near, pieces)

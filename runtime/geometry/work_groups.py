@@ -1,8 +1,8 @@
-"""How the work-items of a group share the elements of a row: group size and chunks.
+"""Sizes of work-groups, and the chunks of a row that their work-items share.
 
-Contiguous chunks in private memory are worth a lot where a row stays there over several
-operations, as long as a chunk fits in registers; so the group is as small as the preferred chunk
-allows, and chunks grow only where the group cannot.
+Contiguous chunks in private memory pay where a row stays there over several operations, as long as
+a chunk fits in registers.  So the group is as small as the preferred chunk allows.  Chunks grow
+only where the group cannot.
 """
 
 from __future__ import annotations
@@ -11,22 +11,27 @@ from functools import lru_cache
 
 from runelift.runtime.devices.limits import ShareLimits, ceil_div, power_of_two_above
 
-REMEMBERED = 10_000
-"""After so many decisions about sizes they are all forgotten."""
+MOST_REMEMBERED = 10_000
+"""The most sizes whose launch geometry is remembered."""
 
-ALONE = 4
-"""How many elements of a row a work-item of many groups takes in a loop before the group grows: to
-put results of a larger group together takes as long."""
+LOOP_ELEMENTS = 4
+"""The elements of a row that a work-item takes in a loop before the group grows, if groups are
+many.
 
-BESIDE = 4
-"""So many groups at least run side by side if they keep nothing in local memory: what one reads,
-its neighbours find in the cache."""
+Combining the results of a larger group takes as long.
+"""
 
-UNEVEN = 8
-"""No compute unit has more of them then, but for one in so many."""
+LEAST_TEAMS = 4
+"""The least number of teams in a group if they keep nothing in local memory.
+
+The elements that one team reads, its neighbours find in the cache.
+"""
+
+EVEN_PARTS = 8
+"""Teams must not load a compute unit more than without them, but for one in so many."""
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MOST_REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int, *, rows: tuple[tuple[int, int], ...] = (),
               teams: bool = False, apart: int = 0, changing: tuple[int, ...] = ()
@@ -34,13 +39,14 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     """The values of :meth:`runelift.codegen.plan.distribution.GroupShape.names` for ``groups``
     groups.
 
-    Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
-    if the others keep the device busy.  Of few rows (``rows``: how many, how long) each is reduced
-    by as many work-items as can hand each other values, unless all groups keep the device busy.
-    Work-items that hand nothing to each other are ``apart``: so many indices count their rows.
-    Those ``points`` that are ``changing`` in a loop (by place) are taken not to come out even: to
-    build one more kernel for the few that do takes longer than it saves.
+    Of several ``teams``, none has more work-items than it needs, and fewer if the others keep the
+    device busy.  ``rows`` are the numbers and lengths of few rows.  Each of these is reduced by a
+    sub-group, unless all groups keep the device busy.  Work-items that exchange no values are
+    ``apart``: so many indices count their rows.  Numbers of ``points`` that are ``changing`` in a
+    loop (by place) are taken not to come out even.  Building one more kernel for the few that do
+    takes longer than it saves.
 
+    >>> from dataclasses import replace
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128, short=4)
     >>> share_out(gpu, (4096, 256), (), 4096)
     (256, 1, 1, 16, 1, 1, 1)
@@ -72,7 +78,7 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
         chunk *= 2
     while chunk < limits.max_chunk and ceil_div(longest, chunk) > limits.max_group:
         chunk *= 2
-    alone = ALONE if groups >= limits.crowd else 1
+    alone = LOOP_ELEMENTS if groups >= limits.crowd else 1
     busy = [ceil_div(max(loops, default=1), alone)]
     busy += [min(count * min(ceil_div(length, alone), limits.subgroup),
                  ceil_div(limits.crew, max(1, groups)))
@@ -90,7 +96,7 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
 
 
 def subgroup_of(limits: ShareLimits, group: int) -> int:
-    """How many work-items of a group can hand each other values; 1 if that is of no use to it.
+    """The work-items of a group that can hand each other values; 1 if that is of no use to it.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, subgroup=32)
     >>> [subgroup_of(gpu, group) for group in (1, 8, 256, 1024, 2048, 48)]
@@ -121,22 +127,22 @@ def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: 
     """
     most = limits.together // max(1, group)
     if size == 0 and limits.together > 1 and not (apart > 1 and group >= limits.together):
-        most = max(most, BESIDE)
+        most = max(most, LEAST_TEAMS)
     count = power_of_two_below(max(1, min(wanted or most, limits.max_group // max(1, group),
                                           local_bytes // max(1, size))))
     least = _load(limits, groups, 1)
-    while not wanted and count > 1 and UNEVEN * (_load(limits, groups, count) - least) > least:
+    while not wanted and count > 1 and EVEN_PARTS * (_load(limits, groups, count) - least) > least:
         count //= 2
     return count
 
 
 def _load(limits: ShareLimits, groups: int, count: int) -> int:
-    """How many groups a compute unit has at most if ``count`` run side by side."""
+    """The most groups that a compute unit has if ``count`` run side by side."""
     return count * ceil_div(ceil_div(groups, count), max(1, limits.crowd))
 
 
 def spread(group: int, points: int, groups: int) -> int:
-    """How many work-items a group has, ``group`` at most, so that there are ``groups`` groups.
+    """The work-items of a group, ``group`` at most, so that there are ``groups`` groups.
 
     Compilers make code for each size, so there are few of them.
 
@@ -148,16 +154,16 @@ def spread(group: int, points: int, groups: int) -> int:
     return group
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MOST_REMEMBERED)
 def tile(limits: ShareLimits, points: int, size: int, groups: int,
          local_bytes: int, wanted: tuple[int, ...] = (0, 0)) -> tuple[int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.distribution.ScanTileShape` but for the last.
 
     Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
     Where there is no local memory to go through, one work-item has a tile.  Small tiles take less
-    time than it takes to tell others about them, so groups look back at more of them.  ``wanted``
-    are the size of a group and the length of chunks, 0 for what the device likes; a chunk that is
-    wanted may leave groups without work.
+    time than publishing their totals, so groups look back at more of them.  ``wanted`` are the size
+    of a group and the length of chunks, 0 for the device's own choice.  A wanted chunk may leave
+    groups without work.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132, 128)
     >>> tile(gpu, 1 << 24, 4, 1056, 48 << 10)
@@ -182,7 +188,7 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
 
 
 def _tile_bytes(group: int, chunk: int, size: int) -> int:
-    """How much local memory a group needs at most for a tile of elements of ``size`` bytes.
+    """The most local memory that a group needs for a tile of elements of ``size`` bytes.
 
     All of them, padded; one for each work-item in either of two rounds of a scan and in the
     window; and flags.

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from runelift.codegen.emit.persistent import Merged
+from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.dry_run import DependsOnDevice, DryRun
 from runelift.runtime.execution.executable import Executable, NeededKernels
 from runelift.runtime.execution.loop_scalars import LoopScalars
-from runelift.runtime.execution.persistent_loops import INDEX
+from runelift.runtime.execution.persistent_loops import INDEX, is_worthwhile
 from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.default_guards import Occupancy
 
@@ -31,7 +31,7 @@ COLLECT_TIMEOUT = 0.25
 
 
 class KernelCollector(DryRun):
-    """A dry run of a plan that adds the kernels it needs to ``needed``."""
+    """The ``rt`` that collects the kernels of a plan in ``needed``, and runs nothing."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  needed: dict[NeededKernels, None]) -> None:
@@ -89,9 +89,9 @@ class KernelCollector(DryRun):
                 self._needed[self.executable.wanted(number, constants)] = None
             self._items += groups * group
 
-    def merged_kernel(self, merged: Merged) -> None:
+    def persistent_kernel(self, kernel: PersistentKernel) -> None:
         """Note a kernel that merges a loop; those inside are noted as well, as none is launched."""
-        self._needed[merged] = None
+        self._needed[kernel] = None
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                course: LoopScalars | None = None) -> Iterator[Any]:
@@ -100,7 +100,7 @@ class KernelCollector(DryRun):
         A kernel that merges the loop is known from the traced iteration.  Where scalars change from
         one iteration to the next, the result has all of them.
         """
-        few = UNTRACED_ITERATIONS if self.merges(bound) else ITERATIONS
+        few = UNTRACED_ITERATIONS if is_worthwhile(self, bound) else ITERATIONS
         items, traced = self._items, False
         for taken, given in enumerate(super().rounds(bound, carried, course)):
             if course is None and (traced or taken == few):
@@ -114,7 +114,7 @@ class KernelCollector(DryRun):
     def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterator[int]:
         """The alternatives to try, until one depends on the device."""
-        for version in self.order(number, pars, crowds, local):
+        for version in self.chooser.order(number, pars, crowds, local):
             yield version
             if self._unknown:
                 return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
-from runelift.codegen.emit.persistent import Merged
+from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.driver.icd import identity
@@ -229,4 +229,4 @@ class Prebuilder:
 
 def unmerged(needed: Mapping[Any, None]) -> dict[Any, None]:
     """The kernels of runs with a record, in which no kernel merges a loop."""
-    return {each: None for each in needed if not isinstance(each, Merged)}
+    return {each: None for each in needed if not isinstance(each, PersistentKernel)}

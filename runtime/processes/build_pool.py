@@ -28,7 +28,7 @@ Source: TypeAlias = tuple[str, ...]
 """The text of a program, and the options to build it with."""
 Job: TypeAlias = Source | str
 """A program to build, or the name of a probe (:data:`PROBE_REQUESTS`)."""
-PROBE_REQUESTS = ("prove_subgroups", "prove")
+PROBE_REQUESTS = ("probe_subgroups", "probe_forward_progress")
 """Requests for the probes of a device, whose results are cached."""
 MAX_BUILDERS = 14
 """The largest number of processes, as each takes time to start."""

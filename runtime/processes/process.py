@@ -26,7 +26,7 @@ ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
 Contexts of several processes are made and released faster with it.
 """
 WORKER = "runelift.runtime.tuner.workers.worker:serve"
-"""The function that answers requests there: a name, since only such a process imports it."""
+"""The function that answers requests there, by name: only such a process imports it."""
 RUN = """
 connection, lifeline, gate, opened, builds, probes, device, answers = given
 from runelift.runtime.devices import pyopencl_quirks

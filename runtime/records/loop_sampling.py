@@ -1,7 +1,7 @@
 """Records of long loops, of whose iterations only some were made.
 
 Where all iterations launch the same kernels
-(:func:`runelift.codegen.emit.persistent.may_persist`), a record of hundreds of them tells no more
+(:func:`runelift.codegen.plan.steady_loops.may_persist`), a record of hundreds of them tells no more
 than one of a few, but takes as much longer.  So a record that is for the tuner alone leaves such a
 loop early, with what it has computed until then, and a few iterations stand for the others: the
 commands and encounters of these follow in the record as if they had been made, each iteration as

@@ -77,7 +77,7 @@ class _Visit:
 
 
 class ReplayRun(Run):
-    """A run in which versions are replayed."""
+    """The ``rt`` that runs all versions at every choice, one after the other."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], race: Race) -> None:
         super().__init__(executable, thresholds, {}, record=True)
@@ -91,7 +91,7 @@ class ReplayRun(Run):
         self._attempts: list[_Attempt] = []
         self._visits: list[_Visit] = []
 
-    def _made(self, wall: float, issue: float) -> Record | None:
+    def _record(self, wall: float, issue: float) -> Record | None:
         self.differences.settle()
         self.ledger.settle()
         return None
@@ -103,7 +103,7 @@ class ReplayRun(Run):
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
         with self.ledger.untimed():
-            order = self.order(number, pars, crowds, local)
+            order = self.chooser.order(number, pars, crowds, local)
             if not order:
                 self.none_left(number)
             meeting = self._meet(number, pars, crowds, order, sizes)
@@ -155,7 +155,7 @@ class ReplayRun(Run):
 
     def _meet(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
               order: Sequence[int], sizes: Mapping[str, int]) -> ReplayedEncounter:
-        site, sizes, par, scarce = self.situation(number, pars, crowds, sizes)
+        site, sizes, par, scarce = self.kind_of_encounter(number, pars, crowds, sizes)
         met, meetings = self._met, self.meetings
         if self._attempts:
             around = self._attempts[-1]

@@ -14,21 +14,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.persistent_loops import (
-    LaunchCommand,
-    PersistentLaunch,
-    TracedIteration,
-    persistent_launch,
-)
+from runelift.runtime.execution.commands import Launch, RunLoop
+from runelift.runtime.execution.persistent_loops import TracedIteration, persistent_loop
 from runelift.runtime.geometry.parameter_space import Setting
 
 if TYPE_CHECKING:
     from runelift.runtime.trials.protocol import OperationId, Search
     from runelift.runtime.trials.trial_run import TrialRun
 
-ROUNDS = 1 << 6
+MOST_TRIAL_ITERATIONS = 1 << 6
 """How many iterations a trial has at most; even
-(:data:`~runelift.runtime.execution.persistent_loops.FEW_ROUNDS`).
+(:data:`~runelift.runtime.execution.persistent_loops.FIRST_WHILE_ITERATIONS`).
 """
 TOO_LONG = "the rows are too long"
 NO_KERNEL = "one kernel cannot do the iterations of its loop"
@@ -42,29 +38,29 @@ class TracedTrials:
     that is tried, and ``others`` has those with every setting, or why there are none.
     """
 
-    round: TracedIteration
+    iteration: TracedIteration
     meetings: list[OperationId] = field(default_factory=list)
     search: Search | None = None
     first: int = 0
     last: int = 0
-    others: dict[Setting, tuple[LaunchCommand, ...] | str] = field(default_factory=dict)
+    others: dict[Setting, tuple[Launch, ...] | str] = field(default_factory=dict)
 
     def note(self, setting: Setting, refusal: str) -> None:
         """What was launched since ``first`` is what a setting launches, and is taken back."""
-        launches = self.round.launches
+        launches = self.iteration.launches
         noted = tuple(launches[self.first:])
         del launches[self.first:]
-        if any(launched.group == 0 for launched in noted):
+        if any(launch.group == 0 for launch in noted):
             refusal = TOO_LONG
         self.others[setting] = refusal or noted
 
-    def joined(self, run: TrialRun, setting: Setting) -> PersistentLaunch | str:
+    def loop(self, run: TrialRun, setting: Setting) -> RunLoop | str:
         """The kernel with a setting, or why there is none."""
         noted = self.others[setting]
         if isinstance(noted, str):
             return noted
-        launches = self.round.launches
-        return persistent_launch(run, replace(self.round, launches=[
+        launches = self.iteration.launches
+        return persistent_loop(run, replace(self.iteration, launches=[
             *launches[:self.first], *noted, *launches[self.last:]])) or NO_KERNEL
 
 

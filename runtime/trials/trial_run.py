@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from runelift.codegen.emit.persistent import Merged
+from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer
+from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.executable import NeededKernels
-from runelift.runtime.execution.persistent_loops import PersistentLaunch, TracedIteration
+from runelift.runtime.execution.persistent_loops import TracedIteration, run_loop, run_some
 from runelift.runtime.execution.run import Force, Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.recorder import busy
-from runelift.runtime.trials.loop_trials import ROUNDS, TracedTrials, scratch
+from runelift.runtime.trials.loop_trials import MOST_TRIAL_ITERATIONS, TracedTrials, scratch
 from runelift.runtime.trials.protocol import (
     OperationId,
     OperationTime,
@@ -41,7 +43,7 @@ Answer = TypeVar("Answer")
 
 
 class TrialRun(Run):
-    """A run of a plan's source for trials."""
+    """The ``rt`` that runs operations of a plan with other settings, where they stand."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  searches: Searches) -> None:
@@ -190,7 +192,7 @@ class TrialRun(Run):
     def _noted(self, traced: TracedTrials, space: ParameterSpace, meeting: OperationId,
                search: Callable[[], Search] | None) -> Iterator[Setting]:
         """The settings of which it is noted what they launch, the one that holds last."""
-        launches = traced.round.launches
+        launches = traced.iteration.launches
         traced.meetings.append(meeting)
         if search is not None:
             traced.search, traced.first = search(), len(launches)
@@ -206,18 +208,21 @@ class TrialRun(Run):
         if search is not None:
             traced.last = len(launches)
 
-    def launch_rounds(self, joined: PersistentLaunch, first: int, count: int) -> None:
-        """Have one kernel do so many rounds of a loop, after those that are for trials."""
-        self._try_rounds(lambda tried: tried.run_all(self, first, min(count, ROUNDS)))
+    def run_loop(self, loop: RunLoop) -> None:
+        """Have one kernel do the iterations of a loop, after those that are for trials."""
+        count = min(loop.count, MOST_TRIAL_ITERATIONS)
+        self._try_loop(lambda tried: run_loop(
+            self, replace(tried, first=loop.first, count=count)))
         with self._looping():
-            super().launch_rounds(joined, first, count)
+            super().run_loop(loop)
 
-    def launch_rounds_while(self, joined: PersistentLaunch) -> None:
-        """The same until the device says that there is none left."""
+    def run_while_loop(self, loop: RunLoop) -> None:
+        """Have one kernel do the iterations of a ``while`` loop, after those for trials."""
         done = self.allocate(8)
-        self._try_rounds(lambda tried: tried.run_some(self, ROUNDS, done))
+        self._try_loop(lambda tried: run_some(self, replace(tried, count=MOST_TRIAL_ITERATIONS),
+                                              done))
         with self._looping():
-            super().launch_rounds_while(joined)
+            super().run_while_loop(loop)
 
     @contextmanager
     def _looping(self) -> Iterator[None]:
@@ -228,40 +233,40 @@ class TrialRun(Run):
         yield
         self._spans.append((tuple(self._traced.meetings), first, self.recorder.issued))
 
-    def _try_rounds(self, run: Callable[[PersistentLaunch], object]) -> None:
+    def _try_loop(self, run: Callable[[RunLoop], object]) -> None:
         """Run iterations with the settings that a search asks for."""
         traced = self._traced
         assert traced is not None
         if traced.search is None:
             return
-        held = self._held(traced.search, [b for b in traced.round.before if b is not None])
+        held = self._held(traced.search, [b for b in traced.iteration.before if b is not None])
         asked = next(held, None)
         while asked is not None:
             outcome = None
             if isinstance(asked, UpcomingSettings):
                 with self._listing():
                     for setting in asked.settings:
-                        traced.joined(self, setting)
+                        traced.loop(self, setting)
             else:
-                outcome = self._timed(traced.joined(self, asked), run)
+                outcome = self._timed(traced.loop(self, asked), run)
             asked = _answered(held, outcome)
 
-    def _timed(self, joined: PersistentLaunch | str,
-               run: Callable[[PersistentLaunch], object]) -> Outcome:
+    def _timed(self, loop: RunLoop | str,
+               run: Callable[[RunLoop], object]) -> Outcome:
         """What rounds take by a kernel, and which one that is."""
         assert self.recorder is not None
-        if isinstance(joined, str):
-            return joined, None
+        if isinstance(loop, str):
+            return loop, None
         first = self.recorder.issued
-        run(joined)
+        run(loop)
         kernel, *_ = self.recorder.taken_back(first)
-        return busy([kernel]), (id(joined.kernel), joined.groups, joined.group, joined.local_bytes)
+        return busy([kernel]), (id(loop.kernel), loop.groups, loop.group, loop.local_bytes)
 
-    def merged_kernel(self, merged: Merged) -> BoundKernel | None:
+    def persistent_kernel(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that does the rounds of a loop, or note it."""
         if self._wanted is None:
-            return super().merged_kernel(merged)
-        self._wanted[merged] = None
+            return super().persistent_kernel(kernel)
+        self._wanted[kernel] = None
         return None
 
     def met(self) -> list[OperationTime]:

@@ -97,7 +97,7 @@ def fit_thresholds(job: TuningJob, state: State) -> State:
     if job.recorded is not None:
         return replace(state, thresholds=conclude_recorded(job))
     part = job.until(THRESHOLDS_PART) if job.parameters is not None else job
-    if job.size_guards is not SizeGuardKind.THRESHOLD and job.program.apart:
+    if job.size_guards is not SizeGuardKind.THRESHOLD and job.program.out_of_process:
         part = replace(part, meanwhile=partial(confirm_size_guards.fit_guards,
                                                guards=job.size_guards))
     found = tune_thresholds(part)
@@ -130,7 +130,7 @@ def tune_size_guards(job: TuningJob, state: State) -> State:
     entries = [entry for entry in state.thresholds.entries if entry.costs.datasets
                and job.size_guards is not SizeGuardKind.THRESHOLD]
     fitted = [confirm_size_guards.fit_guards(entry, job.size_guards,
-                                             ahead=runs and job.program.apart)
+                                             ahead=runs and job.program.out_of_process)
               for entry in entries]
     if not runs:
         return replace(state, guards=tuple(fitted))
@@ -153,7 +153,7 @@ def validate(job: TuningJob, state: State) -> State:
 @contextmanager
 def _report(job: TuningJob, state: State) -> Iterator[None]:
     """Have a thread work on the report of the thresholds while others run."""
-    if job.report is None or not job.program.apart:
+    if job.report is None or not job.program.out_of_process:
         yield
         return
     with in_background(partial(job.report, state.thresholds)):
@@ -186,5 +186,5 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
     with running(program, time_limit) as runner:
         found = autotune(TuningJob(runner, program.tree, inputs, info.choice.threshold, **options))
         if isinstance(runner, Remote) and not found.interrupted:
-            runner.remember()
+            runner.save_manifest()
         return found.thresholds

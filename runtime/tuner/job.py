@@ -11,7 +11,8 @@ from runelift.runtime.tuner.costs.log import Measurements, RunStore
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, MeasuringMethod, Progress
+from runelift.runtime.tuner.measure.measurable import Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.versions.forest import Forest, Forests

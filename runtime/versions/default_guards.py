@@ -1,4 +1,4 @@
-"""Which version runs when nothing was tuned: what a device needs to be busy."""
+"""Default guards: the versions that run without tuned thresholds, by the needs of the device."""
 
 from __future__ import annotations
 
@@ -11,47 +11,52 @@ MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
 
 Occupancy: TypeAlias = tuple[int, int] | tuple[int, int, int]
-"""How many work-groups an intra version has, how many work-items each of them can use, and how many
-in loops, if the last version has launches in loops there."""
+"""The work-groups of an intra version, the work-items that each can use, and those in loops.
+
+The last number is there if the last version has launches in loops.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """When versions use a device well.
+    """The sizes at which versions use a device well.
 
-    ``threshold`` work-items keep all of it busy: an outer version pays from there on.  So do
-    ``groups`` work-groups of up to ``long`` elements each, which is what work-items can hold; fewer
-    are well used only if they have so little to do, up to ``short`` elements each, that what
-    matters is the number of launches.  Where groups would not be used well, or could not use
-    ``least`` work-items each, an outer version pays from a ``part`` of the threshold on.  Rows that
-    are only reduced may have any length if there are so many groups that they keep the device
-    ``busy``; where the row of a work-item keeps nothing either, the outer version pays from the
-    part that is ``streamed`` on, and as early as without groups if rows have no more elements
-    than a group work-items (``even``).  Launches
-    in a loop with up to ``merged`` work-items become one, if they are flat, so that groups that
-    only map have no part in them, unless it is lines that they map.  ``together``: neighbouring
-    work-items run together; then nor do groups pay that only map rows shorter than ``even``, or
-    longer than ``short``, of which not several have room side by side, or a few lines; but those
-    that go through a loop, which otherwise is one of launches, pay if its largest operation has
-    work for half of ``least``, however small the others are.  Fewer rows
-    than are ``shared`` out evenly are left to versions that share out their points, and so are
-    rows that are too few for groups, if they have more than ``even`` points that take long each.
+    * ``threshold`` work-items keep all of the device busy: an outer version pays from there on.
+    * ``groups`` work-groups of up to ``long`` elements each do so, too.  Work-items can hold no
+      more elements.
+    * Fewer groups are well used only if they have up to ``short`` elements each.  Then the number
+      of launches counts most.
+    * Where groups would not be used well, or could not use ``least`` work-items each, an outer
+      version pays from a ``part`` of the threshold on.
+    * Rows that are only reduced may have any length if there are ``busy`` groups.
+    * Where the row of a work-item keeps nothing either, the outer version pays from the part
+      ``streamed`` on.  It pays as early as without groups if rows have at most ``even`` elements,
+      the work-items of a group.
+    * Launches in a loop with up to ``merged`` work-items become one, if they are flat.  So groups
+      that only map have no part in them, unless they map lines.
+    * ``together`` says that neighbouring work-items run together.  Then groups do not pay that only
+      map rows shorter than ``even``, or longer than ``short``, or a few lines.  Not several of the
+      long ones have room side by side.  Groups with a loop, which otherwise is one of launches, pay
+      if its largest operation has work for half of ``least``.
+    * Fewer rows than ``shared``, which units do not share evenly, are left to versions that share
+      their points.  So are rows that are too few for groups, if they have more than ``even`` slow
+      points each.
 
     >>> h200 = Defaults(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
     ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.guards import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
-    >>> [h200.fills(scan, crowd) for crowd in [(65536, 256), (34, 494019), (16, 4096)]]
+    >>> [h200.fills(scan, occupancy) for occupancy in [(65536, 256), (34, 494019), (16, 4096)]]
     [True, False, True]
     >>> h200.fills(scan, (1024, 1024 * 1024))  # the rows of a product of matrices
     False
     >>> stencil = Guard("t", "t", Kind.INTRA, Size.of(1), rival=Rival.MAPS)
-    >>> [h200.fills(stencil, crowd)
-    ...  for crowd in [(1024, 1024), (2048, 1024), (65536, 64), (512, 16384)]]
+    >>> [h200.fills(stencil, occupancy)
+    ...  for occupancy in [(1024, 1024), (2048, 1024), (65536, 64), (512, 16384)]]
     [False, True, False, False]
     >>> lines = Guard("t", "t", Kind.INTRA, Size.of(1), rival=Rival.LINES)
-    >>> [h200.fills(lines, crowd) for crowd in [(256, 256), (1024, 64), (64, 1024)]]
+    >>> [h200.fills(lines, occupancy) for occupancy in [(256, 256), (1024, 64), (64, 1024)]]
     [True, False, False]
     >>> rows = Guard("t", "t", Kind.OUTER, Size.of(1))
     >>> [h200.holds(rows, n, (n, m)) for n, m in [(65536, 16), (65536, 256), (65536, 1 << 20)]]
@@ -66,7 +71,7 @@ class Defaults:
     >>> h200.holds(solve, 16, (20000, 256))
     False
     >>> paths = Guard("t", "t", Kind.INTRA, Size.of(1), rival=Rival.LADEN, streams=True)
-    >>> [h200.fills(paths, crowd) for crowd in [(3, 2000), (27, 100), (256, 2000)]]
+    >>> [h200.fills(paths, occupancy) for occupancy in [(3, 2000), (27, 100), (256, 2000)]]
     [False, True, True]
     >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
     >>> [h200.holds(bodies, n, (n, m))
@@ -87,11 +92,11 @@ class Defaults:
     even: int = 0
     shared: int = 0
 
-    def fills(self, guard: Guard, crowd: Occupancy | None) -> bool:
-        """Whether the work-groups of an intra version, if it is one, are the best use."""
-        if crowd is None:
+    def fills(self, guard: Guard, occupancy: Occupancy | None) -> bool:
+        """True if the work-groups of an intra version, if it is one, are the best use."""
+        if occupancy is None:
             return True
-        groups, elements = crowd[:2]
+        groups, elements = occupancy[:2]
         many = groups >= self.groups
         if guard.rival is Rival.MAPS and groups * elements <= self.merged:
             return False
@@ -105,29 +110,30 @@ class Defaults:
         return elements <= (self.long if many else self.short) or (
             guard.streams and groups >= self.busy)
 
-    def holds(self, guard: Guard, par: int, crowd: Occupancy | None) -> bool:
-        """Whether the guard's version runs, provided those before it do not."""
+    def holds(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
+        """True if the version of the guard runs, provided those before it do not."""
         if guard.kind is Kind.REDOMAP and guard.rival is Rival.PRODUCT:
             return False
         if guard.kind is not Kind.OUTER:
-            return self._occupies(guard, par, crowd) and self.fills(guard, crowd)
+            return self._occupies(guard, par, occupancy) and self.fills(guard, occupancy)
         if guard.rival and self.together:
             return False
         if guard.rival is Rival.POINTS and par < self.shared:
             return False
-        return par >= guard.untuned(self.threshold) // self._part(guard, crowd)
+        return par >= guard.untuned(self.threshold) // self._part(guard, occupancy)
 
-    def _occupies(self, guard: Guard, par: int, crowd: Occupancy | None) -> bool:
-        """Whether the work-items of a group have enough to do, and so those of other versions."""
+    def _occupies(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
+        """True if the work-items of a group have enough to do, and so those of other versions."""
         return par >= guard.untuned(self.threshold) or (
-            crowd is not None and len(crowd) > 2 and self.together and 2 * crowd[2] >= self.least)
+            occupancy is not None and len(occupancy) > 2 and self.together
+            and 2 * occupancy[2] >= self.least)
 
-    def _part(self, guard: Guard, crowd: Occupancy | None) -> int:
-        """By what the threshold of an outer version is divided, for the groups beside it."""
-        if crowd is None:
+    def _part(self, guard: Guard, occupancy: Occupancy | None) -> int:
+        """The divisor of the threshold of an outer version, for the groups beside it."""
+        if occupancy is None:
             return 1
-        if not self.fills(guard, crowd) or crowd[1] < self.least:
+        if not self.fills(guard, occupancy) or occupancy[1] < self.least:
             return self.part
         if not guard.streams:
             return 1
-        return self.part if crowd[1] <= self.even else self.streamed
+        return self.part if occupancy[1] <= self.even else self.streamed

@@ -1,10 +1,10 @@
-"""The threshold forest: which comparisons lead to which code version.
+"""The threshold forest: the comparisons that lead to each code version.
 
-The forest is read off a program in versioned form.  A ``Versions`` node is a chain of guards:
-the *true* edge of a guard leads to its version, the *false* edge to the next guard, the last
-false edge to the unguarded version.  A version with sites of its own (nested ``Versions``)
-leads on to their trees, several of them side by side below a *split* (Breddam 2019, figure
-1.7); one without is a leaf, named V1, V2, ... from the left.
+The forest is read off a program in versioned form.  A ``Versions`` node is a chain of guards.  The
+*true* edge of a guard leads to its version, the *false* edge to the next guard.  The last false
+edge leads to the unguarded version.  A version with sites in it (nested ``Versions``) leads on to
+their trees, below a *split* if there are several (Breddam 2019, figure 1.7).  A version without
+sites is a leaf, named V1, V2, ... from the left.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Alternative:
 class Site:
     """A ``Versions`` node.  ``loops`` counts the sequential loops between it and its parent.
 
-    ``tests`` are its versions in order, each with the threshold that lets it run, if there is one,
-    and whether 0 stands for more than a threshold there.
+    ``tests`` are its versions in order.  Each has the threshold that lets it run, if there is one,
+    and True if 0 stands for more than a threshold there.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Site:
 
     @property
     def place(self) -> str:
-        """Where the construct begins in the source, ``line:column``, if the guards know it."""
+        """The start of the construct in the source, ``line:column``, if the guards know it."""
         return next((found["place"] for guard in self.guards
                      if (found := _KEY.match(guard.key))), "")
 
@@ -95,16 +95,15 @@ class Forest:
         return {guard.name: guard for site in self.sites().values() for guard in site.guards}
 
     def leaves(self) -> tuple[Alternative, ...]:
-        """All versions without sites of their own, V1 first."""
+        """All versions without sites in them, V1 first."""
         return tuple(alternative for site in self.sites().values()
                      for alternative in site.alternatives if alternative.label)
 
     def graph(self) -> nx.DiGraph:
         """The forest as a graph.
 
-        Nodes have a ``kind`` (root, guard, split or version) and a ``label``, guards and
-        versions also ``loops`` if they stand in loops; edges have a ``branch``: true, false or
-        None.
+        Nodes have a ``kind`` (root, guard, split or version) and a ``label``.  Guards and versions
+        in loops also have ``loops``.  Edges have a ``branch``: true, false or None.
         """
         # late: start-up; it takes longer than most programs run
         import networkx as nx
@@ -125,7 +124,7 @@ class Forest:
         return drawn
 
     def compared(self, guard: Guard) -> str:
-        """What the guard compares with its threshold, in words of the source."""
+        """The size that the guard compares with its threshold, in words of the source."""
         return show_size(guard.par, self.shown)
 
     def render(self) -> str:
@@ -221,9 +220,9 @@ def plans(forest: Forest, choices: Mapping[str, Collection[int]] | None = None
           ) -> tuple[dict[str, int], ...]:
     """The fewest runs that exercise every version of every site: site to index, per run.
 
-    The runs a site needs are the sum over its versions of the runs that each needs, while
-    independent sites (trees, and siblings below a split) are exercised in the same runs.  If there
-    are ``choices``, these versions of their sites are meant.
+    The runs a site needs are the sum over its versions of the runs that each needs.  Independent
+    sites (trees, and siblings below a split) are exercised in the same runs.  If there are
+    ``choices``, these versions of their sites are meant.
     """
     return tuple(_together(forest.trees, choices or {})) or ({},)
 

@@ -1,10 +1,9 @@
-"""Guards that are finer than thresholds: tables of sizes, or a decision tree over sizes.
+"""Size guards: tables of sizes, or decision trees over sizes, that come before thresholds.
 
-A threshold asks one question of one number.  Where datasets want different versions for one value
-of it (Breddam 2019, figure 2.2), more has to be asked: a *memo* knows the best version for sizes
-that were measured, *nearby* sizes also say which version should be best in between, a *tree*
-compares several sizes.  They come before the thresholds of a site; where they know nothing, or what
-they say cannot run, the thresholds decide.
+A threshold compares one number.  Datasets may want different versions for one value of it (Breddam
+2019, figure 2.2).  A *table* has the best version for sizes that were measured.  *Nearest* sizes
+also say which version should be best in between.  A *tree* compares several sizes.  Thresholds
+decide where size guards do not know, or where their version cannot run.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 SHOWN = 10
-"""How many entries of a table of times are shown at most."""
+"""The most entries of a table of times that are shown."""
 Sizes: TypeAlias = Mapping[str, int]
 """The sizes at an encounter, and what its guards compare with, by name."""
 Show: TypeAlias = Callable[[str], str]
-"""What to say to people instead of a name."""
+"""The text that people read instead of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +52,11 @@ class SizeTable:
 
 @dataclass(frozen=True, slots=True)
 class NearestSizes:
-    """How many times as long as the best each version took, at sizes that were measured.
+    """The time of each version relative to the best one, at sizes that were measured.
 
-    At other sizes a version should take as many times as long as a weighted mean says: of the
-    logarithms, with the distance between logarithms of sizes, squared, dividing the weight
-    (Shepard, A two-dimensional interpolation function for irregularly-spaced data, 1968).
+    At other sizes the logarithm of it is a weighted mean.  The weight is one over the squared
+    distance between logarithms of sizes (Shepard, A two-dimensional interpolation function for
+    irregularly-spaced data, 1968).
     """
 
     names: tuple[str, ...]
@@ -108,7 +107,7 @@ def _where(names: Sequence[str], values: Sequence[int], shown: Show) -> str:
 
 
 def _distance(one: Sequence[int], other: Sequence[int]) -> float:
-    """How far sizes that are not the same are apart, in factors of two that each differs by."""
+    """The distance between different sizes, in the factors of two by which each differs."""
     return sum(abs(math.log2(max(a, 0.5) / max(b, 0.5))) for a, b in zip(one, other, strict=True))
 
 
@@ -120,7 +119,7 @@ class Leaf:
 
     @property
     def questions(self) -> int:
-        """How many questions it asks."""
+        """The number of comparisons."""
         return 0
 
     def version(self, sizes: Sizes) -> int | None:
@@ -151,7 +150,7 @@ class Split:
 
     @property
     def questions(self) -> int:
-        """How many questions it asks, on all ways together."""
+        """The number of comparisons, on all ways together."""
         return 1 + self.above.questions + self.below.questions
 
     def version(self, sizes: Sizes) -> int | None:
@@ -184,26 +183,26 @@ SizeGuard: TypeAlias = SizeTable | NearestSizes | Tree
 
 
 class GuardedThresholds(dict[str, int]):
-    """Thresholds by name, and the finer guards that come before them, by site."""
+    """Thresholds by name, and the size guards that come before them, by site."""
 
     def __init__(self, thresholds: Mapping[str, int], finer: Mapping[str, SizeGuard]) -> None:
         super().__init__(thresholds)
         self.finer = dict(finer)
 
     def version(self, site: str, sizes: Sizes, par: Mapping[str, int]) -> int | None:
-        """What the finer guard of a site says, if there is one that knows."""
+        """The version that the size guard of a site says; None if it says none."""
         found = self.finer.get(site)
         return None if found is None else found.version({**sizes, **par})
 
 
 def size_guards_of(thresholds: Mapping[str, int]) -> Mapping[str, SizeGuard]:
-    """The finer guards that come with thresholds."""
+    """The size guards that come with thresholds."""
     return thresholds.finer if isinstance(thresholds, GuardedThresholds) else {}
 
 
-def to_json(finer: SizeGuard) -> dict[str, Any]:
-    """What a JSON file keeps."""
-    match finer:
+def to_json(guard: SizeGuard) -> dict[str, Any]:
+    """A size guard as it is kept in a JSON file."""
+    match guard:
         case SizeTable(names, versions):
             return {"sizes": list(names),
                     "versions": [[*values, version] for values, version in versions.items()]}
@@ -218,7 +217,7 @@ def to_json(finer: SizeGuard) -> dict[str, Any]:
 
 
 def from_json(raw: Mapping[str, Any]) -> SizeGuard:
-    """What :func:`to_json` made; ValueError, KeyError or TypeError if it is damaged."""
+    """The size guard of :func:`to_json`; ValueError, KeyError or TypeError if it is damaged."""
     if "sizes" not in raw:
         return _tree(raw)
     names = tuple(map(str, raw["sizes"]))

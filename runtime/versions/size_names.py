@@ -1,7 +1,6 @@
-"""How sizes are shown to people: by the names of the source, or by what they are computed from.
+"""Names of sizes for people: those of the source, or the expressions that compute them.
 
-Compilers name what an expression computes on the way; ``t_233`` says nothing to whoever wrote
-``n / 32 - i - 1``.
+The compiler names intermediate results; ``t_233`` says nothing to the author of ``n / 32 - i - 1``.
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ from runelift.ir.traverse import bodies_of
 from runelift.ir.types import Atom
 
 TEMPORARY = frozenset({"t", "r", "x"})
-"""What the compiler calls what an expression computes, a choice or reduction yields, and an array
-has at an index."""
+"""The compiler's names for results of expressions, of choices or reductions, and of indexing."""
 LONGEST = 40
-"""How many characters an expression has at most; of longer ones the place is told."""
+"""The most characters of an expression that is shown; of longer ones the place is shown."""
 SUMS = {"add": "+", "sub": "-"}
 PRODUCTS = {"mul": "*", "div": "/", "quot": "/", "mod": "%", "rem": "%"}
 
 Shown = Mapping[str, str]
-"""What to say instead of a name."""
+"""The text to show instead of a name."""
 
 
 def shown_sizes(fun: Fun) -> dict[str, str]:
-    """What to say of the temporary names in an entry point, by their text."""
+    """The texts for the temporary names in an entry point, by name."""
     shown: dict[str, str] = {}
     for stm in _statements(fun.body):
         if len(stm.pat) == 1 and (name := stm.pat[0].name).base in TEMPORARY:
@@ -40,7 +38,7 @@ def shown_sizes(fun: Fun) -> dict[str, str]:
 
 
 def show_name(name: str, shown: Shown) -> str:
-    """What to say of a name.
+    """The text for a name.
 
     >>> show_name("t_5", {"t_5": "n + 1"}), show_name("n_181", {}), show_name("main.p_0", {})
     ('n + 1', 'n', 'main.p_0')

@@ -32,7 +32,7 @@ FUTHARK_DEFAULTS = frozenset({
 
 
 def tuning_path(program: Path) -> Path:
-    """Where the tuning of a program is kept: ``FILE.fut.tuning``."""
+    """The path of the tuning file of a program: ``FILE.fut.tuning``."""
     return program.with_name(program.name + ".tuning")
 
 
@@ -68,7 +68,7 @@ PROGRAM, SETTINGS, GUARDS = "program_sha256", "settings", "guards"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What parameters of kernels hold for: a text, and a device (None for the interpreter)."""
+    """The program text and the device for which parameters of kernels hold."""
 
     program: str
     device: str
@@ -93,11 +93,11 @@ class TuningValues:
             warnings.warn(f"{self.file}: {problem}", stacklevel=3)
 
     def on(self, identity: Identity, kernels: Set[str]) -> TuningValues:
-        """What of it holds for a program on a device.
+        """The values that hold for a program on a device.
 
-        ``kernels`` are the names of the parameters of kernels.  They number operations and count
-        what a device has, so those of another text or device would only be right by chance; the
-        facts beside the file say what they are of.  A file without facts is taken as it is.
+        ``kernels`` are the names of the parameters of kernels.  These number operations and depend
+        on the device, so those of another text or device would only be right by chance.  The facts
+        beside the file name their text and device.  A file without facts is taken as it is.
         """
         facts = facts_path(self.file) if self.file is not None else None
         if facts is None or not facts.exists():
@@ -152,7 +152,7 @@ _IGNORED = ", so they are ignored; 'runelift autotune' finds new ones."
 
 
 def _fits(site: Site, finer: SizeGuard) -> bool:
-    """Whether a site has the versions, and its guards the sizes, that a finer guard mentions."""
+    """True if a site has the versions, and its guards the sizes, that a size guard mentions."""
     known = {guard.name for guard in site.guards} | {
         str(name) for guard in site.guards for size in guard.sizes()
         for name in size.variables()}
@@ -161,7 +161,7 @@ def _fits(site: Site, finer: SizeGuard) -> bool:
 
 
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> TuningValues:
-    """What is asked for: values, those of a file, or those of the file beside the program."""
+    """The given values, those of a file, or those of the file beside the program."""
     if isinstance(tuning, Mapping):
         return TuningValues(dict(tuning))
     beside = tuning_path(program) if program is not None else None

@@ -1,8 +1,8 @@
-"""Whether groups of a device can look back at each other, found out by trial.
+"""Probe of forward progress: can work-groups of a device wait for each other?
 
-See :mod:`runelift.codegen.segops.segscan_single_pass`.  OpenCL promises neither that groups which
-have begun go on while others wait for them, nor that these see what they write.  So a scan is
-tried before one is trusted.
+See :mod:`runelift.codegen.segops.segscan_single_pass`.  OpenCL does not promise that a group goes
+on while others wait for it, nor that these see what it writes.  So the results of some scans are
+compared before such scans are used.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import execute
 
 PROBE_POLLS = 1 << 20
-"""How often a group asks for what others make known when that is tried."""
+"""The number of times that a group of the probe asks for the total of another one."""
 WAVES = 8
-"""The trial has so many times the groups that the device usually runs."""
+"""The probe has so many times the groups that the device usually runs."""
 PROBES = 3
 
 SCAN = """
@@ -44,7 +44,7 @@ entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
 
 
 def works(device: Device) -> bool:
-    """Whether groups of the device can wait for each other."""
+    """True if groups of the device can wait for each other."""
     device.patience = min(device.info.shares.patience, PROBE_POLLS)
     executable = Executable(probe_plan(), device)
     return all(_succeeds(executable, seed) for seed in range(PROBES))
@@ -52,14 +52,14 @@ def works(device: Device) -> bool:
 
 @cache
 def probe_plan() -> Plan:
-    """The plan of the trial."""
+    """The plan of the probe."""
     names = Names(100)
     (fun,) = parse(SCAN).funs
     return plan_fun(fun, names)
 
 
 def _succeeds(executable: Executable, seed: int) -> bool:
-    """Whether a scan over many more groups than the device runs at a time is right."""
+    """True if a scan over many more groups than the device runs at a time is right."""
     device, plan = executable.device, executable.plan
     info = device.info
     count = WAVES * info.num_groups * info.shares.group + 1

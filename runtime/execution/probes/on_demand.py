@@ -21,7 +21,7 @@ class _Probe(Protocol):
     """A module of this package with a probe."""
 
     def probe_plan(self) -> Plan:
-        """The plan of a program that tells."""
+        """The plan of the program of the probe."""
 
     def works(self, device: Device) -> bool:
         """True if the program has the right results on the device."""

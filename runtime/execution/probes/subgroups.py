@@ -1,8 +1,8 @@
-"""Whether work-items of a sub-group hand each other values and wait for each other, by trial.
+"""Probe of sub-groups: do their work-items hand each other values, and wait for each other?
 
 Kernels are written in OpenCL C 1.2, which has no sub-groups.  Where the device says how many
-work-items run together, kernels do without OpenCL what its later versions promise
-(``prelude.cl``): so rows are scanned and added up in that way and compared before it is relied on.
+work-items run together, kernels use other means (``prelude.cl``).  So the results of scans and sums
+of rows are compared before kernels rely on them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from runelift.runtime.execution.run import execute
 LENGTHS = (5, 100, 3000)
 """Rows of several to a sub-group, of one, and of several."""
 ELEMENTS = 1 << 18
-"""About so many elements have the rows of each length."""
+"""The number of elements, about, in the rows of each length."""
 
 ROWS = """
 entry main [n_1] [m_2] (xss_3 : [n_1][m_2]i64) : (sums_4 : [n_1][m_2]i64, totals_5 : [n_1]i64) =
@@ -58,20 +58,20 @@ entry main [n_1] [m_2] (xss_3 : [n_1][m_2]i64) : (sums_4 : [n_1][m_2]i64, totals
 
 
 def works(device: Device) -> bool:
-    """Whether sub-groups of the device are what it says."""
+    """True if sub-groups of the device work as it says."""
     executable = Executable(probe_plan(), device)
     return all(_succeeds(executable, length) for length in LENGTHS)
 
 
 @cache
 def probe_plan() -> Plan:
-    """The plan of the trial."""
+    """The plan of the probe."""
     (fun,) = parse(ROWS).funs
     return plan_fun(fun, Names(100), interleave=True)
 
 
 def _succeeds(executable: Executable, length: int) -> bool:
-    """Whether rows of a length are scanned as they should be."""
+    """True if scans and sums of rows of a length are right."""
     device, plan = executable.device, executable.plan
     values = np.random.default_rng(length).integers(
         -(1 << 40), 1 << 40, (ELEMENTS // length + 1, length))

@@ -14,8 +14,8 @@ from runelift.ir.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits, ceil_div
 from runelift.runtime.execution import run as executor
-from runelift.runtime.geometry.tiles import SLABS as LEAST_SLABS
-from runelift.runtime.geometry.tiles import SPARE, block
+from runelift.runtime.geometry.tiles import LEAST_SLABS as LEAST_SLABS
+from runelift.runtime.geometry.tiles import SLAB_PADDING, block
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import ROWS, SLABS
 from tests.codegen.test_programs import Choices, modelled
@@ -97,7 +97,7 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
         return
     assert side * rows <= height
     assert side * columns <= width
-    assert slabs * depth * sum(size * (side * count + SPARE) for size, count in zip(
+    assert slabs * depth * sum(size * (side * count + SLAB_PADDING) for size, count in zip(
         sizes, (rows, columns), strict=True)) <= 48 << 10
     blocks = ceil_div(height, side * rows) * ceil_div(width, side * columns)
     assert (2 * blocks * pieces >= units or (rows, columns) == (1, 1)

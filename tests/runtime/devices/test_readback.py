@@ -21,7 +21,7 @@ def test_values_do_not_get_in_each_others_way(installed: DeviceInfo) -> None:
         prim = prims[number % len(prims)]
         sent.append(np.array([number + 1], prim.dtype))
         buffer = cl.Buffer(device.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=sent[-1])
-        got.append(device.mail.cell(number, prim))
+        got.append(device.readback.cell(number, prim))
         cl.enqueue_copy(device.plain, got[-1], buffer, is_blocking=False)
     device.plain.finish()
     for want, found in zip(sent, got, strict=True):

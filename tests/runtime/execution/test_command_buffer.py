@@ -1,4 +1,4 @@
-"""Runs that repeat what earlier ones issued, and launches that are joined."""
+"""Runs that repeat what earlier ones issued, and launches that are fused."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.execution import command_buffer
 from runelift.runtime.execution.command_buffer import (
-    SUBMITS,
+    SUBMITS_BEFORE_FUSION,
     BoundCommands,
     CapturingRun,
     CommandBuffer,
 )
+from runelift.runtime.execution.commands import Copy, Launch, RunLoop, Slot
 from runelift.runtime.execution.decision_cache import SeenCount
-from runelift.runtime.execution.fused_launches import Copied, Issued, Rounds, Slot
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.workers import worker
+from runelift.runtime.tuner.workers import requests, worker
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
 
@@ -90,17 +91,19 @@ class Alone(Device):
         return 1
 
 
-def _tapes(program: Any, entry: str = "main") -> list[Any]:
-    decisions = program._executable(entry).decisions.under(program.thresholds, {})
-    return list(decisions.tapes.values())
+def _command_buffers(program: Any, entry: str = "main") -> list[Any]:
+    decisions = program.loaded.executable(entry).decisions.under(program.thresholds, {})
+    return list(decisions.command_buffers.values())
 
 
 def _session(info: DeviceInfo) -> tuple[Session, Connection]:
     """A worker's session with a small program and its arguments, and the connection's other end."""
     own, other = multiprocessing.Pipe()
     session = Session(info, own)
-    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
-    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    session.answer(requests.OpenProgram(
+        compile_source(Source("small", SMALL)), "all", False, {}, outside=False))
+    session.answer(requests.PlaceArguments(
+        0, [np.int64(3), np.arange(8, dtype=np.float32)]))
     return session, other
 
 
@@ -122,7 +125,7 @@ def test_repeated_runs_give_the_same_results(device: str) -> None:
         for k, n in ((3, 20), (5, 20), (3, 9)):
             args = [np.int64(k), random.integers(-9, 9, n, np.int32)]
             _agree(program.run("main", args)[0], _expected(SHRINKING, args))
-    assert [type(each) for each in _tapes(program)] == [CommandBuffer] * 3
+    assert [type(each) for each in _command_buffers(program)] == [CommandBuffer] * 3
 
 
 def test_every_version_is_repeated() -> None:
@@ -143,7 +146,7 @@ def test_scalars_are_told_apart_by_their_bits() -> None:
             np.testing.assert_equal(got, np.float32(2.5) / np.float32(x))
         np.testing.assert_array_equal(ys, xs + np.float32(2.5))
         assert most == 4
-    assert len(_tapes(program)) == 4
+    assert len(_command_buffers(program)) == 4
 
 
 def test_results_stay_as_they_are() -> None:
@@ -174,7 +177,7 @@ def test_arguments_are_given_away() -> None:
         (got,), _ = program.run("main", [np.int64(2), xs])
         np.testing.assert_array_equal(got, [k, k, k + 1, k])
         assert program.device.pool.live == live
-    assert isinstance(_tapes(program)[0], CommandBuffer)
+    assert isinstance(_command_buffers(program)[0], CommandBuffer)
 
 
 def test_failures_are_found_again() -> None:
@@ -187,14 +190,14 @@ def test_failures_are_found_again() -> None:
                 program.run("main", [is_, xs])
         else:
             np.testing.assert_array_equal(program.run("main", [is_, xs])[0][0], xs[is_])
-    assert isinstance(_tapes(program)[0], CommandBuffer)
+    assert isinstance(_command_buffers(program)[0], CommandBuffer)
 
 
 def test_runs_that_depend_on_what_they_read_are_not_repeated() -> None:
     program = runelift.compile(BRANCHING, tuning={})
     for xs in (np.full(4, value, np.int32) for value in [1, 5, 1, 5, 1]):
         _agree(program.run("main", [xs])[0], _expected(BRANCHING, [xs]))
-    assert not any(isinstance(each, CommandBuffer) for each in _tapes(program))
+    assert not any(isinstance(each, CommandBuffer) for each in _command_buffers(program))
 
 
 def test_without_memory_the_plan_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +206,7 @@ def test_without_memory_the_plan_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _expected(SUMS, args)
     for _ in range(3):
         _agree(program.run("main", args)[0], expected)
-    (found,) = _tapes(program)
+    (found,) = _command_buffers(program)
     live = program.device.pool.live
     left = len(found._classes) - 1
 
@@ -226,38 +229,41 @@ def test_memory_is_given_back() -> None:
     args = [np.int64(3), np.arange(100, dtype=np.int32)]
     program.run("main", args)
     pool = program.device.pool
-    live, held = pool.live, pool.held
+    live, held = pool.live, pool.allocated
     for _ in range(5):
         program.run("main", args)
-    settled = pool.held
+    settled = pool.allocated
     for _ in range(50):
         program.run("main", args)
-    assert (pool.live, pool.held) == (live, settled)
+    assert (pool.live, pool.allocated) == (live, settled)
     assert settled <= 2 * held
 
 
 def test_arguments_are_set_when_they_change() -> None:
-    """Two tapes with the same kernels take turns: neither finds them as it left them."""
+    """Two command buffers with the same kernels take turns: neither finds them as it left them."""
     program = runelift.compile(SHRINKING, tuning={})
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, ones, ones, ones, others, others, others, ones, others, ones]:
         got, _ = program.run("main", args)
         _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
 
 
 def test_who_measures_finds_arguments_set() -> None:
-    """Two tapes with the same kernels take turns: a run that was prepared is a steady one."""
+    """Two command buffers with the same kernels take turns: a run that was prepared is a steady
+    one.
+    """
     program = runelift.compile(SHRINKING, tuning={})
-    executable, plan = program._executable("main"), program._plan("main")
-    executable.tapes_first = True
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
+    executable.captures_first = True
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, others] * 2:
-        program.timing("main", args)
-    for args, tape_of in zip([ones, others] * 3, _tapes(program) * 3, strict=True):
-        command_buffer.prepare(executable, program._bind(plan, list(args)), {}, {})
-        held = [each for each in tape_of._bound.values() if each.holds]
+        MeasuredProgram(program).timing("main", args)
+    for args, command_buffer_of in zip([ones, others] * 3, _command_buffers(program) * 3,
+                                       strict=True):
+        command_buffer.prepare(executable, program.loaded.bind(plan, list(args)), {}, {})
+        held = [each for each in command_buffer_of._bound.values() if each.is_current]
         assert len(held) == 1
         held[0].full.clear()  # what makes all calls would make none
         got, _ = program.run("main", args)
@@ -268,11 +274,11 @@ def test_who_measures_finds_arguments_set() -> None:
 def test_a_short_run_that_follows_others_is_made_again(
         following: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(SHRINKING, tuning={})
-    program._executable("main").tapes_first = True
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    program.loaded.executable("main").captures_first = True
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, others] * 2:
-        program.timing("main", args)
+        MeasuredProgram(program).timing("main", args)
     made = 0
 
     def perform(*what: Any, **options: Any) -> Outcome:
@@ -282,22 +288,21 @@ def test_a_short_run_that_follows_others_is_made_again(
 
     performed = command_buffer.perform
     monkeypatch.setattr(command_buffer, "perform", perform)
-    monkeypatch.setattr(command_buffer, "FOLLOWING", following)
+    monkeypatch.setattr(command_buffer, "SWITCH_COST", following)
     for args in (ones, others):
         made = 0
-        program.timing("main", args)
+        MeasuredProgram(program).timing("main", args)
         assert made == runs
 
 
 def _shown(command: Any) -> tuple[Any, ...]:
     """A command, but for handles that are not of the run's buffers."""
-    if isinstance(command, Copied):
+    if isinstance(command, Copy):
         return (command,)
-    launched = command.launched if isinstance(command, Issued) else command.joined
-    args = [each if isinstance(each, Slot | int | float) else type(each) for each in launched.args]
-    if isinstance(command, Rounds):
-        return launched.kernel, launched.groups, launched.group, *args, command.first, command.count
-    return command.kernel, replace(launched, args=()), *args
+    args = [each if isinstance(each, Slot | int | float) else type(each) for each in command.args]
+    if isinstance(command, RunLoop):
+        return command.kernel, command.groups, command.group, *args, command.first, command.count
+    return command.kernel, replace(command, args=()), *args
 
 
 @pytest.mark.parametrize(("text", "args"), [
@@ -309,47 +314,49 @@ def _shown(command: Any) -> tuple[Any, ...]:
     (STENCIL, [np.int64(12), np.arange(30, dtype=np.int32)]),
     (SMALL, [np.int64(3), np.arange(40, dtype=np.float32)]),
 ])
-def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
+def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
         installed: DeviceInfo, text: str, args: list[Any]) -> None:
-    """What is written is what a run would have put there, and it can be played at once."""
+    """What is written is what a run would have put there, and it can be submitted at once."""
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("text", text)), info)
     program._device = Alone(info, PROBES)
-    executable, plan = program._executable("main"), program._plan("main")
-    executable.tapes_first, expected = True, _expected(text, args)
+    executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
+    executable.captures_first, expected = True, _expected(text, args)
     for force in [{}, *plans(program.tree.entry("main"))]:
         def bound() -> dict[str, Any]:
-            return program._bind(plan, program.place(args))
+            return program.loaded.bind(plan, MeasuredProgram(program).place(args))
 
         given = bound()
-        taping = CapturingRun(executable, {}, force, given)
-        taping.call(executable.main, dict(given))
-        made = taping.tape()
+        capturing = CapturingRun(executable, {}, force, given)
+        capturing.call(executable.main, dict(given))
+        made = capturing.command_buffer()
         assert made is not None
         executable.decisions.forget()
-        program.record("main", program.place(args), force=force)
-        tapes = executable.decisions.under({}, force).tapes
-        assert list(tapes.values()) == [SeenCount.ONCE]
+        MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=force)
+        found = executable.decisions.under({}, force).command_buffers
+        assert list(found.values()) == [SeenCount.ONCE]
         command_buffer.prepare(executable, bound(), {}, force)
-        (written,) = tapes.values()
+        (written,) = found.values()
         assert isinstance(written, CommandBuffer)
         assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
-        assert written.merges == made.merges
-        for name in "_values", "_classes", "_kept", "_lent", "_given", "_scans", "_fallible":
+        assert written.has_loop == made.has_loop
+        for name in ("_values", "_classes", "_results", "_temporaries", "_inputs", "_scans",
+                     "_fallible"):
             assert getattr(written, name) == getattr(made, name)
         for _ in range(3):
             _agree(program.run("main", args, force=force)[0], expected)
-        assert list(tapes.values()) == [written]
+        assert list(found.values()) == [written]
 
 
-def test_a_run_that_reads_what_was_computed_is_made_again_for_its_tape() -> None:
+def test_a_run_that_reads_what_was_computed_is_made_again_for_its_command_buffer() -> None:
     program = runelift.compile(BRANCHING, tuning={})
-    executable, args = program._executable("main"), [np.arange(9, dtype=np.int32)]
-    executable.tapes_first = True
-    program.record("main", program.place(args))
-    bound = program._bind(program._plan("main"), program.place(args))
-    command_buffer.prepare(executable, bound, {}, {})
-    assert _tapes(program) == [SeenCount.ONCE]
+    executable, args = program.loaded.executable("main"), [np.arange(9, dtype=np.int32)]
+    executable.captures_first = True
+    MeasuredProgram(program).record("main", MeasuredProgram(program).place(args))
+    command_buffer.prepare(executable, program.loaded.bind(program.loaded.plan("main"),
+                                                           MeasuredProgram(program).place(args)),
+                           {}, {})
+    assert _command_buffers(program) == [SeenCount.ONCE]
 
 
 @pytest.mark.parametrize("n", [40, 400])
@@ -363,8 +370,8 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
         args = [random.integers(-9, 9, n, np.int32)]
         _agree(program.run("main", args)[0], _expected(SCANS, args))
         if k == 5:  # as after a failure: the next scans have another buffer
-            program.device.statuses.forget()
-    (found,) = _tapes(program)
+            program.device.scan_status.forget()
+    (found,) = _command_buffers(program)
     assert isinstance(found, CommandBuffer)
     assert found._scans
 
@@ -378,17 +385,18 @@ def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
     for _ in range(8):
         args = [np.int64(k), random.integers(-9, 9, 30, np.int32)]
         _agree(program.run("main", args)[0], _expected(STENCIL, args))
-    (found,) = _tapes(program)
-    assert any(isinstance(each, Rounds) for each in found._commands)
+    (found,) = _command_buffers(program)
+    assert any(isinstance(each, RunLoop) for each in found._commands)
 
 
 def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
     program = runelift.compile(SHRINKING, tuning={})
-    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    args = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     expected = _expected(SHRINKING, [args[0], np.asarray(args[1])])
     for _ in range(8):
         _agree(program.run("main", args)[0], expected)
-    bound = next(b for b in _tapes(program)[0]._bound.values() if isinstance(b, BoundCommands))
+    bound = next(each for each in _command_buffers(program)[0]._bound.values()
+                 if isinstance(each, BoundCommands))
     steady = list(bound.steady)
 
     def interrupt() -> None:
@@ -403,14 +411,14 @@ def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
 
 
 @pytest.mark.parametrize(("issue", "runs"), [(0.0, 1), (60.0, 3)])
-def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
+def test_a_run_that_is_captured_counts_where_the_device_is_late(
         issue: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the host may have been late for what it noted."""
     program = runelift.compile(SHRINKING, tuning={})
-    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    args = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     program.run("main", args)  # it builds kernels
-    program._executable("main").tapes_first = True
-    program._executable("main").decisions.forget()
+    program.loaded.executable("main").captures_first = True
+    program.loaded.executable("main").decisions.forget()
     made = list[Outcome]()
 
     def perform(*what: Any, **options: Any) -> Outcome:
@@ -419,8 +427,8 @@ def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
 
     performed = command_buffer.perform
     monkeypatch.setattr(command_buffer, "perform", perform)
-    monkeypatch.setattr(command_buffer, "FOLLOWING", 60.0)
-    assert program.timing("main", args).issue == issue
+    monkeypatch.setattr(command_buffer, "SWITCH_COST", 60.0)
+    assert MeasuredProgram(program).timing("main", args).issue == issue
     assert len(made) == runs
 
 
@@ -428,97 +436,100 @@ def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
 
 
 @pytest.fixture
-def joining(installed: DeviceInfo) -> DeviceInfo:
+def fusing(installed: DeviceInfo) -> DeviceInfo:
     """A device that is said to be a GPU, for which launches are expensive."""
     return replace(installed, kind=DeviceKind.GPU, handle=installed.handle)
 
 
 @pytest.mark.parametrize("n", [5, 40])
-def test_launches_of_one_group_are_joined(joining: DeviceInfo, n: int) -> None:
-    program = Program(compile_source(Source("small", SMALL)), joining)
+def test_launches_of_one_group_are_fused(fusing: DeviceInfo, n: int) -> None:
+    program = Program(compile_source(Source("small", SMALL)), fusing)
     random = np.random.default_rng(n)
     lengths = []
-    for _ in range(SUBMITS + 4):
+    for _ in range(SUBMITS_BEFORE_FUSION + 4):
         args = [np.int64(3), random.random(n, np.float32)]
         _agree(program.run("main", args)[0], _expected(SMALL, args))
-        if isinstance(found := _tapes(program)[0], CommandBuffer):
+        if isinstance(found := _command_buffers(program)[0], CommandBuffer):
             lengths.append(len(found._commands))
     assert lengths[-1] < lengths[0]
-    assert lengths[0] == lengths[SUBMITS - 2]
+    assert lengths[0] == lengths[SUBMITS_BEFORE_FUSION - 2]
 
 
-def test_joined_launches_have_barriers_and_copies(joining: DeviceInfo) -> None:
-    program = Program(compile_source(Source("small", SMALL)), joining)
+def test_fused_launches_have_barriers_and_copies(fusing: DeviceInfo) -> None:
+    program = Program(compile_source(Source("small", SMALL)), fusing)
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
     for _ in range(3):
         program.run("main", args)
-    (found,) = _tapes(program)
-    assert any(isinstance(each, Copied) for each in found._commands)
-    for _ in range(SUBMITS):
+    (found,) = _command_buffers(program)
+    assert any(isinstance(each, Copy) for each in found._commands)
+    for _ in range(SUBMITS_BEFORE_FUSION):
         program.run("main", args)
-    assert all(isinstance(each, Issued) for each in found._commands)
-    sources = program._executable("main")._joined
+    assert all(isinstance(each, Launch) for each in found._commands)
+    sources = program.loaded.executable("main")._fused
     assert max(text.count("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
                for text in sources) >= 2
 
 
-def test_launches_of_several_groups_are_not_joined(joining: DeviceInfo) -> None:
-    program = Program(compile_source(Source("small", SMALL)), joining)
+def test_launches_of_several_groups_are_not_fused(fusing: DeviceInfo) -> None:
+    program = Program(compile_source(Source("small", SMALL)), fusing)
     args = [np.int64(3), np.random.default_rng(0).random(5000, np.float32)]
     expected = _expected(SMALL, args)
-    for _ in range(SUBMITS + 4):
+    for _ in range(SUBMITS_BEFORE_FUSION + 4):
         _agree(program.run("main", args)[0], expected)
-    (found,) = _tapes(program)
-    assert any(isinstance(each, Issued) and each.launched.groups > 1 for each in found._commands)
+    (found,) = _command_buffers(program)
+    assert any(isinstance(each, Launch) and each.groups > 1 for each in found._commands)
 
 
-def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
+def test_tuning_fuses_no_launches(fusing: DeviceInfo) -> None:
     """Kernels for a run that never comes again would take longer than all that is measured."""
-    session, other = _session(joining)
-    for _ in range(SUBMITS + 4):
-        session.timing(0, "main", {}, None)
-    assert isinstance(_tapes(session.program)[0], CommandBuffer)
-    assert not session.program._executable("main")._joined
+    session, other = _session(fusing)
+    for _ in range(SUBMITS_BEFORE_FUSION + 4):
+        session.answer(requests.TimeRun(0, "main", {}, None))
+    assert isinstance(_command_buffers(session.program)[0], CommandBuffer)
+    assert not session.program.loaded.executable("main")._fused
     other.close()
 
 
-def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run is put on a tape, and what is timed is played."""
-    monkeypatch.setattr("runelift.runtime.program.AHEAD", 0.0)  # however late the device is
-    monkeypatch.setattr(command_buffer, "FOLLOWING", 60.0)
+def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run is captured, and timed runs submit its commands."""
+    monkeypatch.setattr("runelift.runtime.tuner.workers.measured_program.ISSUE_SHARE",
+                        0.0)  # however late the device is
+    monkeypatch.setattr(command_buffer, "SWITCH_COST", 60.0)
     info = select("pthread")
     assert info is not None
     session, other = _session(info)
-    played: list[CommandBuffer] = []
-    play = CommandBuffer.play
-    monkeypatch.setattr(CommandBuffer, "play", lambda self, run, args: (
-        played.append(self), play(self, run, args))[1])
-    session.timing(0, "main", {}, None)
-    assert played == _tapes(session.program) * 2  # the first time nobody has set all arguments
-    session.timing(0, "main", {}, None)
-    assert len(played) == 3
-    (found,) = _tapes(session.program)
-    next(iter(found._commands)).kernel.holder = None
-    session.timing(0, "main", {}, None)
-    assert len(played) == 5
+    submitted: list[CommandBuffer] = []
+    submit = CommandBuffer.submit
+    monkeypatch.setattr(CommandBuffer, "submit", lambda self, run, args: (
+        submitted.append(self), submit(self, run, args))[1])
+    session.answer(requests.TimeRun(0, "main", {}, None))
+    # The first time, no run has set all arguments.
+    assert submitted == _command_buffers(session.program) * 2
+    session.answer(requests.TimeRun(0, "main", {}, None))
+    assert len(submitted) == 3
+    (found,) = _command_buffers(session.program)
+    next(iter(found._commands)).kernel.owner = None
+    session.answer(requests.TimeRun(0, "main", {}, None))
+    assert len(submitted) == 5
     other.close()
 
 
-def test_runs_that_come_often_are_compared_with_launches_joined(
-        joining: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Although nothing was joined while they were timed before."""
-    monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
-    session, other = _session(joining)
-    for _ in range(SUBMITS + 4):
-        session.timing(0, "main", {}, None)
-    (buffer,) = _tapes(session.program)
-    (saved,) = session.savings(0, "main", [{}])
+def test_runs_that_come_often_are_compared_with_fused_launches(
+        fusing: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although nothing was fused while they were timed before."""
+    monkeypatch.setattr("runelift.runtime.tuner.workers.measured_program.WARM_UP_SECONDS",
+                        math.inf)  # a simulator is slow
+    session, other = _session(fusing)
+    for _ in range(SUBMITS_BEFORE_FUSION + 4):
+        session.answer(requests.TimeRun(0, "main", {}, None))
+    (buffer,) = _command_buffers(session.program)
+    (saved,) = session.answer(requests.SavedLaunches(0, "main", [{}]))
     before = len(buffer._commands)
     assert saved > 0
-    assert len(session.time_all(0, "main", [{}, {}], True)) == 2
-    assert session.program._executable("main")._joined
+    assert len(session.answer(requests.TimeAll(0, "main", [{}, {}], True))) == 2
+    assert session.program.loaded.executable("main")._fused
     assert len(buffer._commands) == before - saved
-    assert session.savings(0, "main", [{}]) == [0]
+    assert session.answer(requests.SavedLaunches(0, "main", [{}])) == [0]
     other.close()
 
 
@@ -531,7 +542,7 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
     session, other = _session(info)
     monkeypatch.setattr(worker, "NOTABLE", notable)
     for _ in range(2):
-        session.answer("measure_all", (0, "main", [{}] * 3, None, [True] * 3))
+        session.answer(requests.MeasureAll(0, "main", [{}] * 3, None, [True] * 3))
         told = list[str]()
         while other.poll():
             told.append(receive(other)[0])
@@ -540,12 +551,12 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
     other.close()
 
 
-def test_processors_need_no_joined_launches() -> None:
+def test_processors_need_no_fused_launches() -> None:
     program = runelift.compile(SMALL, device="pocl", tuning={})
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
-    for _ in range(SUBMITS + 4):
+    for _ in range(SUBMITS_BEFORE_FUSION + 4):
         program.run("main", args)
-    assert not program._executable("main")._joined
+    assert not program.loaded.executable("main")._fused
 
 
 def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is() -> None:
@@ -555,6 +566,6 @@ def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is() -> Non
     for lost, calls in (False, 1), (False, 0), (True, 1):
         handle.set_arg.reset_mock()
         if lost:
-            kernel.lost()
-        kernel.give([np.int32(3)], (64,))
+            kernel.forget_args()
+        kernel.set_args([np.int32(3)], (64,))
         assert handle.set_arg.call_count == calls

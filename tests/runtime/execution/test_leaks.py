@@ -94,9 +94,9 @@ def test_calls_leave_nothing_behind(text: str,
     for i in range(CALLS):
         if i == WARM:
             gc.collect()
-            before = [pool.live, pool.held, resident()]
+            before = [pool.live, pool.allocated, resident()]
         call(i)
     gc.collect()
     assert pool.live <= before[0]
-    assert pool.held <= before[1]
+    assert pool.allocated <= before[1]
     assert resident() <= before[2] + GROWTH

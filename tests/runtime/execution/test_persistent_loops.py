@@ -21,8 +21,8 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.kernel import BoundKernel
-from runelift.runtime.execution import persistent_loops as persistent
-from runelift.runtime.execution.persistent_loops import LaunchCommand
+from runelift.runtime.execution import persistent_loops
+from runelift.runtime.execution.commands import Launch
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
@@ -30,6 +30,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.trials.loop_trials import NO_KERNEL
 from runelift.runtime.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.trials.trial_run import TrialRun
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 STENCIL = """
@@ -179,7 +180,7 @@ def test_rings_of_buffers(before: str, after: str, rings: list[str] | None) -> N
     """Each letter is a buffer; capital ones are larger."""
     buffers: dict[str, Any] = {letter: SimpleNamespace(handle=letter * 2, size=letter.isupper())
                                for letter in before + after}
-    found = persistent.rings([buffers[letter] for letter in before],
+    found = persistent_loops.rings([buffers[letter] for letter in before],
                              [buffers[letter] for letter in after])
     assert rings == (None if found is None else
                      sorted("".join(b.handle[0] for b in ring) for ring in found))
@@ -194,13 +195,13 @@ def test_kernels_that_map_join_groups_of_any_size(
     (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
     groups: set[int] = set()
 
-    def noted(fixed: Sequence[tuple[LaunchCommand, Kernel]],
-              launches: Sequence[LaunchCommand]) -> int | None:
+    def noted(fixed: Sequence[tuple[Launch, Kernel]],
+              launches: Sequence[Launch]) -> int | None:
         groups.update(launched.group for launched in launches)
         return group(fixed, launches)
 
-    group = persistent.common_group
-    monkeypatch.setattr(persistent, "common_group", noted)
+    group = persistent_loops.common_group
+    monkeypatch.setattr(persistent_loops, "common_group", noted)
     before = device.persistent
     (actual,), _ = program.run("main", args, force={"main.versions_0": 1, "main.versions_1": 2})
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
@@ -355,24 +356,24 @@ def expected_of(text: str, args: Sequence[object]) -> list[object]:
 def test_the_device_says_when_a_loop_ends(device: Spied, rounds: int) -> None:
     """After an odd or even number of iterations, in one launch or several."""
     args = [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)]
-    results, persistent_loops = run_with(device, WHILE, args)
+    results, launches = run_with(device, WHILE, args)
     assert results == expected_of(WHILE, args) == [[rounds + k for k in range(5)], rounds]
-    assert persistent_loops == (rounds > persistent.LEAST_ROUNDS // 2)
+    assert launches == (rounds > persistent_loops.LEAST_ITERATIONS // 2)
 
 
 @pytest.mark.parametrize("most", [0, 6, 1000])
 def test_a_loop_that_may_end_for_two_reasons(device: Spied, most: int) -> None:
     args = [np.int32(most), np.array([9, *range(40)], np.int32)]
-    results, persistent_loops = run_with(device, FLAGGED, args)
+    results, launches = run_with(device, FLAGGED, args)
     assert results == expected_of(FLAGGED, args)
-    assert persistent_loops == (most > 0)
+    assert launches == (most > 0)
 
 
 def test_a_loop_whose_iterations_the_host_must_know_is_asked_each_time(device: Spied) -> None:
     args = [np.int32(100), np.arange(5, dtype=np.int32)]
-    results, persistent_loops = run_with(device, ON_THE_HOST, args)
+    results, launches = run_with(device, ON_THE_HOST, args)
     assert results == expected_of(ON_THE_HOST, args)
-    assert persistent_loops == 0
+    assert launches == 0
 
 
 def test_a_loop_that_the_host_can_run_alone_stays_there(device: Spied) -> None:
@@ -383,7 +384,7 @@ entry main [n] (most: i64) (xs: [n]i64): [n]i64 =
 """
     host = compile_source(Source("loop", text)).plan("main", coherent=True)
     loops = [step for step in all_steps(host.steps) if isinstance(step, WhileLoop)]
-    assert [loop.in_cell for loop in loops] == [False]
+    assert [loop.in_buffer for loop in loops] == [False]
     results, _ = run_with(device, text, [np.int64(40), np.arange(3)])
     assert results == [[5, 6, 7]]
 
@@ -404,7 +405,7 @@ entry main [n][m] (most: i32) (xss: [n][m]i32): [n][m]i32 =
     assert device.persistent == before + 1
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
     assert record is not None
-    assert len(record.encounters) > persistent.LEAST_ROUNDS
+    assert len(record.encounters) > persistent_loops.LEAST_ITERATIONS
 
 
 # Trials
@@ -424,7 +425,7 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
     program = Program(compile_source(Source("loop", text)), device.info)
     program._device = device
     spaces = {space.operation.name: space for space in program.spaces("main")}
-    met = Counter(met.meeting for met in program.try_settings("main", args))
+    met = Counter(met.meeting for met in MeasuredProgram(program).try_settings("main", args))
     assert set(met.values()) == {1}
     last = {name: index for name, index in sorted(met)}
     in_loop = [name for name, index in last.items() if index > 0]
@@ -440,9 +441,10 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
                 sent[setting] = yield setting
 
         before = device.persistent
-        run = TrialRun(program._executable("main"), {}, {}, {(name, last[name]): search})
-        plan = program._plan("main")
-        results = run.call(run.executable.main_of_trials, program._bind(plan, list(args))).results
+        run = TrialRun(program.loaded.executable("main"), {}, {}, {(name, last[name]): search})
+        plan = program.loaded.plan("main")
+        results = run.call(run.executable.main_of_trials,
+                           program.loaded.bind(plan, list(args))).results
         assert isinstance(sent[spaces[name].default], float)
         assert {found for found in sent.values() if isinstance(found, str)} <= {NO_KERNEL}
         apart += sum(isinstance(found, float) for found in sent.values()) - 1
@@ -467,7 +469,8 @@ def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> No
         for size in (64, 4):
             sent[size] = yield (*space.default[:group], size, *space.default[group + 1:])
 
-    program.try_settings("main", args, thresholds={space.ranges[group].parameter.name: 64},
+    MeasuredProgram(program).try_settings("main", args,
+                                          thresholds={space.ranges[group].parameter.name: 64},
                          searches={(space.operation.name, 1): search})
     assert isinstance(sent[64], float)
     assert sent[4] == NO_KERNEL
@@ -477,7 +480,7 @@ def test_a_loop_that_is_no_kernel_has_operations_of_its_own(device: Spied) -> No
     program = Program(compile_source(Source("loop", PARTING)), device.info)
     program._device = device
     args = [np.int64(20), np.arange(9, dtype=np.int32)]
-    met = [each.meeting for each in program.try_settings("main", args)]
+    met = [each.meeting for each in MeasuredProgram(program).try_settings("main", args)]
     assert max(index for _, index in met) == 19
     assert len(met) == len(set(met))
 
@@ -507,16 +510,16 @@ entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
 
 @pytest.mark.parametrize("n", [14, 100, 1000])
 def test_work_items_look_at_a_condition(device: Spied, n: int) -> None:
-    results, persistent_loops = run_with(device, SIEVE, [np.int64(n)])
+    results, launches = run_with(device, SIEVE, [np.int64(n)])
     assert results == expected_of(SIEVE, [np.int64(n)])
-    assert persistent_loops == 1
+    assert launches == 1
 
 
 def test_either_branch_may_write(device: Spied) -> None:
     args = [np.int64(20), np.random.default_rng(0).integers(0, 9, 25, np.int32)]
-    results, persistent_loops = run_with(device, EITHER, args)
+    results, launches = run_with(device, EITHER, args)
     assert results == expected_of(EITHER, args)
-    assert persistent_loops == 1
+    assert launches == 1
 
 
 @pytest.mark.parametrize("late", [7, 8, 15, 20])

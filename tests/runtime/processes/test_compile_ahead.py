@@ -80,8 +80,8 @@ def test_errors_are_those_of_the_command(program: Path, compilations: list[str])
 def test_warnings_are_repeated(program: Path) -> None:
     program.write_text(f"#[no_such_thing] {TEXT.splitlines()[2]}".replace("scale", "(* 2)")
                        .replace("size", "3"))
-    with compile_ahead.compiled_ahead(str(program), "all"), pytest.warns(ProgramWarning,
-                                                                         match="no_such"):
+    with (compile_ahead.compiled_ahead(str(program), "all"),
+          pytest.warns(ProgramWarning, match="no_such")):
         compile_program(program, device="interpreter")
 
 

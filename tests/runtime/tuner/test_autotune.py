@@ -178,7 +178,7 @@ def test_repetitions_that_wait_for_kernels_come_after_other_datasets(
         builds: bool, slow: list[int], order: str) -> None:
     """These learn from first runs; nobody asks for kernels if there are none to build at all."""
     class Builds(Simulated):
-        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+        def prebuild_all(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
             asked.append(forces)
             return builds if {} in forces else inputs[0][0] in slow
 
@@ -204,7 +204,7 @@ def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
     class Builds(Simulated):
         others = True
 
-        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+        def prebuild_all(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
             return self.others
 
     counts, orders = [], []
@@ -239,7 +239,7 @@ def test_inputs_are_foreseen_together_if_they_are_small_or_not_made_yet(
     class Builds(Simulated):
         inputs: Sequence[object] = ()
 
-        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+        def prebuild_all(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
             self.inputs = inputs
             return True
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import runelift
 from runelift.runtime.commands.cli import main
-from runelift.runtime.execution.decision_cache import SETTINGS, DecisionCache
+from runelift.runtime.execution.decision_cache import MOST_SETTINGS, DecisionCache
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner.analysis.conflicts import conflicts
@@ -35,6 +35,7 @@ from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.thresholds import conclude
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import Forests
 from runelift.runtime.versions.size_guards import (
@@ -278,7 +279,8 @@ def chosen(program: Program, n: int, m: int) -> int:
 
 def sizes_of(program: Program) -> tuple[str, str]:
     """The names of n and m where the choice is made."""
-    encounter = program.record("main", [np.ones((8, 512), np.float32)]).encounters[0]
+    encounter = MeasuredProgram(program).record("main",
+                                                [np.ones((8, 512), np.float32)]).encounters[0]
     names = {value: name for name, value in encounter.sizes.items()}
     return names[8], names[512]
 
@@ -291,7 +293,7 @@ def test_a_run_takes_the_version_that_a_tree_says(path: Path) -> None:
     assert chosen(program, 8, 512) == last
     assert chosen(program, 8, 20) == 1
     assert chosen(program, 8, 99) == 1
-    assert program.record("main", [np.ones((8, 512), np.float32)],
+    assert MeasuredProgram(program).record("main", [np.ones((8, 512), np.float32)],
                           force={site_of(program).name: 0}).encounters[0].chosen == 0
 
 
@@ -419,7 +421,7 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
             assert not often
             return super().time_all(entry, args, choices)
 
-        def savings(self, entry: str, args: Any, choices: Sequence[Any]) -> list[int]:
+        def saved_launches(self, entry: str, args: Any, choices: Sequence[Any]) -> list[int]:
             return [0 if isinstance(each, GuardedThresholds) or args[0] != 10900 else 40
                     for each in choices]
 
@@ -569,7 +571,7 @@ def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
     guarded = remembered.under(GuardedThresholds({"t": 1}, {"s": nearby}), {})
     assert guarded is not first
     assert remembered.under(GuardedThresholds({"t": 1}, {"s": nearby}), {}) is guarded
-    for number in range(SETTINGS):
+    for number in range(MOST_SETTINGS):
         remembered.under({"t": number + 3}, {})
     assert remembered.under({"t": 1}, {}) is not first
     again = remembered.under({"t": 1}, {})

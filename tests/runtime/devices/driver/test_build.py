@@ -217,11 +217,11 @@ def test_processes_build_and_do_more_when_asked(info: DeviceInfo, target: BuildT
 @pytest.mark.usefixtures("cache", "compiles_alone", "early_driver")
 def test_trials_are_for_those_that_are_ready_for_them(
         info: DeviceInfo, target: BuildTarget) -> None:
-    builders = Builders("pocl", 2, probes=["prove_subgroups"], target=target)
+    builders = Builders("pocl", 2, probes=["probe_subgroups"], target=target)
     first, second = builders._processes
     assert (first.probes, second.probes) == (True, False)
     builders.build([SOURCE], 60.0)
-    builders.take_over("prove_subgroups")
+    builders.take_over("probe_subgroups")
     assert not builders._queue
     assert binary_of(info) is not None
     builders.close()

@@ -156,7 +156,7 @@ def test_a_device_that_fails_the_trial_scans_in_two_passes(
         device: Device, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     monkeypatch.setattr(forward_progress, "PROBE_POLLS", 100)
-    device.statuses = Disordered(device.context, device.plain)
+    device.scan_status = Disordered(device.context, device.plain)
     tested = program(SCANS, device)
     xs = np.arange(500, dtype=np.int32)
     for _ in range(2):
@@ -168,10 +168,10 @@ def test_success_in_the_trial_is_remembered(info: DeviceInfo, monkeypatch: pytes
                                             tmp_path: object) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     first, again = Device(info, PROBES), Device(info, PROBES)
-    first.prove()
+    first.probe_forward_progress()
     assert first.patience == info.shares.patience
     monkeypatch.setattr(forward_progress, "_succeeds", lambda *_: False)
-    again.prove()
+    again.probe_forward_progress()
     assert again.patience == (info.shares.patience if not info.is_simulator else 0)
 
 

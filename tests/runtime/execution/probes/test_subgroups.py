@@ -61,7 +61,7 @@ def test_a_device_without_sub_groups_is_not_tried(
         installed: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(subgroups, "works")
     device = Device(installed, PROBES)
-    device.prove_subgroups()
+    device.probe_subgroups()
     assert device.shares == installed.shares
 
 
@@ -83,7 +83,7 @@ def test_kernels_that_do_not_build_are_not_used(claims: DeviceInfo) -> None:
 def test_sub_groups_that_the_compiler_does_not_know_are_not_used(
         installed: DeviceInfo, offer: ShuffleMethod) -> None:
     device = Device(replace(installed, shuffles=(offer,)), PROBES)
-    device.prove_subgroups()
+    device.probe_subgroups()
     if offer not in offered(installed.handle):
         assert device.shuffles is None
         assert device.build_options == installed.build_options
@@ -93,7 +93,7 @@ def test_wrong_values_are_noticed(claims: DeviceInfo, monkeypatch: pytest.Monkey
     """Work-items that get their own value back."""
     monkeypatch.setattr(opencl, "linked", lambda kernels: linked(OWN_VALUES + kernels))
     device = Device(claims, PROBES)
-    device.prove_subgroups()
+    device.probe_subgroups()
     assert device.shares.subgroup == 1
 
 
@@ -112,7 +112,7 @@ def test_whole_arrays_by_sub_groups(info: DeviceInfo, offer: ShuffleMethod, hold
     program = Program(compile_source(Source("whole", WHOLE)), replace(info, shuffles=(offer,)))
     program._device = Device(replace(info, shuffles=(offer,)), PROBES)
     reference = Program(program.compiled, None)
-    program.device.prove_subgroups()
+    program.device.probe_subgroups()
     assert program.device.shares.subgroup > 1
     if not holds:
         monkeypatch.setattr(executable, "hold_in", lambda *_: False)

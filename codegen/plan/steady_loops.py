@@ -1,0 +1,80 @@
+"""Loops whose iterations only launch, the same kernels in each of them.
+
+One kernel can run such a loop (:mod:`runelift.codegen.emit.persistent`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+from runelift.codegen.plan import distribution, plan
+from runelift.ir import imp
+from runelift.ir.imp.traverse import asked, has_barriers
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size
+
+
+def may_persist(steps: Sequence[plan.Step], changing: Set[VName] = frozenset()) -> bool:
+    """True if an iteration only launches, and ``changing`` scalars are arguments of kernels only.
+
+    So all iterations take equal decisions on the host.
+    """
+    inside = list(plan.all_steps(steps))
+    return (any(isinstance(step, plan.Launch) for step in inside)
+            and all(_is_steady(changing, step) for step in inside))
+
+
+def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
+    match step:
+        case plan.Read() | plan.CopyBuffer() | plan.WhileLoop() | plan.CountedLoop():
+            return False
+        case plan.Launch(kernel, _, groups, group):
+            sizes = [groups, group, *(a.length for a in kernel.local_memory)]
+            return not _mention(changing, sizes) and changing.isdisjoint(kernel.built_for)
+        case plan.Alloc(_, _, count):
+            return not _mention(changing, [count])
+        case plan.ComputeSize(_, size):
+            return not _mention(changing, [size])
+        case plan.Compute(args=args) | plan.Check(args=args):
+            cond = [step.cond] if isinstance(step, plan.Check) else []
+            return changing.isdisjoint((*args, *cond))
+        case plan.ConvertScalar(arg=arg) | plan.Bind(source=arg) | plan.Branch(cond=arg):
+            return arg not in changing
+        case distribution.GroupShape():
+            return not _mention(changing, step.sizes())
+        case distribution.TeamCount(groups=groups, bytes=size):
+            return not _mention(changing, [groups, size])
+        case distribution.GroupSize(points=size):
+            return not _mention(changing, [size])
+        case distribution.MapWidth(points=points, rows=rows, beside=beside):
+            return not _mention(changing, [points, rows, beside])
+        case distribution.ScanTileShape(points=tiled):
+            return tiled not in changing
+        case plan.AllocScanStatus(_, words):
+            return not _mention(changing, [words])
+        case (distribution.ProductTileShape(height=height, width=width, batch=batch, length=length)
+              | distribution.SegmentBlockShape(height=height, width=width, batch=batch,
+                                               length=length)):
+            return not _mention(changing, [height, width, batch, length])
+        case distribution.StripShape(width=width, batch=batch, length=length):
+            return not _mention(changing, [width, batch, length])
+        case plan.Choose(_, versions, sizes):
+            guards = [v.guard.par for v in versions if v.guard is not None]
+            return changing.isdisjoint(sizes) and not _mention(changing, guards)
+        case plan.Release() | plan.Commit() | plan.Operation() | distribution.SubGroupSize():
+            return True
+        case plan.Fill():  # the first iterations have filled what is promised
+            return True
+        case plan.LazyCopy():
+            return False
+
+
+def _mention(changing: Set[VName], sizes: Sequence[Size]) -> bool:
+    return any(not changing.isdisjoint(size.variables()) for size in sizes)
+
+
+def is_free(kernel: imp.Kernel) -> bool:
+    """True if groups of any size do the same work: work-items read only their place in the grid."""
+    return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID} and not kernel.locals
+            and kernel.group is None
+            and not has_barriers(kernel.body))

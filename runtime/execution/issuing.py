@@ -1,0 +1,201 @@
+"""Issuing: copies, launches and reads on the queue of a device, and failures of kernels."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from runelift.codegen.emit.opencl import FAILURE_ARGS
+from runelift.ir.errors import ProgramFailure
+from runelift.ir.prim import Prim
+from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.devices.kernel import BoundKernel
+from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.execution.executable import Executable, KernelSite
+from runelift.runtime.records.record import alone
+from runelift.runtime.records.recorder import Recorder
+
+_enqueue_kernel = cl.enqueue_nd_range_kernel
+_enqueue_read = cl._cl._enqueue_read_buffer
+"""The function that :func:`pyopencl.enqueue_copy` calls after 2 us of questions."""
+
+
+class Issuer:
+    """Issues commands for one run of an executable, and notes them if the run has a record.
+
+    The host waits only for elements that it reads, and for failures that a kernel may report.
+    """
+
+    def __init__(self, executable: Executable, record: bool) -> None:
+        device = executable.device
+        info = device.info
+        self.executable = executable
+        self.device = device
+        self.queue = device.profiled if record else device.plain
+        self.recorder = Recorder() if record else None
+        self._most = 0 if info.is_host else info.num_groups * info.group_size
+        self._sites = executable.sites
+        self._pool = device.pool
+        self.allocate = self._pool.allocate
+        self._tables = dict[bytes, Any]()  # loops may run again, and kernels are under way
+        self._fallible = self._quiet = False
+        self._all_issued: float | None = None
+
+    def _command(self, event: Any, *, launch: bool = False) -> None:
+        if self.recorder is not None:
+            self.recorder.command(event, launch=launch)
+
+    # Memory
+
+    def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
+        """Copy ``size`` bytes, from ``offset`` on in ``source``, to the start of ``target``."""
+        if size > 0:
+            self._command(cl.enqueue_copy(self.queue, target.handle, source.handle,
+                                          byte_count=size, src_offset=offset))
+
+    def copied(self, buffer: Buffer) -> Buffer:
+        """A copy of a whole buffer."""
+        copy = self._pool.allocate(buffer.size)
+        self.copy(copy, buffer, buffer.size)
+        return copy
+
+    def read(self, buffer: Buffer, prim: str, index: int) -> Any:
+        """An element; waits for the device."""
+        return self.reads((buffer, prim, index))[0]
+
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Elements of buffers, by type and index; waits for the device, once for all of them."""
+        found, events = [], []
+        for number, (buffer, prim, index) in enumerate(elements, 1):
+            out = self.device.readback.cell(number, Prim(prim))
+            events.append(_enqueue_read(self.queue, buffer.handle, out, index * out.itemsize,
+                                        is_blocking=False))
+            self._command(events[-1])
+            found.append(out)
+        if self.recorder is not None and self._all_issued is None:
+            self.recorder.waited()
+        if self._fallible:
+            self.check_failure()
+        else:
+            self.queue.finish()
+        self._quiet = True
+        return [out.item() for out in found]
+
+    def table(self, values: np.ndarray[Any, Any]) -> Any:
+        """The handle of a buffer with the scalars of kernels in each iteration of a loop."""
+        key = values.tobytes()
+        if key not in self._tables:
+            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+            self._tables[key] = cl.Buffer(self.device.context, flags, hostbuf=values)
+        return self._tables[key]
+
+    def statuses(self, words: int) -> Buffer:
+        """The buffer in which the groups of a scan publish their totals."""
+        return self.device.scan_status.begin(words)
+
+    # Kernels
+
+    def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
+              *args: Any) -> None:
+        """Run a prepared kernel."""
+        if groups <= 0 or group <= 0:
+            return
+        site = self._sites[number]
+        if site.kernel is None:
+            self.executable.build(site.version)
+        self._enqueue(site, groups, group, lengths, args)
+
+    def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+                    lengths: tuple[int, ...], *args: Any) -> None:
+        """Run a kernel that is built for the values of its constants."""
+        site = self._sites[number]
+        if group == 0:
+            raise Infeasible(f"kernel {site.launch.kernel.name}: the rows are too long")
+        if groups <= 0:
+            return
+        site.kernel = site.variants.get(constants)
+        if site.kernel is None:
+            self.executable.specialise(site, constants)
+        self._enqueue(site, groups, group, lengths, args)
+
+    def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],
+                 args: tuple[Any, ...]) -> None:
+        if lengths and (needed := sum(lengths)) > self.device.info.local_bytes:
+            raise Infeasible(f"kernel {site.launch.kernel.name} needs {needed} bytes of local "
+                             "memory")
+        kernel = site.kernel
+        assert kernel is not None
+        try:
+            kernel.set_args(args, lengths)
+            event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+        except cl.MemoryError:
+            raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
+                              f"{self._pool.live:,} bytes are in use") from None
+        except cl.Error as error:
+            raise Infeasible(f"kernel {site.launch.kernel.name} does not launch: {error}") from None
+        if site.fallible:
+            self._fallible = True
+        if self.recorder is not None:
+            self.recorder.command(event, launch=True, crowd=alone(groups * group, self._most))
+
+    def enqueue_persistent(self, kernel: BoundKernel, groups: int, group: int) -> None:
+        """Launch a kernel that runs the iterations of a loop."""
+        event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+        self._command(event, launch=True)
+        self._fallible = True
+
+    # Failures
+
+    def check_failure(self) -> None:
+        """Raise the failure that a kernel recorded, if any; waits for the device."""
+        if not self._fallible:
+            return
+        out = self.device.readback.cell(0, Prim.I32)
+        event = _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
+        self.queue.finish()
+        del event  # it would wait on its own
+        self._fallible = False
+        if (code := out.item()) < 0:
+            return
+        args = np.empty(FAILURE_ARGS, np.int64)
+        cl.enqueue_copy(self.queue, args, self.device.failure_args, is_blocking=True)
+        failure = self.executable.failures[code]
+        place = ""
+        if failure.loc is not None:
+            place = "\n".join([str(failure.loc), *failure.loc.trace()])
+        raise program_failure(place, failure.message.format(*args.tolist()))
+
+    def recheck(self) -> None:
+        """Look for a failure again next time: the one that was raised may not be the first."""
+        self._fallible = True
+
+    def recover(self) -> None:
+        """After a failure: wait for commands under way, and forget what they reported."""
+        with contextlib.suppress(cl.Error):
+            self.queue.finish()
+            self.device.clear_failure(self.queue)
+            self.queue.finish()
+
+    # The end
+
+    def all_issued(self) -> None:
+        """Note that the host has no more work that the device could wait for."""
+        self._quiet, self._all_issued = False, time.perf_counter()
+
+    def finish(self) -> None:
+        """Wait for the device, and raise the failure of a kernel if there is one."""
+        if self._fallible:
+            self.check_failure()
+        elif not self._quiet:
+            self.queue.finish()
+
+
+def program_failure(place: str, message: str) -> ProgramFailure:
+    """A failure at a place of the program: its first line, and the calls that led there."""
+    first, *calls = place.split("\n") if place else ("",)
+    text = f"{first}: {message}" if first else message
+    return ProgramFailure("\n".join([text, *calls]))

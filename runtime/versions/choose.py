@@ -1,0 +1,174 @@
+"""Choice of versions: the alternatives of a site in the order in which a run tries them.
+
+A guard with a tuned threshold compares its size with that.  Other guards hold where the defaults
+of the device say so.  A size guard may prefer another version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from runelift.ir.guards import Guard
+from runelift.runtime.versions.default_guards import Defaults, Occupancy
+from runelift.runtime.versions.size_guards import size_guards_of
+
+Occupancies: TypeAlias = tuple[Occupancy | None, ...]
+"""The occupancy of each version of a site."""
+
+
+class GuardedVersion(Protocol):
+    """A version of a site in a host plan."""
+
+    @property
+    def guard(self) -> Guard | None:
+        """The guard, if there is one."""
+
+    @property
+    def infeasible(self) -> str | None:
+        """The reason why the version cannot be compiled, if there is one."""
+
+
+class VersionedSite(Protocol):
+    """A site in a host plan: :class:`~runelift.codegen.plan.plan.Choose`."""
+
+    @property
+    def site(self) -> str:
+        """The name of the site."""
+
+    @property
+    def versions(self) -> Sequence[GuardedVersion]:
+        """The versions in the order of their guards."""
+
+
+class DeviceLimits(Protocol):
+    """The properties of a device that decide which versions run."""
+
+    @property
+    def choice(self) -> Defaults:
+        """The versions that run without tuned thresholds."""
+
+    @property
+    def local_bytes(self) -> int:
+        """The local memory of a work-group."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownChoices:
+    """Choices of earlier runs with equal thresholds and forced versions.
+
+    ``orders`` are the versions to try, ``preferred`` the versions that size guards say.
+    """
+
+    orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
+    preferred: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.orders) + len(self.preferred)
+
+
+class VersionChooser:
+    """The versions to try at each site of a plan in one run.
+
+    ``force`` has the version of each site that runs whatever its guard says.  ``infeasible`` has
+    the versions that cannot run, ``site/index``, and the reasons; the chooser adds to it.
+    """
+
+    def __init__(self, sites: Sequence[VersionedSite], device: DeviceLimits,
+                 thresholds: Mapping[str, int], force: Mapping[str, int], known: KnownChoices,
+                 infeasible: dict[str, str]) -> None:
+        self.infeasible = infeasible
+        self._sites = sites
+        self._device = device
+        self._thresholds = thresholds
+        self._size_guards = size_guards_of(thresholds)
+        self._force = force
+        self._orders, self._preferred = known.orders, known.preferred
+
+    def versions(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+                 local: tuple[int, ...], sizes: Mapping[str, int]) -> list[int]:
+        """The versions of a site to try, the chosen one first."""
+        order = self._orders.get((number, pars, occupancies, local))
+        if order is None:
+            order = self.order(number, pars, occupancies, local)
+        return self._preferring(number, pars, order, sizes) if self._size_guards else order
+
+    def order(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+              local: tuple[int, ...]) -> list[int]:
+        """The versions of a site that can run, in the order of its guards."""
+        key = number, pars, occupancies, local
+        if (order := self._orders.get(key)) is None:
+            order = self._orders[key] = self._order(number, pars, occupancies, local)
+        return order
+
+    def _order(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+               local: tuple[int, ...]) -> list[int]:
+        site = self._sites[number]
+        left = [k for k, version in enumerate(site.versions)
+                if version.infeasible is None and local[k] <= self._device.local_bytes
+                and f"{site.site}/{k}" not in self.infeasible]
+        forced = self._force.get(site.site)
+        if forced is not None:  # the later ones first, as if their guards held, then those before
+            return [*(k for k in left if k >= forced), *(k for k in reversed(left) if k < forced)]
+        order: list[int] = []
+        while left:
+            order.append(self._first(site, pars, occupancies, left))
+            left.remove(order[-1])
+        return order
+
+    def _first(self, site: VersionedSite, pars: tuple[int, ...], occupancies: Occupancies,
+               feasible: Sequence[int]) -> int:
+        """The first version whose guard holds."""
+        for k in feasible:
+            guard = site.versions[k].guard
+            if guard is None:
+                return k
+            tuned = self._thresholds.get(guard.name)
+            if pars[k] >= tuned if tuned else self._device.choice.holds(
+                    guard, pars[k], occupancies[k]):
+                return k
+        return feasible[-1]
+
+    def _preferring(self, number: int, pars: tuple[int, ...], order: list[int],
+                    sizes: Mapping[str, int]) -> list[int]:
+        """An order with the version first that a size guard says, if it can run."""
+        site = self._sites[number]
+        guard = self._size_guards.get(site.site)
+        if guard is None or site.site in self._force:
+            return order
+        key = number, pars, *sizes.values()
+        if key not in self._preferred:
+            self._preferred[key] = guard.version({**sizes, **self.compared(number, pars)})
+        chosen = self._preferred[key]
+        if chosen is None or chosen not in order:
+            return order
+        return [chosen, *(k for k in order if k != chosen)]
+
+    def compared(self, number: int, pars: tuple[int, ...]) -> dict[str, int]:
+        """The sizes that the guards of a site compare, by the names of the guards."""
+        versions = self._sites[number].versions
+        return {v.guard.name: p for v, p in zip(versions, pars, strict=True) if v.guard}
+
+    def scarce(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+               ) -> tuple[str, ...]:
+        """The guards of versions whose work-groups would not use the device well."""
+        return tuple(
+            v.guard.name for v, p, occupancy in zip(
+                self._sites[number].versions, pars, occupancies, strict=True)
+            if v.guard and occupancy and not self._device.choice.holds(v.guard, p, occupancy))
+
+    def retry(self) -> None:
+        """Choose anew from here on, in this run only: a version could not run."""
+        self._orders = {}
+
+    def name(self, number: int, version: int) -> str:
+        """The name of a version, ``site/index``."""
+        return f"{self._sites[number].site}/{version}"
+
+    def obstacles(self, number: int) -> Iterator[str]:
+        """The reasons why no version of a site can run."""
+        for k, version in enumerate(self._sites[number].versions):
+            reason = (version.infeasible or self.infeasible.get(self.name(number, k))
+                      or "needs more local memory than the device has")
+            yield f"version {self.name(number, k)}: {reason.splitlines()[0]}"
