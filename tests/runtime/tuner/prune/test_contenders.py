@@ -154,7 +154,7 @@ def test_records_tell_what_runs_by_default(groups: Size | None) -> None:
     forest = replace(sim.forest, trees=tuple(replace(tree, alternatives=tuple(
         replace(each, guard=each.guard and replace(each.guard, groups=groups))
         for each in tree.alternatives)) for tree in sim.forest.trees))
-    found = measure(sim, forest, inputs(few=[2]), repeats=1, method=LONG_RUNS)
+    found = LONG_RUNS.measure(sim, forest, inputs(few=[2]), repeats=1)
     assert {run.force["s"] for run in found.runs if run.record is None} == {0, 1}
     assert ({} in sim.forced) == (groups is None)
 
@@ -170,8 +170,7 @@ def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
 
 def test_a_budget_ends_the_measuring() -> None:
     sim = Simulated.of(CHAIN, lambda *_: 1e-3)
-    found = measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1,
-                    method=ForcedRuns(budget=0.0))
+    found = ForcedRuns(budget=0.0).measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1)
     assert found.left_out == ["b"] or found.left_out == ["a", "b"]
     assert all(run.record is None or run.dataset == "a" for run in found.runs)
 
@@ -248,7 +247,7 @@ def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(
     inner = site("u", ("t2", []), (None, []))
     sim = kind.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
                   lambda where, index, par: 1e-3, infeasible=frozenset({("s", 0), ("s", 1)}))
-    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3, method=LONG_RUNS)
+    found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3)
     assert [sim.forced.count(force) for force in ({"s": 0}, {"s": 1}, {})] == [0, 1, 1]
     for dataset in "ab":
         runs = [run for run in found.runs if run.dataset == dataset]
@@ -307,6 +306,6 @@ def test_what_runs_by_default_is_not_left_out(kind: type[Simulated],
     monkeypatch.setattr(Estimates, "hopeless", lambda self, version, par, best: (
         "left out: hopeless" if version == "s/0" else None))
     sim = kind.of(CHAIN, lambda where, index, par: 1e-3)
-    found = measure(sim, sim.forest, inputs(a=[2]), repeats=1, method=LONG_RUNS)
+    found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2]), repeats=1)
     errors = [run.error for run in found.runs if run.force["s"] == 0 and run.error]
     assert errors == ([] if kind is First else ["version s/0: left out: hopeless"])
