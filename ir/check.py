@@ -5,43 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from runelift.ir import syntax as ir
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.syntax import (
-    SEGOPS,
-    Body,
-    Convert,
-    Exp,
-    ForLoop,
-    If,
-    Index,
-    Lambda,
-    Level,
-    Loop,
-    Map,
-    Param,
-    PrimOp,
-    Program,
-    Rearrange,
-    Redomap,
-    Scanomap,
-    SegHist,
-    SegMap,
-    SegOp,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.traverse import bodies_of, lambdas_of, uses
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, shape_of
 
 
-def check(program: Program, phase: str = "core") -> None:
+def check(program: ir.Program, phase: str = "core") -> None:
     """CompilerBug, naming the function and the statement, unless ``program`` is well formed.
 
     * Every name is bound once and before its use.
@@ -66,11 +38,11 @@ class _Checker:
         self.bound: set[VName] = set()
         self.group = False
 
-    def fail(self, stm: Stm | None, why: str) -> CompilerBug:
+    def fail(self, stm: ir.Stm | None, why: str) -> CompilerBug:
         where = f" in 'let {', '.join(str(p.name) for p in stm.pat)}'" if stm else ""
         return CompilerBug(f"function '{self.fun}'{where}: {why}")
 
-    def bind(self, param: Param, stm: Stm | None = None) -> None:
+    def bind(self, param: ir.Param, stm: ir.Stm | None = None) -> None:
         if param.name in self.bound:
             raise self.fail(stm, f"{param.name} is bound twice")
         self.bound.add(param.name)
@@ -84,18 +56,18 @@ class _Checker:
         while len(self.types) > before:
             self.types.popitem()
 
-    def bind_index(self, name: VName, stm: Stm) -> None:
-        self.bind(Param(name, Prim.I64), stm)
+    def bind_index(self, name: VName, stm: ir.Stm) -> None:
+        self.bind(ir.Param(name, Prim.I64), stm)
 
-    def type(self, atom: Atom, stm: Stm | None) -> Type:
+    def type(self, atom: Atom, stm: ir.Stm | None) -> Type:
         if isinstance(atom, Const):
             return atom.prim
         if atom not in self.types:
             raise self.fail(stm, f"{atom} is used before it is bound")
         return self.types[atom]
 
-    def body(self, body: Body, count: int | None,
-             stm: Stm | None) -> list[Type]:
+    def body(self, body: ir.Body, count: int | None,
+             stm: ir.Stm | None) -> list[Type]:
         with self.scope():
             for inner in body.stms:
                 self.statement(inner)
@@ -103,20 +75,20 @@ class _Checker:
                 raise self.fail(stm, f"a body returns {len(body.result)} values, not {count}")
             return [self.type(a, stm) for a in body.result]
 
-    def lambda_(self, lam: Lambda, stm: Stm) -> None:
+    def lambda_(self, lam: ir.Lambda, stm: ir.Stm) -> None:
         with self.scope():
             for param in lam.params:
                 self.bind(param, stm)
             types = self.body(lam.body, len(lam.ret), stm)
             self.same_kinds(types, lam.ret, stm)
 
-    def same_kinds(self, found: Sequence[Type], wanted: Sequence[Type], stm: Stm) -> None:
+    def same_kinds(self, found: Sequence[Type], wanted: Sequence[Type], stm: ir.Stm) -> None:
         """Element types and ranks agree; sizes may have different names."""
         for f, w in zip(found, wanted, strict=True):
             if elem_of(f) is not elem_of(w) or len(shape_of(f)) != len(shape_of(w)):
                 raise self.fail(stm, f"a value of type {f} where {w} is expected")
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         bound = {param.name for param in stm.pat}  # the types of an If may name its own results
         for name in uses(stm.exp):
             if name not in bound:
@@ -129,29 +101,30 @@ class _Checker:
                 if self.type(size, stm) is not Prim.I64:
                     raise self.fail(stm, f"the size {size} is not an i64")
 
-    def expression(self, exp: Exp, stm: Stm) -> None:
-        if isinstance(exp, (*SEGOPS, Versions)) and self.phase == "core":
+    def expression(self, exp: ir.Exp, stm: ir.Stm) -> None:
+        if isinstance(exp, (*ir.SEGOPS, ir.Versions)) and self.phase == "core":
             raise self.fail(stm, f"{type(exp).__name__} in the core IR")
         match exp:
-            case PrimOp(op, prim, args):
+            case ir.PrimOp(op, prim, args):
                 if prim not in OPS[op].domain or len(args) != OPS[op].arity:
                     raise self.fail(stm, f"{op} at {prim} with {len(args)} operands")
                 self.same_kinds([self.type(a, stm) for a in args], [prim] * len(args), stm)
                 self.same_kinds([p.type for p in stm.pat], [OPS[op].result(prim)], stm)
-            case Convert(from_, to, arg):
+            case ir.Convert(from_, to, arg):
                 self.same_kinds([self.type(arg, stm)], [from_], stm)
                 self.same_kinds([p.type for p in stm.pat], [to], stm)
-            case Index(array, dims) | Update(array, dims):
+            case ir.Index(array, dims) | ir.Update(array, dims):
                 if len(dims) != len(shape_of(self.type(array, stm))):
                     raise self.fail(stm, f"{len(dims)} indices for {array}")
-                if isinstance(exp, Index):
-                    rank = sum(isinstance(d, SliceDim) for d in dims)
+                if isinstance(exp, ir.Index):
+                    rank = sum(isinstance(d, ir.SliceDim) for d in dims)
                     if rank != len(shape_of(stm.pat[0].type)):
                         raise self.fail(stm, "the result has the wrong rank")
-            case Rearrange(perm, array):
+            case ir.Rearrange(perm, array):
                 if sorted(perm) != list(range(len(shape_of(self.type(array, stm))))):
                     raise self.fail(stm, f"{perm} is no permutation of the dimensions")
-            case Map(_, lam, arrays) | Redomap(_, _, lam, arrays) | Scanomap(_, _, lam, arrays):
+            case (ir.Map(_, lam, arrays) | ir.Redomap(_, _, lam, arrays)
+                  | ir.Scanomap(_, _, lam, arrays)):
                 if len(lam.params) != len(arrays):
                     raise self.fail(stm, "the lambda and the inputs differ in number")
                 for param, array in zip(lam.params, arrays, strict=True):
@@ -160,21 +133,21 @@ class _Checker:
                         raise self.fail(stm, f"{array} is no array")
                     if len(type_.shape) != len(shape_of(param.type)) + 1:
                         raise self.fail(stm, f"{param.name} is no element of {array}")
-            case If(_, then_, else_, ret):
+            case ir.If(_, then_, else_, ret):
                 for body in (then_, else_):
                     types = self.body(body, len(ret), stm)
                     self.same_kinds(types, ret, stm)
                 return
-            case Loop():
+            case ir.Loop():
                 self._loop(exp, stm)
                 return
-            case Versions(_, alternatives, ret):
+            case ir.Versions(_, alternatives, ret):
                 for number, version in enumerate(alternatives):
                     if (version.guard is None) != (number == len(alternatives) - 1):
                         raise self.fail(stm, "only the last version has no guard")
                     self.same_kinds(self.body(version.body, len(ret), stm), ret, stm)
                 return
-            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
+            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
                 self._segop(exp, stm)
                 return
         for lam in lambdas_of(exp):
@@ -182,17 +155,17 @@ class _Checker:
         for body in bodies_of(exp):
             self.body(body, None, stm)
 
-    def _loop(self, loop: Loop, stm: Stm) -> None:
+    def _loop(self, loop: ir.Loop, stm: ir.Stm) -> None:
         with self.scope():
             for p in loop.params:
                 self.bind(p.param, stm)
-            if isinstance(loop.form, ForLoop):
+            if isinstance(loop.form, ir.ForLoop):
                 self.bind_index(loop.form.index, stm)
             types = self.body(loop.body, len(loop.params), stm)
             self.same_kinds(types, [p.param.type for p in loop.params], stm)
 
-    def _segop(self, exp: SegOp, stm: Stm) -> None:
-        if (exp.level is Level.LOCAL) != self.group:
+    def _segop(self, exp: ir.SegOp, stm: ir.Stm) -> None:
+        if (exp.level is ir.Level.LOCAL) != self.group:
             raise self.fail(stm, f"an operation of level {exp.level.value} in the wrong place")
         group = self.group
         with self.scope():
@@ -200,7 +173,7 @@ class _Checker:
                 self.bind_index(dim.index, stm)
             for lam in lambdas_of(exp):
                 self.lambda_(lam, stm)
-            self.group = exp.level is Level.GROUP  # a LOCAL operation holds sequential code
-            count = len(exp.ret) if isinstance(exp, SegMap | SegRed | SegScan) else None
+            self.group = exp.level is ir.Level.GROUP  # a LOCAL operation holds sequential code
+            count = len(exp.ret) if isinstance(exp, ir.SegMap | ir.SegRed | ir.SegScan) else None
             self.body(exp.body, count, stm)
         self.group = group

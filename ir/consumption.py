@@ -9,35 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
-from runelift.ir.syntax import (
-    SOACS,
-    AtomExp,
-    Body,
-    Copy,
-    Exp,
-    Hist,
-    If,
-    Index,
-    Loop,
-    Param,
-    PrimOp,
-    Program,
-    Rearrange,
-    Reshape,
-    Scatter,
-    SegHist,
-    SegScatter,
-    SliceDim,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 from runelift.ir.types import Atom
 
 
-def consumed_names(program: Program) -> frozenset[VName]:
+def consumed_names(program: ir.Program) -> frozenset[VName]:
     """All names whose arrays are consumed, under whatever alias."""
     consumed: set[VName] = set()
     for fun in program.funs:
@@ -45,38 +23,38 @@ def consumed_names(program: Program) -> frozenset[VName]:
     return frozenset(consumed)
 
 
-def consumed_by(stm: Stm) -> set[VName]:
+def consumed_by(stm: ir.Stm) -> set[VName]:
     """The names that ``stm`` consumes, also names that it binds inside."""
     consumed: set[VName] = set()
     _statement(stm, consumed)
     return consumed
 
 
-def consumed_in(body: Body) -> set[VName]:
+def consumed_in(body: ir.Body) -> set[VName]:
     """The names that ``body`` consumes, under whatever alias, also names that it binds."""
     consumed: set[VName] = set()
     _body(body, consumed)
     return consumed
 
 
-def view_of(exp: Exp) -> VName | None:
+def view_of(exp: ir.Exp) -> VName | None:
     """The array whose memory the value of ``exp`` shares."""
     match exp:
-        case AtomExp(VName() as array) | Rearrange(_, array) | Reshape(_, array):
+        case ir.AtomExp(VName() as array) | ir.Rearrange(_, array) | ir.Reshape(_, array):
             return array
-        case Index(array, dims) if any(isinstance(d, SliceDim) for d in dims):
+        case ir.Index(array, dims) if any(isinstance(d, ir.SliceDim) for d in dims):
             return array
     return None
 
 
-def root_of(name: VName, defs: Mapping[VName, Stm]) -> VName:
+def root_of(name: VName, defs: Mapping[VName, ir.Stm]) -> VName:
     """The array that ``name`` is a view of, through any number of views."""
     while (stm := defs.get(name)) is not None and (array := view_of(stm.exp)) is not None:
         name = array
     return name
 
 
-def idle_copies(body: Body) -> set[VName]:
+def idle_copies(body: ir.Body) -> set[VName]:
     """The copies in ``body`` that are as good as views.
 
     Nothing consumes what they copy until they are used for the last time, and they get no further
@@ -85,7 +63,7 @@ def idle_copies(body: Body) -> set[VName]:
     defs = {p.name: stm for stm in body.stms for p in stm.pat}
     found: set[VName] = set()
     for place, stm in enumerate(body.stms):
-        if not isinstance(stm.exp, Copy):
+        if not isinstance(stm.exp, ir.Copy):
             continue
         (param,) = stm.pat
         uses = [k for k, later in enumerate(body.stms[place + 1:], place + 1)
@@ -101,25 +79,25 @@ def idle_copies(body: Body) -> set[VName]:
     return found
 
 
-def _body(body: Body, consumed: set[VName]) -> None:
+def _body(body: ir.Body, consumed: set[VName]) -> None:
     for stm in reversed(body.stms):
         _statement(stm, consumed)
 
 
-def _statement(stm: Stm, consumed: set[VName]) -> None:
+def _statement(stm: ir.Stm, consumed: set[VName]) -> None:
     """Add the arrays that ``stm`` consumes; ``consumed`` has those consumed after it."""
     exp = stm.exp
-    if isinstance(exp, PrimOp):  # by far the most
+    if isinstance(exp, ir.PrimOp):  # by far the most
         return
     if (array := view_of(exp)) is not None:
         if stm.pat[0].name in consumed:
             consumed.add(array)
         return
     match exp:
-        case If() | Versions():
+        case ir.If() | ir.Versions():
             for body in bodies_of(exp):
                 _pass_on(stm.pat, body.result, consumed)
-        case Loop(params, _, body):
+        case ir.Loop(params, _, body):
             carried = [p.param for p in params]
             _pass_on(stm.pat, body.result, consumed)
             _pass_on(stm.pat, tuple(p.init for p in params), consumed)
@@ -127,21 +105,21 @@ def _statement(stm: Stm, consumed: set[VName]) -> None:
             _pass_on(carried, body.result, consumed)
             _pass_on(carried, tuple(p.init for p in params), consumed)
             return
-        case Update(array):
+        case ir.Update(array):
             consumed.add(array)
-        case Scatter(dests=dests) | SegScatter(dests=dests):
+        case ir.Scatter(dests=dests) | ir.SegScatter(dests=dests):
             consumed.update(dest.array for dest in dests)
-        case Hist(ops=ops) | SegHist(ops=ops):
+        case ir.Hist(ops=ops) | ir.SegHist(ops=ops):
             consumed.update(dest for op in ops for dest in op.dests)
     for body in bodies_of(exp):
         _body(body, consumed)
     for lam in lambdas_of(exp):
         _body(lam.body, consumed)
-    if isinstance(exp, SOACS):
+    if isinstance(exp, ir.SOACS):
         _pass_on(exp.lam.params, exp.arrays, consumed)
 
 
-def _pass_on(params: Iterable[Param], atoms: tuple[Atom, ...], consumed: set[VName]) -> None:
+def _pass_on(params: Iterable[ir.Param], atoms: tuple[Atom, ...], consumed: set[VName]) -> None:
     """Consume the arguments of parameters that are consumed."""
     for param, atom in zip(params, atoms, strict=True):
         if param.name in consumed and isinstance(atom, VName):

@@ -13,67 +13,27 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 
 from runelift.ir import failures
+from runelift.ir import syntax as ir
 from runelift.ir.errors import ProgramFailure, UserError, unknown_entry
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Loc
-from runelift.ir.syntax import (
-    ArrayLit,
-    Assert,
-    AtomExp,
-    Body,
-    Concat,
-    Convert,
-    Copy,
-    Dest,
-    Dim,
-    Exp,
-    ForLoop,
-    Fun,
-    Hist,
-    HistOp,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    Operator,
-    PrimOp,
-    Program,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Scatter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Space,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
 
 Value: TypeAlias = Any
 """A NumPy scalar or a NumPy array."""
 Env: TypeAlias = dict[VName, Value]
-Choose: TypeAlias = Callable[[Versions], int]
+Choose: TypeAlias = Callable[[ir.Versions], int]
 """A choice of the alternative of a ``Versions`` node to run; they are equivalent."""
 
 
-def last_version(versions: Versions) -> int:
+def last_version(versions: ir.Versions) -> int:
     """The alternative without a guard."""
     return len(versions.alternatives) - 1
 
 
-def interpret(program: Program, entry: str, args: Sequence[Value], *,
+def interpret(program: ir.Program, entry: str, args: Sequence[Value], *,
               choose: Choose = last_version) -> list[Value]:
     """The results of an entry point.
 
@@ -86,7 +46,8 @@ def interpret(program: Program, entry: str, args: Sequence[Value], *,
     raise unknown_entry(entry, (fun.name for fun in program.funs))
 
 
-def interpret_fun(fun: Fun, args: Sequence[Value], *, choose: Choose = last_version) -> list[Value]:
+def interpret_fun(fun: ir.Fun, args: Sequence[Value], *,
+                  choose: Choose = last_version) -> list[Value]:
     """The results of a function without those that are sizes of others.
 
     UserError also if the machine has too little memory.
@@ -101,7 +62,7 @@ def interpret_fun(fun: Fun, args: Sequence[Value], *, choose: Choose = last_vers
     return [r for p, r in zip(fun.results, results, strict=True) if p.name not in hidden]
 
 
-def bind_arguments(fun: Fun, args: Sequence[Value]) -> Env:
+def bind_arguments(fun: ir.Fun, args: Sequence[Value]) -> Env:
     """The environment of the parameters; sizes are bound from shapes, which must agree."""
     params = fun.params[fun.sizes:]
     if len(args) != len(params):
@@ -140,13 +101,13 @@ class Interpreter:
     def __init__(self, choose: Choose = last_version) -> None:
         self.choose = choose
 
-    def body(self, body: Body, env: Env) -> list[Value]:
+    def body(self, body: ir.Body, env: Env) -> list[Value]:
         """The results of a body; ``env`` gets its bindings."""
         for stm in body.stms:
             self.statement(stm, env)
         return [atom(a, env) for a in body.result]
 
-    def statement(self, stm: Stm, env: Env) -> None:
+    def statement(self, stm: ir.Stm, env: Env) -> None:
         """Bind the results of a statement."""
         try:
             values = self.exp(stm.exp, env, stm)
@@ -156,98 +117,98 @@ class Interpreter:
         for param, value in zip(stm.pat, values, strict=True):
             env[param.name] = value
 
-    def call(self, lam: Lambda, args: Sequence[Value], env: Env) -> list[Value]:
+    def call(self, lam: ir.Lambda, args: Sequence[Value], env: Env) -> list[Value]:
         """``lam args``."""
         inner = dict(env)
         inner.update(zip((p.name for p in lam.params), args, strict=True))
         return self.body(lam.body, inner)
 
-    def exp(self, exp: Exp, env: Env, stm: Stm) -> list[Value]:
-        """The results of an expression."""
+    def exp(self, exp: ir.Exp, env: Env, stm: ir.Stm) -> list[Value]:
+        """The results of an expression; long, with one case per construct."""
         match exp:
-            case PrimOp(op, prim, args):
+            case ir.PrimOp(op, prim, args):
                 values = [atom(a, env) for a in args]
                 if OPS[op].traps and prim.is_int and values[-1] == 0:
                     raise ProgramFailure(failures.DIVISION)
                 return [apply(op, prim, *values)]
-            case AtomExp(a):
+            case ir.AtomExp(a):
                 return [atom(a, env)]
-            case Convert(_, to, a):
+            case ir.Convert(_, to, a):
                 return [convert(atom(a, env), to)]
-            case Index(array, dims, checked):
+            case ir.Index(array, dims, checked):
                 return [env[array][_selection(dims, env, env[array].shape, checked)]]
-            case ArrayLit(elems, row):
+            case ir.ArrayLit(elems, row):
                 shape = tuple(int(atom(s, env)) for s in shape_of(row))
                 rows = [atom(e, env) for e in elems]
                 return [np.array(rows, elem_of(row).dtype).reshape((len(rows), *shape))]
-            case Update(array, dims, value, checked):
+            case ir.Update(array, dims, value, checked):
                 new = env[array].copy()
                 new[_selection(dims, env, new.shape, checked)] = atom(value, env)
                 return [new]
-            case Iota(count, start, step, prim):
+            case ir.Iota(count, start, step, prim):
                 length = _size(count, env)
                 index = convert(np.arange(length, dtype=np.int64), prim)
                 with np.errstate(over="ignore"):
                     return [(atom(start, env) + index * atom(step, env)).astype(prim.dtype)]
-            case Replicate(shape, value):
+            case ir.Replicate(shape, value):
                 item = np.asarray(atom(value, env))
                 sizes = tuple(_size(s, env) for s in shape)
                 return [np.broadcast_to(item, (*sizes, *item.shape)).copy()]
-            case Concat(dim, arrays, _):
+            case ir.Concat(dim, arrays, _):
                 return [np.concatenate([env[a] for a in arrays], axis=dim)]
-            case Rearrange(perm, array):
+            case ir.Rearrange(perm, array):
                 return [env[array].transpose(perm)]
-            case Reshape(shape, array):
+            case ir.Reshape(shape, array):
                 sizes = tuple(_size(s, env) for s in shape)
                 if int(np.prod(sizes)) != env[array].size:
                     raise ProgramFailure(failures.RESHAPE.format(
                         env[array].size, int(np.prod(sizes))))
                 return [env[array].reshape(sizes)]
-            case Copy(array):
+            case ir.Copy(array):
                 return [env[array].copy()]
-            case Assert(cond, message, args):
+            case ir.Assert(cond, message, args):
                 if not atom(cond, env):
                     raise ProgramFailure(message.format(*(atom(a, env) for a in args)))
                 return []
-            case If(cond, then_, else_):
+            case ir.If(cond, then_, else_):
                 return self.body(then_ if atom(cond, env) else else_, dict(env))
-            case Loop():
+            case ir.Loop():
                 return self._loop(exp, env)
-            case Map(width, lam, arrays):
+            case ir.Map(width, lam, arrays):
                 return self._map(_size(width, env), lam, arrays, env)
-            case Redomap(width, ops, lam, arrays):
+            case ir.Redomap(width, ops, lam, arrays):
                 mapped = self._map(_size(width, env), lam, arrays, env)
                 return self._reduce(ops, mapped, env)
-            case Scanomap(width, ops, lam, arrays):
+            case ir.Scanomap(width, ops, lam, arrays):
                 mapped = self._map(_size(width, env), lam, arrays, env)
                 return self._scan(ops, mapped, env)
-            case Scatter(width, lam, arrays, dests):
+            case ir.Scatter(width, lam, arrays, dests):
                 mapped = self._map(_size(width, env), lam, arrays, env)
                 return _scatter(dests, mapped, env)
-            case Hist(width, hist_ops, lam, arrays):
+            case ir.Hist(width, hist_ops, lam, arrays):
                 mapped = self._map(_size(width, env), lam, arrays, env)
                 return self._hist(hist_ops, mapped, env, ())
-            case SegMap(_, space, body, ret):
+            case ir.SegMap(_, space, body, ret):
                 return self._points(space, body, ret, env)
-            case SegRed(_, space, ops, body, ret):
+            case ir.SegRed(_, space, ops, body, ret):
                 return self._segments(space, ops, self._points(space, body, ret, env), env,
                                       self._reduce)
-            case SegScan(_, space, ops, body, ret):
+            case ir.SegScan(_, space, ops, body, ret):
                 return self._segments(space, ops, self._points(space, body, ret, env), env,
                                       self._scan)
-            case SegScatter(_, space, dests, body):
+            case ir.SegScatter(_, space, dests, body):
                 values = self._points(space, body, _dest_types(dests, env), env)
                 return _scatter(dests, [_flat_points(v, len(space)) for v in values], env)
-            case SegHist(_, space, hist_ops, body):
+            case ir.SegHist(_, space, hist_ops, body):
                 return self._seg_hist(space, hist_ops, body, env)
-            case Versions(_, alternatives):
+            case ir.Versions(_, alternatives):
                 return self.body(alternatives[self.choose(exp)].body, dict(env))
             case _:
                 assert_never(exp)
 
     # Loops
 
-    def _loop(self, loop: Loop, env: Env) -> list[Value]:
+    def _loop(self, loop: ir.Loop, env: Env) -> list[Value]:
         values = [atom(p.init, env) for p in loop.params]
         names = [p.param.name for p in loop.params]
         inner = dict(env)
@@ -256,7 +217,7 @@ class Interpreter:
             inner.update(zip(names, values, strict=True))
             return self.body(loop.body, inner)
 
-        if isinstance(loop.form, ForLoop):
+        if isinstance(loop.form, ir.ForLoop):
             for i in range(int(atom(loop.form.bound, env))):
                 inner[loop.form.index] = np.int64(i)
                 values = step()
@@ -268,7 +229,7 @@ class Interpreter:
 
     # Second-order operations
 
-    def _map(self, width: int, lam: Lambda, arrays: tuple[VName, ...], env: Env) -> list[Value]:
+    def _map(self, width: int, lam: ir.Lambda, arrays: tuple[VName, ...], env: Env) -> list[Value]:
         if not lam.body.stms:
             by_name = {p.name: env[a][:width] for p, a in zip(lam.params, arrays, strict=True)}
             if all(a in by_name for a in lam.body.result):
@@ -276,7 +237,7 @@ class Interpreter:
         rows = [self.call(lam, [env[a][i] for a in arrays], env) for i in range(width)]
         return _stack(rows, lam.ret, (width,), env)
 
-    def _reduce(self, ops: tuple[Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
+    def _reduce(self, ops: tuple[ir.Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
         results: list[Value] = []
         for op in ops:
             count = len(op.neutral)
@@ -287,7 +248,7 @@ class Interpreter:
             results += total
         return results + mapped
 
-    def _scan(self, ops: tuple[Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
+    def _scan(self, ops: tuple[ir.Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
         results: list[Value] = []
         for op in ops:
             count = len(op.neutral)
@@ -301,7 +262,7 @@ class Interpreter:
             results += outs
         return results + mapped
 
-    def _hist(self, ops: tuple[HistOp, ...], mapped: list[Value], env: Env,
+    def _hist(self, ops: tuple[ir.HistOp, ...], mapped: list[Value], env: Env,
               outer: tuple[int, ...]) -> list[Value]:
         results: list[Value] = []
         for number, op in enumerate(ops):
@@ -320,7 +281,8 @@ class Interpreter:
 
     # Segmented operations
 
-    def _points(self, space: Space, body: Body, ret: tuple[Type, ...], env: Env) -> list[Value]:
+    def _points(self, space: ir.Space, body: ir.Body, ret: tuple[Type, ...],
+                env: Env) -> list[Value]:
         widths = tuple(_size(dim.width, env) for dim in space)
         rows: list[list[Value]] = []
         for point in itertools.product(*map(range, widths)):
@@ -329,8 +291,9 @@ class Interpreter:
             rows.append(self.body(body, inner))
         return _stack(rows, ret, widths, env)
 
-    def _segments(self, space: Space, ops: tuple[Operator, ...], mapped: list[Value], env: Env,
-                  fold: Callable[[tuple[Operator, ...], list[Value], Env], list[Value]],
+    def _segments(self, space: ir.Space, ops: tuple[ir.Operator, ...], mapped: list[Value],
+                  env: Env,
+                  fold: Callable[[tuple[ir.Operator, ...], list[Value], Env], list[Value]],
                   ) -> list[Value]:
         outer = tuple(_size(dim.width, env) for dim in space[:-1])
         operands = sum(len(op.neutral) for op in ops)
@@ -341,7 +304,7 @@ class Interpreter:
             return _stack_like(segments, mapped[:operands], outer) + mapped[operands:]
         return _stack(segments, types, outer, env) + mapped[operands:]
 
-    def _seg_hist(self, space: Space, ops: tuple[HistOp, ...], body: Body,
+    def _seg_hist(self, space: ir.Space, ops: tuple[ir.HistOp, ...], body: ir.Body,
                   env: Env) -> list[Value]:
         outer = tuple(_size(dim.width, env) for dim in space[:-1])
         results = [env[d].copy() for op in ops for d in op.dests]
@@ -374,14 +337,14 @@ def _size(a: Atom, env: Env) -> int:
     return size
 
 
-def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
+def _selection(dims: tuple[ir.Dim, ...], env: Env, shape: tuple[int, ...],
                checked: bool) -> tuple[Any, ...]:
     """The NumPy index of ``dims``, with bounds checks: also where a device need not make them."""
     written = [_written(dim, env) for dim in dims]
     selection: list[Any] = []
     for dim, place, size in zip(dims, written, shape, strict=True):
         start = place[0]
-        if not isinstance(dim, SliceDim):
+        if not isinstance(dim, ir.SliceDim):
             selection.append(start)
             if 0 <= start < size:
                 continue
@@ -398,9 +361,9 @@ def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
     return tuple(selection)
 
 
-def _written(dim: Dim, env: Env) -> tuple[int, ...]:
+def _written(dim: ir.Dim, env: Env) -> tuple[int, ...]:
     """A dimension of an access as a program writes it: an index, or start, stop and step."""
-    if not isinstance(dim, SliceDim):
+    if not isinstance(dim, ir.SliceDim):
         return (int(atom(dim, env)),)
     start, count, stride = (int(atom(a, env)) for a in (dim.start, dim.count, dim.stride))
     return (start, start + count * stride, *([stride] if dim.stride != i64(1) else []))
@@ -433,7 +396,7 @@ def _known_shape(type_: Type, env: Env) -> tuple[int, ...]:
                  for s in shape_of(type_))
 
 
-def _scatter(dests: tuple[Dest, ...], mapped: list[Value], env: Env) -> list[Value]:
+def _scatter(dests: tuple[ir.Dest, ...], mapped: list[Value], env: Env) -> list[Value]:
     results: list[Value] = []
     for dest in dests:
         new = env[dest.array].copy()
@@ -447,7 +410,7 @@ def _scatter(dests: tuple[Dest, ...], mapped: list[Value], env: Env) -> list[Val
     return results
 
 
-def _dest_types(dests: tuple[Dest, ...], env: Env) -> tuple[Type, ...]:
+def _dest_types(dests: tuple[ir.Dest, ...], env: Env) -> tuple[Type, ...]:
     types: list[Type] = []
     for dest in dests:
         shape = env[dest.array].shape

@@ -12,57 +12,13 @@ from typing import Any, TypeVar
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput, UnexpectedToken, VisitError
 
+from runelift.ir import syntax as ir
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.source import Source, Span
-from runelift.ir.syntax import (
-    ArrayLit,
-    Assert,
-    AtomExp,
-    Body,
-    Concat,
-    Convert,
-    Copy,
-    Dest,
-    Exp,
-    ForLoop,
-    Fun,
-    Hist,
-    HistOp,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Level,
-    Loop,
-    LoopParam,
-    Map,
-    Operator,
-    Param,
-    PrimOp,
-    Program,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Scatter,
-    SegDim,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Stm,
-    Update,
-    Version,
-    Versions,
-    WhileLoop,
-)
 from runelift.ir.tables import Tables
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
@@ -71,9 +27,9 @@ CORE = Tables("runelift.ir", "core", {
     "parser": "lalr", "start": "program", "maybe_placeholders": False})
 
 
-def parse(text: str, name: str = "<ir>") -> Program:
+def parse(text: str, name: str = "<ir>") -> ir.Program:
     """The program of an IR text; ProgramError with the position of what is wrong."""
-    program: Program = read(CORE.grammar(), Reader(), text, name)
+    program: ir.Program = read(CORE.grammar(), Reader(), text, name)
     return program
 
 
@@ -119,8 +75,8 @@ def _prim(name: str, token: Token) -> Prim:
         raise Malformed(f"'{name}' is no primitive type.", token) from None
 
 
-def _level(token: Token) -> Level:
-    return Level(str(token).rpartition(".")[2])
+def _level(token: Token) -> ir.Level:
+    return ir.Level(str(token).rpartition(".")[2])
 
 
 def _rest(items: tuple[Any, ...], type_: type[T]) -> tuple[T, ...]:
@@ -132,26 +88,26 @@ def _rest(items: tuple[Any, ...], type_: type[T]) -> tuple[T, ...]:
 class Reader(Transformer[Token, Any]):
     """From the parse tree to the nodes of the IR, bottom-up: a method per rule of the grammar."""
 
-    def program(self, *funs: Fun) -> Program:
-        return Program(funs)
+    def program(self, *funs: ir.Fun) -> ir.Program:
+        return ir.Program(funs)
 
-    def fun(self, name: Token, *parts: Any) -> Fun:
+    def fun(self, name: Token, *parts: Any) -> ir.Fun:
         *head, results, body = parts
         sizes = _rest(tuple(head), VName)
-        params = tuple(Param(s, Prim.I64) for s in sizes) + _rest(tuple(head), Param)
-        return Fun(str(name), params, results, body, len(sizes))
+        params = tuple(ir.Param(s, Prim.I64) for s in sizes) + _rest(tuple(head), ir.Param)
+        return ir.Fun(str(name), params, results, body, len(sizes))
 
     def size_param(self, name: Token) -> VName:
         return vname(name)
 
-    def value_param(self, param: Param) -> Param:
+    def value_param(self, param: ir.Param) -> ir.Param:
         return param
 
-    def params(self, *params: Param) -> tuple[Param, ...]:
+    def params(self, *params: ir.Param) -> tuple[ir.Param, ...]:
         return params
 
-    def param(self, name: Token, type_: Type) -> Param:
-        return Param(vname(name), type_)
+    def param(self, name: Token, type_: Type) -> ir.Param:
+        return ir.Param(vname(name), type_)
 
     def type(self, *parts: Any) -> Type:
         *shape, prim = parts
@@ -161,13 +117,13 @@ class Reader(Transformer[Token, Any]):
     def types(self, *types: Type) -> tuple[Type, ...]:
         return types
 
-    def body(self, *parts: Any) -> Body:
+    def body(self, *parts: Any) -> ir.Body:
         *stms, result = parts
-        return Body(tuple(stms), result)
+        return ir.Body(tuple(stms), result)
 
-    def stm(self, pat: tuple[Param, ...], *parts: Any) -> Stm:
+    def stm(self, pat: tuple[ir.Param, ...], *parts: Any) -> ir.Stm:
         *attrs, exp = parts
-        return Stm(pat, exp, tuple(str(attr)[2:-1] for attr in attrs))
+        return ir.Stm(pat, exp, tuple(str(attr)[2:-1] for attr in attrs))
 
     # Atoms
 
@@ -194,144 +150,144 @@ class Reader(Transformer[Token, Any]):
     list = atoms
     dims = atoms
 
-    def slice(self, start: Atom, count: Atom, stride: Atom) -> SliceDim:
-        return SliceDim(start, count, stride)
+    def slice(self, start: Atom, count: Atom, stride: Atom) -> ir.SliceDim:
+        return ir.SliceDim(start, count, stride)
 
     # Expressions without bodies
 
-    def atom_exp(self, atom: Atom) -> Exp:
-        return AtomExp(atom)
+    def atom_exp(self, atom: Atom) -> ir.Exp:
+        return ir.AtomExp(atom)
 
-    def operation(self, name: Token, args: tuple[Atom, ...]) -> Exp:
+    def operation(self, name: Token, args: tuple[Atom, ...]) -> ir.Exp:
         op, *prims = str(name).split(".")
         types = [_prim(prim, name) for prim in prims]
         match op, types, args:
             case "convert", [from_, to], (arg,):
-                return Convert(from_, to, arg)
+                return ir.Convert(from_, to, arg)
             case "iota", [prim], (count, start, step):
-                return Iota(count, start, step, prim)
+                return ir.Iota(count, start, step, prim)
             case _, [prim], _ if op in OPS:
-                return PrimOp(op, prim, args)
+                return ir.PrimOp(op, prim, args)
         raise Malformed(f"'{name}' is no operation on {len(args)} atoms.", name)
 
-    def array_lit(self, elems: tuple[Atom, ...], row: Type) -> Exp:
-        return ArrayLit(elems, row)
+    def array_lit(self, elems: tuple[Atom, ...], row: Type) -> ir.Exp:
+        return ir.ArrayLit(elems, row)
 
-    def index(self, array: Token, *parts: Any) -> Exp:
-        return Index(vname(array), parts[-1], len(parts) > 1)
+    def index(self, array: Token, *parts: Any) -> ir.Exp:
+        return ir.Index(vname(array), parts[-1], len(parts) > 1)
 
-    def update(self, array: Token, *parts: Any) -> Exp:
+    def update(self, array: Token, *parts: Any) -> ir.Exp:
         *check, dims, value = parts
-        return Update(vname(array), dims, value, bool(check))
+        return ir.Update(vname(array), dims, value, bool(check))
 
-    def replicate(self, shape: tuple[Atom, ...], value: Atom) -> Exp:
-        return Replicate(shape, value)
+    def replicate(self, shape: tuple[Atom, ...], value: Atom) -> ir.Exp:
+        return ir.Replicate(shape, value)
 
-    def concat(self, dim: Token, arrays: tuple[VName, ...], size: Atom) -> Exp:
-        return Concat(int(dim[1:]), arrays, size)
+    def concat(self, dim: Token, arrays: tuple[VName, ...], size: Atom) -> ir.Exp:
+        return ir.Concat(int(dim[1:]), arrays, size)
 
-    def rearrange(self, *parts: Token) -> Exp:
+    def rearrange(self, *parts: Token) -> ir.Exp:
         *perm, array = parts
-        return Rearrange(tuple(map(int, perm)), vname(array))
+        return ir.Rearrange(tuple(map(int, perm)), vname(array))
 
-    def reshape(self, shape: tuple[Atom, ...], array: Token) -> Exp:
-        return Reshape(shape, vname(array))
+    def reshape(self, shape: tuple[Atom, ...], array: Token) -> ir.Exp:
+        return ir.Reshape(shape, vname(array))
 
-    def copy(self, array: Token) -> Exp:
-        return Copy(vname(array))
+    def copy(self, array: Token) -> ir.Exp:
+        return ir.Copy(vname(array))
 
-    def assert_(self, cond: Atom, message: Token, args: tuple[Atom, ...]) -> Exp:
-        return Assert(cond, json.loads(message), args)
+    def assert_(self, cond: Atom, message: Token, args: tuple[Atom, ...]) -> ir.Exp:
+        return ir.Assert(cond, json.loads(message), args)
 
     # Control and second-order operations
 
-    def if_(self, cond: Atom, ret: tuple[Type, ...], then_: Body, else_: Body) -> Exp:
-        return If(cond, then_, else_, ret)
+    def if_(self, cond: Atom, ret: tuple[Type, ...], then_: ir.Body, else_: ir.Body) -> ir.Exp:
+        return ir.If(cond, then_, else_, ret)
 
-    def carried(self, param: Param, init: Atom) -> LoopParam:
-        return LoopParam(param, init)
+    def carried(self, param: ir.Param, init: Atom) -> ir.LoopParam:
+        return ir.LoopParam(param, init)
 
-    def for_(self, index: Token, bound: Atom) -> ForLoop:
-        return ForLoop(vname(index), bound)
+    def for_(self, index: Token, bound: Atom) -> ir.ForLoop:
+        return ir.ForLoop(vname(index), bound)
 
-    def while_(self, cond: Token) -> WhileLoop:
-        return WhileLoop(vname(cond))
+    def while_(self, cond: Token) -> ir.WhileLoop:
+        return ir.WhileLoop(vname(cond))
 
-    def loop(self, *parts: Any) -> Exp:
+    def loop(self, *parts: Any) -> ir.Exp:
         *params, form, body = parts
-        return Loop(tuple(params), form, body)
+        return ir.Loop(tuple(params), form, body)
 
-    def lam(self, *parts: Any) -> Lambda:
+    def lam(self, *parts: Any) -> ir.Lambda:
         *params, ret, body = parts
-        return Lambda(tuple(params), body, ret)
+        return ir.Lambda(tuple(params), body, ret)
 
-    def operator(self, *parts: Any) -> Operator:
+    def operator(self, *parts: Any) -> ir.Operator:
         *comm, neutral, lam = parts
-        return Operator(lam, neutral, bool(comm))
+        return ir.Operator(lam, neutral, bool(comm))
 
-    def map(self, width: Atom, arrays: tuple[VName, ...], lam: Lambda) -> Exp:
-        return Map(width, lam, arrays)
+    def map(self, width: Atom, arrays: tuple[VName, ...], lam: ir.Lambda) -> ir.Exp:
+        return ir.Map(width, lam, arrays)
 
-    def redomap(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> Exp:
-        return Redomap(width, parts[:-1], parts[-1], arrays)
+    def redomap(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> ir.Exp:
+        return ir.Redomap(width, parts[:-1], parts[-1], arrays)
 
-    def scanomap(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> Exp:
-        return Scanomap(width, parts[:-1], parts[-1], arrays)
+    def scanomap(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> ir.Exp:
+        return ir.Scanomap(width, parts[:-1], parts[-1], arrays)
 
-    def dest(self, array: Token, rank: Token) -> Dest:
-        return Dest(vname(array), int(rank[1:]))
+    def dest(self, array: Token, rank: Token) -> ir.Dest:
+        return ir.Dest(vname(array), int(rank[1:]))
 
-    def dests(self, *dests: Dest) -> tuple[Dest, ...]:
+    def dests(self, *dests: ir.Dest) -> tuple[ir.Dest, ...]:
         return dests
 
-    def scatter(self, dests: tuple[Dest, ...], width: Atom, arrays: tuple[VName, ...],
-                lam: Lambda) -> Exp:
-        return Scatter(width, lam, arrays, dests)
+    def scatter(self, dests: tuple[ir.Dest, ...], width: Atom, arrays: tuple[VName, ...],
+                lam: ir.Lambda) -> ir.Exp:
+        return ir.Scatter(width, lam, arrays, dests)
 
-    def bins(self, dests: tuple[VName, ...], bins: Atom, op: Operator) -> HistOp:
-        return HistOp(bins, dests, op)
+    def bins(self, dests: tuple[VName, ...], bins: Atom, op: ir.Operator) -> ir.HistOp:
+        return ir.HistOp(bins, dests, op)
 
-    def hist(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> Exp:
-        return Hist(width, parts[:-1], parts[-1], arrays)
+    def hist(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> ir.Exp:
+        return ir.Hist(width, parts[:-1], parts[-1], arrays)
 
     # Segmented operations and versions
 
-    def seg_dim(self, index: Token, width: Atom) -> SegDim:
-        return SegDim(vname(index), width)
+    def seg_dim(self, index: Token, width: Atom) -> ir.SegDim:
+        return ir.SegDim(vname(index), width)
 
-    def space(self, *dims: SegDim) -> tuple[SegDim, ...]:
+    def space(self, *dims: ir.SegDim) -> tuple[ir.SegDim, ...]:
         return dims
 
-    def block(self, body: Body) -> Body:
+    def block(self, body: ir.Body) -> ir.Body:
         return body
 
-    def segmap(self, level: Token, space: tuple[SegDim, ...], ret: tuple[Type, ...],
-               body: Body) -> Exp:
-        return SegMap(_level(level), space, body, ret)
+    def segmap(self, level: Token, space: tuple[ir.SegDim, ...], ret: tuple[Type, ...],
+               body: ir.Body) -> ir.Exp:
+        return ir.SegMap(_level(level), space, body, ret)
 
-    def segred(self, level: Token, space: tuple[SegDim, ...], ret: tuple[Type, ...],
-               *parts: Any) -> Exp:
-        return SegRed(_level(level), space, parts[:-1], parts[-1], ret)
+    def segred(self, level: Token, space: tuple[ir.SegDim, ...], ret: tuple[Type, ...],
+               *parts: Any) -> ir.Exp:
+        return ir.SegRed(_level(level), space, parts[:-1], parts[-1], ret)
 
-    def segscan(self, level: Token, space: tuple[SegDim, ...], ret: tuple[Type, ...],
-                *parts: Any) -> Exp:
-        return SegScan(_level(level), space, parts[:-1], parts[-1], ret)
+    def segscan(self, level: Token, space: tuple[ir.SegDim, ...], ret: tuple[Type, ...],
+                *parts: Any) -> ir.Exp:
+        return ir.SegScan(_level(level), space, parts[:-1], parts[-1], ret)
 
-    def segscatter(self, level: Token, dests: tuple[Dest, ...], space: tuple[SegDim, ...],
-                   body: Body) -> Exp:
-        return SegScatter(_level(level), space, dests, body)
+    def segscatter(self, level: Token, dests: tuple[ir.Dest, ...], space: tuple[ir.SegDim, ...],
+                   body: ir.Body) -> ir.Exp:
+        return ir.SegScatter(_level(level), space, dests, body)
 
-    def seghist(self, level: Token, space: tuple[SegDim, ...], *parts: Any) -> Exp:
-        return SegHist(_level(level), space, parts[:-1], parts[-1])
+    def seghist(self, level: Token, space: tuple[ir.SegDim, ...], *parts: Any) -> ir.Exp:
+        return ir.SegHist(_level(level), space, parts[:-1], parts[-1])
 
-    def versions(self, site: Token, ret: tuple[Type, ...], *alternatives: Version) -> Exp:
-        return Versions(str(site), alternatives, ret)
+    def versions(self, site: Token, ret: tuple[Type, ...], *alternatives: ir.Version) -> ir.Exp:
+        return ir.Versions(str(site), alternatives, ret)
 
-    def version(self, *parts: Any) -> Version:
+    def version(self, *parts: Any) -> ir.Version:
         *guard, kind, body = parts
         if not guard:
-            return Version(None, Kind(kind[1:-1]), body)
-        return Version(guard[0](Kind(kind[1:-1])), Kind(kind[1:-1]), body)
+            return ir.Version(None, Kind(kind[1:-1]), body)
+        return ir.Version(guard[0](Kind(kind[1:-1])), Kind(kind[1:-1]), body)
 
     # Guards
 

@@ -18,35 +18,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
 
+from runelift.ir import syntax as ir
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
-from runelift.ir.syntax import (
-    SEGOPS,
-    AtomExp,
-    Body,
-    Dim,
-    ForLoop,
-    Fun,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    PrimOp,
-    Rearrange,
-    Redomap,
-    Scanomap,
-    SegHist,
-    SegMap,
-    SegOp,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Stm,
-)
 from runelift.ir.traverse import bodies_of, bound_by, free_vars, lambdas_of
 from runelift.ir.types import ArrayType, Atom, Const, Type, i64
 
@@ -147,14 +123,14 @@ class Reference:
         return f"{self.array}[{', '.join(dim.text for dim in self.dims)}]"
 
 
-def references(kernel: SegOp, type_of: Callable[[VName], Type]) -> list[Reference]:
+def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Reference]:
     """The references of a kernel to arrays around it, in order.
 
     The last index of a reduction is a counter: work-items go through its elements.  ``type_of``
     knows the names around the kernel.
     """
     points = [dim.index for dim in kernel.space]
-    counters = [points.pop()] if isinstance(kernel, SegRed) else []
+    counters = [points.pop()] if isinstance(kernel, ir.SegRed) else []
     env: dict[VName, _Value] = {p: _point(p) for p in points}
     env |= {c: _counter(c) for c in counters}
     walk = _Walk(type_of, env)
@@ -210,52 +186,53 @@ class _Walk:
     found: list[Reference] = field(default_factory=list)
     around: tuple[frozenset[VName], ...] = ()
 
-    def body(self, body: Body) -> None:
+    def body(self, body: ir.Body) -> None:
         """Go through all statements."""
         for stm in body.stms:
             self.statement(stm)
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         """Note the references of a statement, and facts about its results."""
         self.made |= {p.name for p in stm.pat}
         match stm.exp:
-            case Index(array, dims):
+            case ir.Index(array, dims):
                 self.index(stm.pat[0].name, array, dims)
-            case PrimOp(op, Prim.I64, (left, right)) if op in ("add", "sub", "mul"):
+            case ir.PrimOp(op, Prim.I64, (left, right)) if op in ("add", "sub", "mul"):
                 self.env[stm.pat[0].name] = _combined(op, self.affine(left), self.affine(right))
-            case AtomExp(VName() as name) if (value := self.value(name)) is not None:
+            case ir.AtomExp(VName() as name) if (value := self.value(name)) is not None:
                 self.env[stm.pat[0].name] = value
-            case Iota(_, start, step, Prim.I64):
+            case ir.Iota(_, start, step, Prim.I64):
                 self.env[stm.pat[0].name] = _Numbers(self.affine(start), self.affine(step))
-            case Rearrange(perm, array) if isinstance(part := self.value(array), _Part):
+            case ir.Rearrange(perm, array) if isinstance(part := self.value(array), _Part):
                 kept = [k for k, dim in enumerate(part.dims) if dim is None]
                 if sorted(kept) == kept and perm == tuple(range(len(perm))):
                     self.env[stm.pat[0].name] = part
-            case Map(_, lam, arrays) | Redomap(_, _, lam, arrays) | Scanomap(_, _, lam, arrays):
+            case (ir.Map(_, lam, arrays) | ir.Redomap(_, _, lam, arrays)
+                  | ir.Scanomap(_, _, lam, arrays)):
                 self.elements(lam, arrays)
-            case Loop(params, form, body):
+            case ir.Loop(params, form, body):
                 self.made |= {p.param.name for p in params}
                 for param in params:
                     self.whole(param.init)
                 own = {p.param.name: _walked(p.param.name) for p in params
                        if p.param.type is Prim.I64}
-                if isinstance(form, ForLoop):
+                if isinstance(form, ir.ForLoop):
                     own[form.index] = _counter(form.index)
                 self.env.update(own)
                 self.loop(body, own)
-            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
+            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
                 self.env |= {d.index: _point(d.index) for d in stm.exp.space}
                 self.other(stm)
             case _:
                 self.other(stm)
 
-    def loop(self, body: Body, counters: Iterable[VName]) -> None:
+    def loop(self, body: ir.Body, counters: Iterable[VName]) -> None:
         """The body of a loop."""
         outside, self.around = self.around, (*self.around, frozenset(counters))
         self.body(body)
         self.around = outside
 
-    def elements(self, lam: Lambda, arrays: Sequence[VName]) -> None:
+    def elements(self, lam: ir.Lambda, arrays: Sequence[VName]) -> None:
         """A function that is applied to the elements of arrays, one after the other."""
         self.made |= {p.name for p in lam.params}
         if lam.params:
@@ -272,15 +249,15 @@ class _Walk:
             case _Part() as part:
                 self.select(name, part, [place])
 
-    def index(self, name: VName, array: VName, dims: Sequence[Dim]) -> None:
+    def index(self, name: VName, array: VName, dims: Sequence[ir.Dim]) -> None:
         """``array[dims]``."""
         match self.value(array):
             case _Part() as part:
-                self.select(name, part, [None if isinstance(d, SliceDim) and _is_whole(d)
-                                         else UNKNOWN if isinstance(d, SliceDim)
+                self.select(name, part, [None if isinstance(d, ir.SliceDim) and _is_whole(d)
+                                         else UNKNOWN if isinstance(d, ir.SliceDim)
                                          else self.affine(d) for d in dims])
             case _Numbers():
-                if not isinstance(dims[0], SliceDim):
+                if not isinstance(dims[0], ir.SliceDim):
                     self.element(name, array, self.affine(dims[0]))
 
     def select(self, name: VName, part: _Part, indices: Sequence[Affine | None]) -> None:
@@ -291,7 +268,7 @@ class _Walk:
         else:
             self.env[name] = _Part(part.array, dims)
 
-    def other(self, stm: Stm) -> None:
+    def other(self, stm: ir.Stm) -> None:
         """A statement that uses arrays as a whole, or is not looked into."""
         self.made |= set(bound_by(stm.exp)) - self.env.keys()
         inner = [*bodies_of(stm.exp), *(lam.body for lam in lambdas_of(stm.exp))]
@@ -364,7 +341,7 @@ def _combined(op: str, left: Affine, right: Affine) -> Affine:
                   left.counters | right.counters, known)
 
 
-def _is_whole(dim: SliceDim) -> bool:
+def _is_whole(dim: ir.SliceDim) -> bool:
     """True if a slice is known to start at the beginning and to leave nothing out."""
     return dim.start == i64(0) and dim.stride == i64(1)
 
@@ -378,25 +355,25 @@ class Accesses:
 
     name: str
     loc: Loc | None
-    kernel: SegOp
+    kernel: ir.SegOp
     references: tuple[Reference, ...]
 
 
-def accesses(fun: Fun) -> list[Accesses]:
+def accesses(fun: ir.Fun) -> list[Accesses]:
     """The references of all kernels of an entry point, in all of its versions."""
     found: list[Accesses] = []
     _collect(fun.body, {p.name: p.type for p in fun.params}, found)
     return found
 
 
-def _collect(body: Body, types: dict[VName, Type], found: list[Accesses]) -> None:
+def _collect(body: ir.Body, types: dict[VName, Type], found: list[Accesses]) -> None:
     for stm in body.stms:
-        if isinstance(stm.exp, SEGOPS):
+        if isinstance(stm.exp, ir.SEGOPS):
             found.append(Accesses(str(stm.pat[0].name) if stm.pat else "effect", stm.loc, stm.exp,
                                   tuple(references(stm.exp, types.__getitem__))))
-        elif isinstance(stm.exp, Loop):
+        elif isinstance(stm.exp, ir.Loop):
             inner = {p.param.name: p.param.type for p in stm.exp.params}
-            index = {stm.exp.form.index: Prim.I64} if isinstance(stm.exp.form, ForLoop) else {}
+            index = {stm.exp.form.index: Prim.I64} if isinstance(stm.exp.form, ir.ForLoop) else {}
             _collect(stm.exp.body, {**types, **inner, **index}, found)
         else:
             for inside in bodies_of(stm.exp):

@@ -6,61 +6,22 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
+from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    ArrayLit,
-    Assert,
-    AtomExp,
-    Body,
-    Concat,
-    Convert,
-    Copy,
-    Dim,
-    Exp,
-    ForLoop,
-    Fun,
-    Hist,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    Operator,
-    Param,
-    PrimOp,
-    Program,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Scatter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Space,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.types import Atom, Const, Type, elem_of, shape_of
 
 Lines = Iterator[str]
 _PAD = "  "
 
 
-def pretty(program: Program) -> str:
+def pretty(program: ir.Program) -> str:
     """A program as text."""
     return "\n\n".join("\n".join(_fun(fun)) for fun in program.funs) + "\n"
 
 
-def pretty_stm(stm: Stm) -> str:
+def pretty_stm(stm: ir.Stm) -> str:
     """A statement as text."""
     return "\n".join(_stm(stm))
 
@@ -70,7 +31,7 @@ def pretty_type(type_: Type) -> str:
     return "".join(f"[{_atom(size)}]" for size in shape_of(type_)) + elem_of(type_).value
 
 
-def _fun(fun: Fun) -> Lines:
+def _fun(fun: ir.Fun) -> Lines:
     sizes = "".join(f" [{p.name}]" for p in fun.params[:fun.sizes])
     params = "".join(f" ({_param(p)})" for p in fun.params[fun.sizes:])
     results = ", ".join(_param(p) for p in fun.results)
@@ -82,20 +43,20 @@ def _indent(lines: Iterable[str]) -> Lines:
     return (_PAD + line for line in lines)
 
 
-def _body(body: Body) -> Lines:
+def _body(body: ir.Body) -> Lines:
     for stm in body.stms:
         yield from _stm(stm)
     yield f"in {_atoms(body.result)}"
 
 
-def _stm(stm: Stm) -> Lines:
+def _stm(stm: ir.Stm) -> Lines:
     attrs = "".join(f"#[{attr}] " for attr in stm.attrs)
     first, *rest = _exp(stm.exp)
     yield f"let ({', '.join(map(_param, stm.pat))}) = {attrs}{first}"
     yield from _indent(rest)
 
 
-def _param(param: Param) -> str:
+def _param(param: ir.Param) -> str:
     return f"{param.name} : {pretty_type(param.type)}"
 
 
@@ -124,30 +85,30 @@ def _types(types: Iterable[Type]) -> str:
     return f"({', '.join(map(pretty_type, types))})"
 
 
-def _dims(dims: Iterable[Dim]) -> str:
+def _dims(dims: Iterable[ir.Dim]) -> str:
     return f"[{', '.join(map(_dim, dims))}]"
 
 
-def _dim(dim: Dim) -> str:
-    if isinstance(dim, SliceDim):
+def _dim(dim: ir.Dim) -> str:
+    if isinstance(dim, ir.SliceDim):
         return f"{_atom(dim.start)} :+ {_atom(dim.count)} * {_atom(dim.stride)}"
     return _atom(dim)
 
 
-def _lambda(lam: Lambda) -> Lines:
+def _lambda(lam: ir.Lambda) -> Lines:
     params = " ".join(f"({_param(p)})" for p in lam.params)
     yield f"(\\{params} : {_types(lam.ret)} ->"
     yield from _indent(_body(lam.body))
     yield ")"
 
 
-def _operators(ops: Iterable[Operator]) -> Lines:
+def _operators(ops: Iterable[ir.Operator]) -> Lines:
     for op in ops:
         yield f"{'comm ' if op.comm else ''}operator {_atoms(op.neutral)}"
         yield from _indent(_lambda(op.lam))
 
 
-def _space(space: Space) -> str:
+def _space(space: ir.Space) -> str:
     return f"<{', '.join(f'{d.index} < {_atom(d.width)}' for d in space)}>"
 
 
@@ -157,80 +118,81 @@ def _block(lines: Iterable[str]) -> Lines:
     yield "}"
 
 
-def _exp(exp: Exp) -> Lines:
+def _exp(exp: ir.Exp) -> Lines:
+    """The lines of an expression; long, with one case per construct."""
     match exp:
-        case AtomExp(atom):
+        case ir.AtomExp(atom):
             yield _atom(atom)
-        case PrimOp(op, prim, args):
+        case ir.PrimOp(op, prim, args):
             yield f"{op}.{prim}{_atoms(args)}"
-        case Convert(from_, to, arg):
+        case ir.Convert(from_, to, arg):
             yield f"convert.{from_}.{to}({_atom(arg)})"
-        case ArrayLit(elems, row):
+        case ir.ArrayLit(elems, row):
             yield f"[{', '.join(map(_atom, elems))}] : {pretty_type(row)}"
-        case Index(array, dims, checked):
+        case ir.Index(array, dims, checked):
             yield f"{array}{'?' if checked else ''}{_dims(dims)}"
-        case Update(array, dims, value, checked):
+        case ir.Update(array, dims, value, checked):
             yield f"{array} with{'?' if checked else ''} {_dims(dims)} <- {_atom(value)}"
-        case Iota(count, start, step, prim):
+        case ir.Iota(count, start, step, prim):
             yield f"iota.{prim}{_atoms((count, start, step))}"
-        case Replicate(shape, value):
+        case ir.Replicate(shape, value):
             yield f"replicate [{', '.join(map(_atom, shape))}] {_atom(value)}"
-        case Concat(dim, arrays, size):
+        case ir.Concat(dim, arrays, size):
             yield f"concat@{dim} {_atoms(arrays)} {_atom(size)}"
-        case Rearrange(perm, array):
+        case ir.Rearrange(perm, array):
             yield f"rearrange ({', '.join(map(str, perm))}) {array}"
-        case Reshape(shape, array):
+        case ir.Reshape(shape, array):
             yield f"reshape [{', '.join(map(_atom, shape))}] {array}"
-        case Copy(array):
+        case ir.Copy(array):
             yield f"copy {array}"
-        case Assert(cond, message, args):
+        case ir.Assert(cond, message, args):
             yield f"assert {_atom(cond)} {json.dumps(message)} {_atoms(args)}"
-        case If(cond, then_, else_, ret):
+        case ir.If(cond, then_, else_, ret):
             yield f"if {_atom(cond)} : {_types(ret)} then"
             yield from _indent(_body(then_))
             yield "else"
             yield from _indent(_body(else_))
-        case Loop(params, form, body):
+        case ir.Loop(params, form, body):
             carried = ", ".join(f"{_param(p.param)} = {_atom(p.init)}" for p in params)
-            how = (f"for {form.index} < {_atom(form.bound)}" if isinstance(form, ForLoop)
+            how = (f"for {form.index} < {_atom(form.bound)}" if isinstance(form, ir.ForLoop)
                    else f"while {form.cond}")
             yield f"loop ({carried}) {how} do"
             yield from _indent(_body(body))
-        case Map(width, lam, arrays):
+        case ir.Map(width, lam, arrays):
             yield f"map {_atom(width)} {_atoms(arrays)}"
             yield from _indent(_lambda(lam))
-        case Redomap(width, ops, lam, arrays) | Scanomap(width, ops, lam, arrays):
+        case ir.Redomap(width, ops, lam, arrays) | ir.Scanomap(width, ops, lam, arrays):
             yield f"{type(exp).__name__.lower()} {_atom(width)} {_atoms(arrays)}"
             yield from _indent(_operators(ops))
             yield from _indent(_lambda(lam))
-        case Scatter(width, lam, arrays, dests):
+        case ir.Scatter(width, lam, arrays, dests):
             targets = ", ".join(f"{d.array}@{d.rank}" for d in dests)
             yield f"scatter ({targets}) {_atom(width)} {_atoms(arrays)}"
             yield from _indent(_lambda(lam))
-        case Hist(width, hist_ops, lam, arrays):
+        case ir.Hist(width, hist_ops, lam, arrays):
             yield f"hist {_atom(width)} {_atoms(arrays)}"
             for hist in hist_ops:
                 yield f"{_PAD}into {_atoms(hist.dests)} bins {_atom(hist.bins)}"
                 yield from _indent(_operators([hist.op]))
             yield from _indent(_lambda(lam))
-        case SegMap(level, space, body, ret):
+        case ir.SegMap(level, space, body, ret):
             yield f"segmap.{level.value} {_space(space)} : {_types(ret)}"
             yield from _indent(_block(_body(body)))
-        case SegRed(level, space, ops, body, ret) | SegScan(level, space, ops, body, ret):
+        case ir.SegRed(level, space, ops, body, ret) | ir.SegScan(level, space, ops, body, ret):
             yield f"{type(exp).__name__.lower()}.{level.value} {_space(space)} : {_types(ret)}"
             yield from _indent(_operators(ops))
             yield from _indent(_block(_body(body)))
-        case SegScatter(level, space, dests, body):
+        case ir.SegScatter(level, space, dests, body):
             targets = ", ".join(f"{d.array}@{d.rank}" for d in dests)
             yield f"segscatter.{level.value} ({targets}) {_space(space)}"
             yield from _indent(_block(_body(body)))
-        case SegHist(level, space, hist_ops, body):
+        case ir.SegHist(level, space, hist_ops, body):
             yield f"seghist.{level.value} {_space(space)}"
             for hist in hist_ops:
                 yield f"{_PAD}into {_atoms(hist.dests)} bins {_atom(hist.bins)}"
                 yield from _indent(_operators([hist.op]))
             yield from _indent(_block(_body(body)))
-        case Versions(site, alternatives, ret):
+        case ir.Versions(site, alternatives, ret):
             yield f"versions {site} : {_types(ret)}"
             for version in alternatives:
                 when = "else" if version.guard is None else _guard(version.guard)

@@ -9,47 +9,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    AtomExp,
-    Body,
-    Convert,
-    Index,
-    Iota,
-    PrimOp,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    SegMap,
-    Stm,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type
 
-REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert, Iota)
+REPEATED = (ir.Index, ir.Rearrange, ir.Reshape, ir.AtomExp, ir.PrimOp, ir.Convert, ir.Iota)
 """Expressions allowed before the reduction: they are computed again for every element loaded."""
 
 
-def is_cheap(body: Body) -> bool:
+def is_cheap(body: ir.Body) -> bool:
     """True if elements cost no more to compute than to load."""
-    return all(isinstance(s.exp, (*REPEATED, Replicate)) for s in body.stms)
+    return all(isinstance(s.exp, (*REPEATED, ir.Replicate)) for s in body.stms)
 
 
 @dataclass(frozen=True, slots=True)
 class Reducing:
     """The parts of a body that reduces scalars, with simple statements around."""
 
-    before: tuple[Stm, ...]
-    reduction: Stm
-    redomap: Redomap
-    after: tuple[Stm, ...]
+    before: tuple[ir.Stm, ...]
+    reduction: ir.Stm
+    redomap: ir.Redomap
+    after: tuple[ir.Stm, ...]
     result: tuple[Atom, ...]
 
-    def needed(self, wanted: Iterable[VName]) -> tuple[Stm, ...]:
+    def needed(self, wanted: Iterable[VName]) -> tuple[ir.Stm, ...]:
         """The statements that must be computed before these names are known."""
-        names, chosen = set(wanted), list[Stm]()
+        names, chosen = set(wanted), list[ir.Stm]()
         for stm in reversed(self.before):
             if any(p.name in names for p in stm.pat):
                 names |= free_vars(stm)
@@ -62,14 +49,14 @@ class Reducing:
         return {v for function in functions for v in free_vars(function)}
 
 
-def reducing(body: Body, ret: Sequence[Type]) -> Reducing | None:
+def reducing(body: ir.Body, ret: Sequence[Type]) -> Reducing | None:
     """The parts of the body of a map, if it is such."""
-    place = next((n for n, s in enumerate(body.stms) if isinstance(s.exp, Redomap)), None)
+    place = next((n for n, s in enumerate(body.stms) if isinstance(s.exp, ir.Redomap)), None)
     if place is None:
         return None
     before, reduction, after = body.stms[:place], body.stms[place], body.stms[place + 1:]
     redomap = reduction.exp
-    assert isinstance(redomap, Redomap)
+    assert isinstance(redomap, ir.Redomap)
     simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
               and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
               and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
@@ -85,12 +72,12 @@ class Product(Reducing):
     ``right`` those that vary with the last.  All other arrays vary with neither.
     """
 
-    exp: SegMap
+    exp: ir.SegMap
     left: frozenset[VName]
     right: frozenset[VName]
 
 
-def product_of(exp: SegMap) -> Product | None:
+def product_of(exp: ir.SegMap) -> Product | None:
     """The map as a product, if it is one."""
     parts = reducing(exp.body, exp.ret) if len(exp.space) > 1 else None
     if parts is None:
@@ -108,7 +95,7 @@ def product_of(exp: SegMap) -> Product | None:
                    right)
 
 
-def dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:
+def dependences(stms: Sequence[ir.Stm]) -> dict[VName, set[VName]]:
     """The dependences of each name that is bound, itself included."""
     found: dict[VName, set[VName]] = {}
     for stm in stms:

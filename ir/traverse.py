@@ -11,98 +11,55 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import (
-    ArrayLit,
-    Assert,
-    AtomExp,
-    Body,
-    Concat,
-    Convert,
-    Copy,
-    Dest,
-    Dim,
-    Exp,
-    ForLoop,
-    Hist,
-    HistOp,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    LoopParam,
-    Map,
-    Operator,
-    Param,
-    PrimOp,
-    Program,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Scatter,
-    SegDim,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Space,
-    Stm,
-    Update,
-    Version,
-    Versions,
-    WhileLoop,
-)
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
-FLAT = frozenset({ArrayLit, Assert, AtomExp, Concat, Convert, Copy, Index, Iota, PrimOp,
-                  Rearrange, Replicate, Reshape, Update})
+FLAT = frozenset({ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Concat, ir.Convert, ir.Copy, ir.Index,
+                  ir.Iota, ir.PrimOp,
+                  ir.Rearrange, ir.Replicate, ir.Reshape, ir.Update})
 """The expressions with nothing inside: most of a program, so that a look at the kind saves time."""
 
 
-def is_flat(exp: Exp) -> bool:
+def is_flat(exp: ir.Exp) -> bool:
     """True if ``exp`` has neither bodies nor lambdas."""
     return type(exp) in FLAT
 
 
-def bodies_of(exp: Exp) -> tuple[Body, ...]:
+def bodies_of(exp: ir.Exp) -> tuple[ir.Body, ...]:
     """The bodies directly inside ``exp``, not those of its lambdas."""
     if type(exp) in FLAT:
         return ()
     match exp:
-        case Loop(body=body):
+        case ir.Loop(body=body):
             return (body,)
-        case If(then_=then_, else_=else_):
+        case ir.If(then_=then_, else_=else_):
             return (then_, else_)
-        case SegMap(body=body) | SegRed(body=body) | SegScan(body=body):
+        case ir.SegMap(body=body) | ir.SegRed(body=body) | ir.SegScan(body=body):
             return (body,)
-        case SegScatter(body=body) | SegHist(body=body):
+        case ir.SegScatter(body=body) | ir.SegHist(body=body):
             return (body,)
-        case Versions(alternatives=alternatives):
+        case ir.Versions(alternatives=alternatives):
             return tuple(version.body for version in alternatives)
     return ()
 
 
-def lambdas_of(exp: Exp) -> tuple[Lambda, ...]:
+def lambdas_of(exp: ir.Exp) -> tuple[ir.Lambda, ...]:
     """The lambdas directly inside ``exp``: operators first, then what is mapped."""
     if type(exp) in FLAT:
         return ()
     match exp:
-        case Map(lam=lam) | Scatter(lam=lam):
+        case ir.Map(lam=lam) | ir.Scatter(lam=lam):
             return (lam,)
-        case Redomap(ops=ops, lam=lam) | Scanomap(ops=ops, lam=lam):
+        case ir.Redomap(ops=ops, lam=lam) | ir.Scanomap(ops=ops, lam=lam):
             return (*(op.lam for op in ops), lam)
-        case Hist(ops=ops, lam=lam):
+        case ir.Hist(ops=ops, lam=lam):
             return (*(op.op.lam for op in ops), lam)
-        case SegRed(ops=ops) | SegScan(ops=ops):
+        case ir.SegRed(ops=ops) | ir.SegScan(ops=ops):
             return tuple(op.lam for op in ops)
-        case SegHist(ops=ops):
+        case ir.SegHist(ops=ops):
             return tuple(op.op.lam for op in ops)
     return ()
 
@@ -118,8 +75,8 @@ class Mapper:
 
     atom: Callable[[Atom], Atom]
     bind: Callable[[VName], VName]
-    body: Callable[[Body], Body]
-    lam: Callable[[Lambda], Lambda]
+    body: Callable[[ir.Body], ir.Body]
+    lam: Callable[[ir.Lambda], ir.Lambda]
 
     def name(self, name: VName) -> VName:
         """A use that must stay a name (an array)."""
@@ -146,34 +103,34 @@ class Mapper:
         """The sizes in types."""
         return tuple(map(self.type, types))
 
-    def param(self, param: Param) -> Param:
+    def param(self, param: ir.Param) -> ir.Param:
         """A binder and its type."""
         return self.typed(self.bind(param.name), param)
 
-    def typed(self, name: VName, param: Param) -> Param:
+    def typed(self, name: VName, param: ir.Param) -> ir.Param:
         """A binder under its name here, and its type."""
         type_ = self.type(param.type)
-        return param if name is param.name and type_ is param.type else Param(name, type_)
+        return param if name is param.name and type_ is param.type else ir.Param(name, type_)
 
-    def dim(self, dim: Dim) -> Dim:
+    def dim(self, dim: ir.Dim) -> ir.Dim:
         """An index or slice."""
-        if isinstance(dim, SliceDim):
-            new = SliceDim(self.atom(dim.start), self.atom(dim.count), self.atom(dim.stride))
+        if isinstance(dim, ir.SliceDim):
+            new = ir.SliceDim(self.atom(dim.start), self.atom(dim.count), self.atom(dim.stride))
             return dim if new == dim else new
         return self.atom(dim)
 
-    def operator(self, op: Operator) -> Operator:
+    def operator(self, op: ir.Operator) -> ir.Operator:
         """An operator."""
         lam, neutral = self.lam(op.lam), self.atoms(op.neutral)
-        return op if lam is op.lam and neutral == op.neutral else Operator(lam, neutral, op.comm)
+        return op if lam is op.lam and neutral == op.neutral else ir.Operator(lam, neutral, op.comm)
 
-    def hist_op(self, op: HistOp) -> HistOp:
+    def hist_op(self, op: ir.HistOp) -> ir.HistOp:
         """One histogram."""
-        return HistOp(self.atom(op.bins), self.names(op.dests), self.operator(op.op))
+        return ir.HistOp(self.atom(op.bins), self.names(op.dests), self.operator(op.op))
 
-    def space(self, space: Space) -> Space:
+    def space(self, space: ir.Space) -> ir.Space:
         """An index space; its indices are bound."""
-        return tuple(SegDim(self.bind(dim.index), self.atom(dim.width)) for dim in space)
+        return tuple(ir.SegDim(self.bind(dim.index), self.atom(dim.width)) for dim in space)
 
     def size(self, size: Size) -> Size:
         """A symbolic size."""
@@ -190,106 +147,110 @@ class Mapper:
         return guard if new == guard else new
 
 
-def map_exp(m: Mapper, exp: Exp) -> Exp:
+def map_exp(m: Mapper, exp: ir.Exp) -> ir.Exp:
     """``exp`` with its parts mapped by ``m``."""
-    if isinstance(exp, PrimOp):  # by far the most
+    if isinstance(exp, ir.PrimOp):  # by far the most
         args = m.atoms(exp.args)
-        return exp if args == exp.args else PrimOp(exp.op, exp.prim, args)
+        return exp if args == exp.args else ir.PrimOp(exp.op, exp.prim, args)
     new = _mapped(m, exp)
     return exp if _same_inside(new, exp) and new == exp else new
 
 
-def _same_inside(new: Exp, exp: Exp) -> bool:
+def _same_inside(new: ir.Exp, exp: ir.Exp) -> bool:
     """True if bodies and lambdas are the same objects, so that the rest is soon compared."""
     return is_flat(exp) or (
         all(map(operator.is_, bodies_of(new), bodies_of(exp)))
         and all(map(operator.is_, lambdas_of(new), lambdas_of(exp))))
 
 
-def _mapped(m: Mapper, exp: Exp) -> Exp:
-    """Like :func:`map_exp`, but a new object even if nothing changes."""
+def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
+    """Like :func:`map_exp`, but a new object even if nothing changes.
+
+    One case per construct makes it long.
+    """
     match exp:
-        case PrimOp(op, prim, args):
-            return PrimOp(op, prim, m.atoms(args))
-        case AtomExp(atom):
-            return AtomExp(m.atom(atom))
-        case Index(array, dims, checked):
-            return Index(m.name(array), tuple(map(m.dim, dims)), checked)
-        case Convert(from_, to, arg):
-            return Convert(from_, to, m.atom(arg))
-        case ArrayLit(elems, row):
-            return ArrayLit(m.atoms(elems), m.type(row))
-        case Update(array, dims, value, checked):
-            return Update(m.name(array), tuple(map(m.dim, dims)), m.atom(value), checked)
-        case Iota(count, start, step, prim):
-            return Iota(m.atom(count), m.atom(start), m.atom(step), prim)
-        case Replicate(shape, value):
-            return Replicate(m.atoms(shape), m.atom(value))
-        case Concat(dim, arrays, size):
-            return Concat(dim, m.names(arrays), m.atom(size))
-        case Rearrange(perm, array):
-            return Rearrange(perm, m.name(array))
-        case Reshape(shape, array):
-            return Reshape(m.atoms(shape), m.name(array))
-        case Copy(array):
-            return Copy(m.name(array))
-        case Assert(cond, message, args):
-            return Assert(m.atom(cond), message, m.atoms(args))
-        case If(cond, then_, else_, ret):
-            return If(m.atom(cond), m.body(then_), m.body(else_), m.types(ret))
-        case Loop(params, form, body):
+        case ir.PrimOp(op, prim, args):
+            return ir.PrimOp(op, prim, m.atoms(args))
+        case ir.AtomExp(atom):
+            return ir.AtomExp(m.atom(atom))
+        case ir.Index(array, dims, checked):
+            return ir.Index(m.name(array), tuple(map(m.dim, dims)), checked)
+        case ir.Convert(from_, to, arg):
+            return ir.Convert(from_, to, m.atom(arg))
+        case ir.ArrayLit(elems, row):
+            return ir.ArrayLit(m.atoms(elems), m.type(row))
+        case ir.Update(array, dims, value, checked):
+            return ir.Update(m.name(array), tuple(map(m.dim, dims)), m.atom(value), checked)
+        case ir.Iota(count, start, step, prim):
+            return ir.Iota(m.atom(count), m.atom(start), m.atom(step), prim)
+        case ir.Replicate(shape, value):
+            return ir.Replicate(m.atoms(shape), m.atom(value))
+        case ir.Concat(dim, arrays, size):
+            return ir.Concat(dim, m.names(arrays), m.atom(size))
+        case ir.Rearrange(perm, array):
+            return ir.Rearrange(perm, m.name(array))
+        case ir.Reshape(shape, array):
+            return ir.Reshape(m.atoms(shape), m.name(array))
+        case ir.Copy(array):
+            return ir.Copy(m.name(array))
+        case ir.Assert(cond, message, args):
+            return ir.Assert(m.atom(cond), message, m.atoms(args))
+        case ir.If(cond, then_, else_, ret):
+            return ir.If(m.atom(cond), m.body(then_), m.body(else_), m.types(ret))
+        case ir.Loop(params, form, body):
             inits = [m.atom(p.init) for p in params]
             names = [m.bind(p.param.name) for p in params]
-            carried = tuple(LoopParam(Param(name, m.type(p.param.type)), init)
+            carried = tuple(ir.LoopParam(ir.Param(name, m.type(p.param.type)), init)
                             for name, p, init in zip(names, params, inits, strict=True))
-            new_form: ForLoop | WhileLoop
+            new_form: ir.ForLoop | ir.WhileLoop
             match form:
-                case ForLoop(index, bound):
-                    new_form = ForLoop(m.bind(index), m.atom(bound))
-                case WhileLoop(cond):
-                    new_form = WhileLoop(m.name(cond))
-            return Loop(carried, new_form, m.body(body))
-        case Map(width, lam, arrays):
-            return Map(m.atom(width), m.lam(lam), m.names(arrays))
-        case Redomap(width, ops, lam, arrays):
-            return Redomap(m.atom(width), tuple(map(m.operator, ops)), m.lam(lam), m.names(arrays))
-        case Scanomap(width, ops, lam, arrays):
-            return Scanomap(m.atom(width), tuple(map(m.operator, ops)), m.lam(lam),
+                case ir.ForLoop(index, bound):
+                    new_form = ir.ForLoop(m.bind(index), m.atom(bound))
+                case ir.WhileLoop(cond):
+                    new_form = ir.WhileLoop(m.name(cond))
+            return ir.Loop(carried, new_form, m.body(body))
+        case ir.Map(width, lam, arrays):
+            return ir.Map(m.atom(width), m.lam(lam), m.names(arrays))
+        case ir.Redomap(width, ops, lam, arrays):
+            return ir.Redomap(m.atom(width), tuple(map(m.operator, ops)), m.lam(lam),
+                              m.names(arrays))
+        case ir.Scanomap(width, ops, lam, arrays):
+            return ir.Scanomap(m.atom(width), tuple(map(m.operator, ops)), m.lam(lam),
                             m.names(arrays))
-        case Scatter(width, lam, arrays, dests):
-            return Scatter(m.atom(width), m.lam(lam), m.names(arrays), _dests(m, dests))
-        case Hist(width, hist_ops, lam, arrays):
-            return Hist(m.atom(width), tuple(map(m.hist_op, hist_ops)), m.lam(lam),
+        case ir.Scatter(width, lam, arrays, dests):
+            return ir.Scatter(m.atom(width), m.lam(lam), m.names(arrays), _dests(m, dests))
+        case ir.Hist(width, hist_ops, lam, arrays):
+            return ir.Hist(m.atom(width), tuple(map(m.hist_op, hist_ops)), m.lam(lam),
                         m.names(arrays))
-        case SegMap(level, space, body, ret):
-            return SegMap(level, m.space(space), m.body(body), m.types(ret))
-        case SegRed(level, space, ops, body, ret):
-            return SegRed(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
+        case ir.SegMap(level, space, body, ret):
+            return ir.SegMap(level, m.space(space), m.body(body), m.types(ret))
+        case ir.SegRed(level, space, ops, body, ret):
+            return ir.SegRed(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
                           m.types(ret))
-        case SegScan(level, space, ops, body, ret):
-            return SegScan(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
+        case ir.SegScan(level, space, ops, body, ret):
+            return ir.SegScan(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
                            m.types(ret))
-        case SegScatter(level, space, dests, body):
-            return SegScatter(level, m.space(space), _dests(m, dests), m.body(body))
-        case SegHist(level, space, hist_ops, body):
-            return SegHist(level, m.space(space), tuple(map(m.hist_op, hist_ops)), m.body(body))
-        case Versions(site, alternatives, ret):
-            return Versions(site, tuple(
-                Version(v.guard and m.guard(v.guard), v.kind, m.body(v.body))
+        case ir.SegScatter(level, space, dests, body):
+            return ir.SegScatter(level, m.space(space), _dests(m, dests), m.body(body))
+        case ir.SegHist(level, space, hist_ops, body):
+            return ir.SegHist(level, m.space(space), tuple(map(m.hist_op, hist_ops)), m.body(body))
+        case ir.Versions(site, alternatives, ret):
+            return ir.Versions(site, tuple(
+                ir.Version(v.guard and m.guard(v.guard), v.kind, m.body(v.body))
                 for v in alternatives), m.types(ret))
         case _:
             assert_never(exp)
 
 
-def _dests(m: Mapper, dests: tuple[Dest, ...]) -> tuple[Dest, ...]:
-    return tuple(Dest(m.name(dest.array), dest.rank) for dest in dests)
+def _dests(m: Mapper, dests: tuple[ir.Dest, ...]) -> tuple[ir.Dest, ...]:
+    return tuple(ir.Dest(m.name(dest.array), dest.rank) for dest in dests)
 
 
 def _size_of(atom: Atom) -> Size:
     return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
 
 
-def map_stm(m: Mapper, stm: Stm) -> Stm:
+def map_stm(m: Mapper, stm: ir.Stm) -> ir.Stm:
     """``stm`` with its parts mapped by ``m``.
 
     The pattern is bound first: the types of a branch's results may name its sizes.
@@ -297,15 +258,15 @@ def map_stm(m: Mapper, stm: Stm) -> Stm:
     names = [m.bind(p.name) for p in stm.pat]
     exp = map_exp(m, stm.exp)
     pat = tuple(map(m.typed, names, stm.pat))
-    return stm if exp is stm.exp and pat == stm.pat else Stm(pat, exp, stm.attrs, stm.loc)
+    return stm if exp is stm.exp and pat == stm.pat else ir.Stm(pat, exp, stm.attrs, stm.loc)
 
 
-def map_body(m: Mapper, body: Body) -> Body:
+def map_body(m: Mapper, body: ir.Body) -> ir.Body:
     """``body`` with its parts mapped by ``m``, in order."""
     return body_of(body, [map_stm(m, stm) for stm in body.stms], m.atoms(body.result))
 
 
-def map_lambda(m: Mapper, lam: Lambda) -> Lambda:
+def map_lambda(m: Mapper, lam: ir.Lambda) -> ir.Lambda:
     """``lam`` with its parts mapped by ``m``."""
     names = [m.bind(p.name) for p in lam.params]
     params = tuple(map(m.typed, names, lam.params))
@@ -315,28 +276,29 @@ def map_lambda(m: Mapper, lam: Lambda) -> Lambda:
 # The same objects where nothing changes
 
 
-def stm_of(before: Stm, exp: Exp) -> Stm:
+def stm_of(before: ir.Stm, exp: ir.Exp) -> ir.Stm:
     """The statement with another expression, unless it is its own."""
-    return before if exp is before.exp else Stm(before.pat, exp, before.attrs, before.loc)
+    return before if exp is before.exp else ir.Stm(before.pat, exp, before.attrs, before.loc)
 
 
-def body_of(before: Body, stms: Sequence[Stm], result: tuple[Atom, ...]) -> Body:
+def body_of(before: ir.Body, stms: Sequence[ir.Stm], result: tuple[Atom, ...]) -> ir.Body:
     """A body; the one that was there if its statements are the same ones."""
     same = len(stms) == len(before.stms) and all(map(operator.is_, stms, before.stms))
-    return before if same and result == before.result else Body(tuple(stms), result)
+    return before if same and result == before.result else ir.Body(tuple(stms), result)
 
 
-def lambda_of(before: Lambda, params: tuple[Param, ...], body: Body, ret: tuple[Type, ...]
-              ) -> Lambda:
+def lambda_of(before: ir.Lambda, params: tuple[ir.Param, ...], body: ir.Body, ret: tuple[Type, ...]
+              ) -> ir.Lambda:
     """A lambda; the one that was there if its body is the same one."""
     same = body is before.body and params == before.params and ret == before.ret
-    return before if same else Lambda(params, body, ret)
+    return before if same else ir.Lambda(params, body, ret)
 
 
 # Inside
 
 
-def map_inside(exp: Exp, body: Callable[[Body], Body], lam: Callable[[Lambda], Lambda]) -> Exp:
+def map_inside(exp: ir.Exp, body: Callable[[ir.Body], ir.Body],
+               lam: Callable[[ir.Lambda], ir.Lambda]) -> ir.Exp:
     """``exp`` with the bodies and lambdas directly inside it mapped; the same object if equal."""
     if is_flat(exp):
         return exp
@@ -355,16 +317,16 @@ def _same_name(name: VName) -> VName:
 # Names
 
 
-def atoms_of(dim: Dim) -> tuple[Atom, ...]:
+def atoms_of(dim: ir.Dim) -> tuple[Atom, ...]:
     """The atoms of an index or slice."""
-    return (dim.start, dim.count, dim.stride) if isinstance(dim, SliceDim) else (dim,)
+    return (dim.start, dim.count, dim.stride) if isinstance(dim, ir.SliceDim) else (dim,)
 
 
-def uses(exp: Exp) -> Iterable[VName]:
+def uses(exp: ir.Exp) -> Iterable[VName]:
     """The names that ``exp`` uses outside of its bodies and lambdas, perhaps several times."""
-    if isinstance(exp, PrimOp):  # by far the most
+    if isinstance(exp, ir.PrimOp):  # by far the most
         return [atom for atom in exp.args if isinstance(atom, VName)]
-    if isinstance(exp, Index):
+    if isinstance(exp, ir.Index):
         return [exp.array, *(atom for dim in exp.dims for atom in atoms_of(dim)
                              if isinstance(atom, VName))]
     found: list[VName] = []
@@ -381,40 +343,40 @@ def uses(exp: Exp) -> Iterable[VName]:
     return [name for name in found if name not in own]
 
 
-def _same_body(body: Body) -> Body:
+def _same_body(body: ir.Body) -> ir.Body:
     return body
 
 
-def _same_lambda(lam: Lambda) -> Lambda:
+def _same_lambda(lam: ir.Lambda) -> ir.Lambda:
     return lam
 
 
-def bound_by(exp: Exp) -> Iterator[VName]:
+def bound_by(exp: ir.Exp) -> Iterator[VName]:
     """The names that ``exp`` itself binds for its bodies: loop parameters, indices."""
     match exp:
-        case Loop(params, form):
+        case ir.Loop(params, form):
             yield from (p.param.name for p in params)
-            if isinstance(form, ForLoop):
+            if isinstance(form, ir.ForLoop):
                 yield form.index
-        case SegMap(space=space) | SegRed(space=space) | SegScan(space=space):
+        case ir.SegMap(space=space) | ir.SegRed(space=space) | ir.SegScan(space=space):
             yield from (dim.index for dim in space)
-        case SegScatter(space=space) | SegHist(space=space):
+        case ir.SegScatter(space=space) | ir.SegHist(space=space):
             yield from (dim.index for dim in space)
 
 
-def free_vars(node: Exp | Body | Lambda | Stm) -> set[VName]:
+def free_vars(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> set[VName]:
     """The names that ``node`` uses but does not bind, also in types."""
     match node:
-        case Stm(pat, exp):
+        case ir.Stm(pat, exp):
             free = free_vars(exp)
             if any(isinstance(p.type, ArrayType) for p in pat):
                 free |= _type_names(p.type for p in pat) - {p.name for p in pat}
             return free
-        case Body():
+        case ir.Body():
             if node.free is None:
                 object.__setattr__(node, "free", frozenset(_free_in_body(node)))
             return set(node.free or ())
-        case Lambda(params, body, ret):
+        case ir.Lambda(params, body, ret):
             free = free_vars(body) | _type_names(ret) | _type_names(p.type for p in params)
             return free - {p.name for p in params} - _bound_in(body, free)
         case _:
@@ -428,7 +390,7 @@ def free_vars(node: Exp | Body | Lambda | Stm) -> set[VName]:
             return free - set(bound_by(node))
 
 
-def _free_in_body(body: Body) -> set[VName]:
+def _free_in_body(body: ir.Body) -> set[VName]:
     free = {atom for atom in body.result if isinstance(atom, VName)}
     for stm in reversed(body.stms):
         free -= {p.name for p in stm.pat}
@@ -436,7 +398,7 @@ def _free_in_body(body: Body) -> set[VName]:
     return free
 
 
-def _bound_in(body: Body, names: set[VName]) -> set[VName]:
+def _bound_in(body: ir.Body, names: set[VName]) -> set[VName]:
     """Names among ``names`` that statements of ``body`` bind (a result's size may be one)."""
     return {p.name for stm in body.stms for p in stm.pat} & names
 
@@ -446,16 +408,16 @@ def _type_names(types: Iterable[Type]) -> set[VName]:
             for size in type_.shape if isinstance(size, VName)}
 
 
-def binders(node: Exp | Body | Lambda | Stm) -> Iterator[VName]:
+def binders(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> Iterator[VName]:
     """Every name that is bound anywhere inside ``node``."""
     match node:
-        case Stm(pat, exp):
+        case ir.Stm(pat, exp):
             yield from (p.name for p in pat)
             yield from binders(exp)
-        case Body(stms, _):
+        case ir.Body(stms, _):
             for stm in stms:
                 yield from binders(stm)
-        case Lambda(params, body, _):
+        case ir.Lambda(params, body, _):
             yield from (p.name for p in params)
             yield from binders(body)
         case _:
@@ -466,7 +428,7 @@ def binders(node: Exp | Body | Lambda | Stm) -> Iterator[VName]:
                 yield from binders(lam)
 
 
-def program_names(program: Program) -> Iterator[VName]:
+def program_names(program: ir.Program) -> Iterator[VName]:
     """Every name that is bound in ``program``."""
     for fun in program.funs:
         yield from (p.name for p in fun.params)
@@ -485,12 +447,12 @@ def _substitution(mapping: Mapping[VName, Atom]) -> Mapper:
     return m
 
 
-def substitute_stm(stm: Stm, mapping: Mapping[VName, Atom]) -> Stm:
+def substitute_stm(stm: ir.Stm, mapping: Mapping[VName, Atom]) -> ir.Stm:
     """``stm[x ↦ a, ...]``, also in the types of its pattern."""
     return map_stm(_substitution(mapping), stm) if mapping else stm
 
 
-def substitute_body(body: Body, mapping: Mapping[VName, Atom]) -> Body:
+def substitute_body(body: ir.Body, mapping: Mapping[VName, Atom]) -> ir.Body:
     """``body[x ↦ a, ...]``."""
     return map_body(_substitution(mapping), body) if mapping else body
 
@@ -509,11 +471,11 @@ def _renaming(names: Names) -> Mapper:
     return m
 
 
-def rename_body(body: Body, names: Names) -> Body:
+def rename_body(body: ir.Body, names: Names) -> ir.Body:
     """A copy of ``body`` in which all bound names are fresh."""
     return map_body(_renaming(names), body)
 
 
-def rename_lambda(lam: Lambda, names: Names) -> Lambda:
+def rename_lambda(lam: ir.Lambda, names: Names) -> ir.Lambda:
     """A copy of ``lam`` in which all bound names are fresh."""
     return map_lambda(_renaming(names), lam)

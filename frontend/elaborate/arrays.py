@@ -20,39 +20,12 @@ from runelift.frontend.elaborate.values import (
     rebuild,
 )
 from runelift.ir import failures
+from runelift.ir import syntax as ir
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Span
-from runelift.ir.syntax import (
-    Assert,
-    AtomExp,
-    Body,
-    Concat,
-    Copy,
-    Dest,
-    Dim,
-    Exp,
-    Hist,
-    HistOp,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Map,
-    Operator,
-    Param,
-    PrimOp,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Scatter,
-    SliceDim,
-    Update,
-)
 from runelift.ir.types import (
     ArrayType,
     Atom,
@@ -95,14 +68,14 @@ class Arrays:
         equal = self.builder.op("eq", Prim.I64, (left, right), span)
         if equal == Const(True, Prim.BOOL):
             return
-        self.builder.emit_stm((), Assert(
+        self.builder.emit_stm((), ir.Assert(
             equal, failures.SIZES, (left, right)), span)
 
     def require_length(self, count: Atom, span: Span) -> None:
         """Fail at run time unless ``count`` can be the length of an array."""
         fine = self.builder.op("le", Prim.I64, (i64(0), count), span)
         if fine != Const(True, Prim.BOOL):
-            self.builder.emit_stm((), Assert(fine, failures.SIZE, (count,)), span)
+            self.builder.emit_stm((), ir.Assert(fine, failures.SIZE, (count,)), span)
 
     # Sum types
 
@@ -145,10 +118,10 @@ class Arrays:
 
     # Lambdas
 
-    def lam(self, f: Apply, rows: Sequence[Value], span: Span) -> tuple[Lambda, Value, Scope]:
+    def lam(self, f: Apply, rows: Sequence[Value], span: Span) -> tuple[ir.Lambda, Value, Scope]:
         """``f`` of values shaped as ``rows`` as a core lambda; also its result as a value."""
         with self.builder.scope() as scope:
-            params: list[Param] = []
+            params: list[ir.Param] = []
             args: list[Value] = []
             for row in rows:
                 fresh = [self.builder.fresh("x", leaf.type) for leaf in leaves(row)]
@@ -163,14 +136,14 @@ class Arrays:
     def _rows(self, arrays: Sequence[Value]) -> list[Value]:
         return [each_leaf(lambda leaf: Dynamic(leaf.atom, row_of(leaf.type)), a) for a in arrays]
 
-    def _operator(self, f: Apply, neutral: Value, span: Span, *, comm: bool = False) -> Operator:
+    def _operator(self, f: Apply, neutral: Value, span: Span, *, comm: bool = False) -> ir.Operator:
         lam, _, _ = self.lam(f, [neutral, neutral], span)
         types = tuple(leaf.type for leaf in leaves(neutral))
         atoms = tuple(leaf.atom for leaf in leaves(neutral))
-        lam = Lambda(lam.params, lam.body, types)
-        return Operator(lam, atoms, comm or _commutative(lam))
+        lam = ir.Lambda(lam.params, lam.body, types)
+        return ir.Operator(lam, atoms, comm or _commutative(lam))
 
-    def _bound(self, node: Exp, types: tuple[Type, ...], base: str, like: Value,
+    def _bound(self, node: ir.Exp, types: tuple[Type, ...], base: str, like: Value,
                span: Span) -> Value:
         """The results of ``node``, of the given types, as a value of the structure of ``like``."""
         names = self.builder.emit(node, types, (base,) * len(types), span)
@@ -191,12 +164,12 @@ class Arrays:
         lam = replace(lam, body=self.builder.body(scope, lam.body.result))
         inputs = tuple(self._name(leaf, span) for a in arrays for leaf in leaves(a))
         types = tuple(array_of((width,), type_) for type_ in lam.ret)
-        return self._bound(Map(width, lam, inputs), types, "ys", result, span)
+        return self._bound(ir.Map(width, lam, inputs), types, "ys", result, span)
 
-    def _identity(self, array: Value) -> Lambda:
-        params = tuple(Param(self.builder.names.fresh("x"), row_of(leaf.type))
+    def _identity(self, array: Value) -> ir.Lambda:
+        params = tuple(ir.Param(self.builder.names.fresh("x"), row_of(leaf.type))
                        for leaf in leaves(array))
-        return Lambda(params, Body((), tuple(p.name for p in params)),
+        return ir.Lambda(params, ir.Body((), tuple(p.name for p in params)),
                       tuple(p.type for p in params))
 
     def reduce(self, f: Apply, neutral: Value, array: Value, span: Span, *,
@@ -207,7 +180,7 @@ class Arrays:
         array = self.complete(array, neutral, span)
         op = self._operator(f, neutral, span, comm=comm)
         inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
-        node = Redomap(outer_size(array), (op,), self._identity(array), inputs)
+        node = ir.Redomap(outer_size(array), (op,), self._identity(array), inputs)
         return self._bound(node, op.lam.ret, "r", neutral, span)
 
     def scan(self, f: Apply, neutral: Value, array: Value, span: Span) -> Value:
@@ -218,7 +191,7 @@ class Arrays:
         op = self._operator(f, neutral, span)
         width = outer_size(array)
         inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
-        node = Scanomap(width, (op,), self._identity(array), inputs)
+        node = ir.Scanomap(width, (op,), self._identity(array), inputs)
         types = tuple(array_of((width,), t) for t in op.lam.ret)
         return self._bound(node, types, "ss", neutral, span)
 
@@ -228,16 +201,16 @@ class Arrays:
         dest, values = self.aligned([dest, values], span)
         rank = len(indices)
         rows = self._rows([*indices, values])
-        dests = tuple(Dest(self._name(leaf, span), rank) for leaf in leaves(dest))
+        dests = tuple(ir.Dest(self._name(leaf, span), rank) for leaf in leaves(dest))
         lam, _, _ = self.lam(TupleValue, rows, span)
         index, vals = lam.body.result[:rank], lam.body.result[rank:]
         index_types, value_types = lam.ret[:rank], lam.ret[rank:]
         result = tuple(a for v in vals for a in (*index, v))
         ret = tuple(t for v in value_types for t in (*index_types, v))
-        lam = Lambda(lam.params, Body(lam.body.stms, result), ret)
+        lam = ir.Lambda(lam.params, ir.Body(lam.body.stms, result), ret)
         inputs = tuple(self._name(leaf, span) for a in (*indices, values) for leaf in leaves(a))
         types = tuple(leaf.type for leaf in leaves(dest))
-        return self._bound(Scatter(width, lam, inputs, dests), types, "ds", dest, span)
+        return self._bound(ir.Scatter(width, lam, inputs, dests), types, "ds", dest, span)
 
     def hist(self, dest: Value, f: Apply, neutral: Value, bins: Dynamic, values: Value,
              span: Span) -> Value:
@@ -251,7 +224,7 @@ class Arrays:
         lam, _, _ = self.lam(TupleValue, self._rows([bins, values]), span)
         inputs = tuple(self._name(leaf, span) for a in (bins, values) for leaf in leaves(a))
         types = tuple(leaf.type for leaf in leaves(dest))
-        node = Hist(width, (HistOp(outer_size(dest), dests, op),), lam, inputs)
+        node = ir.Hist(width, (ir.HistOp(outer_size(dest), dests, op),), lam, inputs)
         return self._bound(node, types, "hs", dest, span)
 
     def partition(self, predicates: Sequence[Apply], array: Value, span: Span) -> list[Value]:
@@ -308,15 +281,17 @@ class Arrays:
             pass
         with builder.scope() as some:
             last = builder.op("sub", Prim.I64, (width, i64(1)), span)
-            value = builder.emit1(Index(self._name(sums, span), (last,)), Prim.I64, "count", span)
-        node = If(empty, builder.body(none, (i64(0),)), builder.body(some, (value,)), (Prim.I64,))
+            value = builder.emit1(ir.Index(self._name(sums, span), (last,)), Prim.I64, "count",
+                                  span)
+        node = ir.If(empty, builder.body(none, (i64(0),)), builder.body(some, (value,)),
+                     (Prim.I64,))
         return builder.emit1(node, Prim.I64, "count", span)
 
     def blank(self, type_: Type, span: Span) -> Dynamic:
         """Zero, or an array of zeros."""
         if isinstance(type_, Prim):
             return Dynamic(zero(type_), type_)
-        blank = Replicate(shape_of(type_), zero(elem_of(type_)))
+        blank = ir.Replicate(shape_of(type_), zero(elem_of(type_)))
         return Dynamic(self.builder.emit1(blank, type_, "blank", span),
                        type_)
 
@@ -326,7 +301,8 @@ class Arrays:
         """``start, start + step, ...``."""
         self.require_length(count, span)
         type_ = ArrayType(prim, (count,))
-        return Dynamic(self.builder.emit1(Iota(count, start, step, prim), type_, "is", span), type_)
+        return Dynamic(self.builder.emit1(ir.Iota(count, start, step, prim), type_, "is", span),
+                       type_)
 
     def replicate(self, count: Atom, value: Value, span: Span) -> Value:
         """``replicate count value``."""
@@ -334,7 +310,7 @@ class Arrays:
 
         def leaf(part: Dynamic) -> Dynamic:
             type_ = array_of((count,), part.type)
-            return Dynamic(self.builder.emit1(Replicate((count,), part.atom), type_, "rs", span),
+            return Dynamic(self.builder.emit1(ir.Replicate((count,), part.atom), type_, "rs", span),
                            type_)
         return each_leaf(leaf, value)
 
@@ -344,7 +320,7 @@ class Arrays:
             shape = shape_of(part.type)
             full = (*perm, *range(len(perm), len(shape)))
             type_ = ArrayType(elem_of(part.type), tuple(shape[k] for k in full))
-            node = Rearrange(full, self._name(part, span))
+            node = ir.Rearrange(full, self._name(part, span))
             return Dynamic(self.builder.emit1(node, type_, "ts", span), type_)
         return each_leaf(leaf, value)
 
@@ -355,7 +331,7 @@ class Arrays:
             if new == shape_of(part.type):
                 return part
             type_ = ArrayType(elem_of(part.type), new)
-            node = Reshape(new, self._name(part, span))
+            node = ir.Reshape(new, self._name(part, span))
             return Dynamic(self.builder.emit1(node, type_, "fs", span), type_)
         return each_leaf(leaf, value)
 
@@ -366,7 +342,7 @@ class Arrays:
 
         def joined(a: Dynamic, b: Dynamic) -> Dynamic:
             type_ = array_of((size,), row_of(a.type))
-            node = Concat(0, (self._name(a, span), self._name(b, span)), size)
+            node = ir.Concat(0, (self._name(a, span), self._name(b, span)), size)
             return Dynamic(self.builder.emit1(node, type_, "cs", span), type_)
 
         pairs = zip(leaves(left), leaves(right), strict=True)
@@ -377,37 +353,37 @@ class Arrays:
         def leaf(part: Dynamic) -> Dynamic:
             if isinstance(part.type, Prim):
                 return part
-            node = Copy(self._name(part, span))
+            node = ir.Copy(self._name(part, span))
             return Dynamic(self.builder.emit1(node, part.type, "copy", span), part.type)
         return each_leaf(leaf, value)
 
     def slice(self, value: Value, start: Atom, count: Atom, span: Span, *,
               stride: Atom | None = None, checked: bool = True) -> Value:
         """``count`` elements from ``start``."""
-        return self.index(value, [SliceDim(start, count, stride or i64(1))], span,
+        return self.index(value, [ir.SliceDim(start, count, stride or i64(1))], span,
                           checked=checked)
 
-    def index(self, value: Value, dims: Sequence[Dim], span: Span, *,
+    def index(self, value: Value, dims: Sequence[ir.Dim], span: Span, *,
               checked: bool = True) -> Value:
         """``value[dims]``; missing dimensions stay whole."""
         def leaf(part: Dynamic) -> Dynamic:
             shape = shape_of(part.type)
-            full = (*dims, *(SliceDim(i64(0), n, i64(1)) for n in shape[len(dims):]))
-            kept = tuple(d.count for d in full if isinstance(d, SliceDim))
+            full = (*dims, *(ir.SliceDim(i64(0), n, i64(1)) for n in shape[len(dims):]))
+            kept = tuple(d.count for d in full if isinstance(d, ir.SliceDim))
             type_ = array_of(kept, elem_of(part.type))
-            node = Index(self._name(part, span), full, checked and self.checked)
+            node = ir.Index(self._name(part, span), full, checked and self.checked)
             return Dynamic(self.builder.emit1(node, type_, "x", span), type_)
         return each_leaf(leaf, value)
 
-    def update(self, array: Value, dims: Sequence[Dim], value: Value, span: Span) -> Value:
+    def update(self, array: Value, dims: Sequence[ir.Dim], value: Value, span: Span) -> Value:
         """``array with [dims] = value``."""
         def leaf(part: Dynamic, new: Dynamic) -> Dynamic:
             shape = shape_of(part.type)
-            full = (*dims, *(SliceDim(i64(0), n, i64(1)) for n in shape[len(dims):]))
-            counts = [d.count for d in full if isinstance(d, SliceDim)]
+            full = (*dims, *(ir.SliceDim(i64(0), n, i64(1)) for n in shape[len(dims):]))
+            counts = [d.count for d in full if isinstance(d, ir.SliceDim)]
             for count, size in zip(counts, shape_of(new.type), strict=True):
                 self.require_equal(count, size, span)
-            node = Update(self._name(part, span), full, new.atom, self.checked)
+            node = ir.Update(self._name(part, span), full, new.atom, self.checked)
             return Dynamic(self.builder.emit1(node, part.type, "xs", span), part.type)
 
         array, value = self.aligned([array, value], span)
@@ -419,14 +395,14 @@ class Arrays:
         if shape == shape_of(leaf.type):
             return leaf
         type_ = ArrayType(elem_of(leaf.type), shape)
-        return Dynamic(self.builder.emit1(Reshape(shape, self._name(leaf, span)), type_, "xs",
+        return Dynamic(self.builder.emit1(ir.Reshape(shape, self._name(leaf, span)), type_, "xs",
                                           span), type_)
 
     def name(self, leaf: Dynamic, span: Span) -> Dynamic:
         """A leaf whose atom is a variable."""
         if isinstance(leaf.atom, VName):
             return leaf
-        return Dynamic(self.builder.emit1(AtomExp(leaf.atom), leaf.type, "c", span), leaf.type)
+        return Dynamic(self.builder.emit1(ir.AtomExp(leaf.atom), leaf.type, "c", span), leaf.type)
 
 
 def _has_sum(value: Value) -> bool:
@@ -440,13 +416,13 @@ def _has_sum(value: Value) -> bool:
     return False
 
 
-def _commutative(lam: Lambda) -> bool:
+def _commutative(lam: ir.Lambda) -> bool:
     """True if an operator is a commutative primitive operation on its two parameters."""
     if len(lam.params) != 2 or len(lam.body.stms) != 1:
         return False
     (stm,) = lam.body.stms
     match stm.exp:
-        case PrimOp(op, _, args):
+        case ir.PrimOp(op, _, args):
             return (OPS[op].commutative and set(args) == {p.name for p in lam.params}
                     and lam.body.result == (stm.pat[0].name,))
     return False

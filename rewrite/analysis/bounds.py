@@ -23,40 +23,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from runelift.ir import syntax as ir
 from runelift.ir.inequalities import Facts
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import (
-    Assert,
-    AtomExp,
-    Body,
-    Dim,
-    Exp,
-    ForLoop,
-    Hist,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    Param,
-    PrimOp,
-    Program,
-    Redomap,
-    Scanomap,
-    Scatter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Space,
-    Stm,
-    Update,
-)
 from runelift.ir.traverse import body_of, is_flat, lambda_of, map_inside, stm_of
 from runelift.ir.types import TRUE, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.engine.rule import Rewriting, rule
@@ -86,20 +57,21 @@ class Connective:
 Condition: TypeAlias = Comparison | Connective
 
 
-@rule(Index, Update)
-def access_proved(known: Known, exp: Exp) -> Exp | None:
+@rule(ir.Index, ir.Update)
+def access_proved(known: Known, exp: ir.Exp) -> ir.Exp | None:
     """xs[i] ⇒ xs[i] without a check
 
     Provided: 0 <= i < n follows from the loops, spaces, branches and types around.
     """
     match exp:
-        case Index(array, dims, True) | Update(array, dims, _, True) if known.inside(array, dims):
+        case (ir.Index(array, dims, True) | ir.Update(array, dims, _, True)) if (
+                known.inside(array, dims)):
             return replace(exp, checked=False)
     return None
 
 
-@rule(Assert)
-def assertion_proved(known: Known, exp: Assert) -> bool:
+@rule(ir.Assert)
+def assertion_proved(known: Known, exp: ir.Assert) -> bool:
     """assert c ⇒ nothing
 
     Provided: c follows from the loops, spaces, branches and types around.
@@ -107,8 +79,8 @@ def assertion_proved(known: Known, exp: Assert) -> bool:
     return known.holds(exp.cond)
 
 
-@rule(PrimOp)
-def size_known(known: Known, exp: Exp, same: Exp) -> Exp:
+@rule(ir.PrimOp)
+def size_known(known: Known, exp: ir.Exp, same: ir.Exp) -> ir.Exp:
     """x ⊕ y ⇒ z
 
     Provided: z is an atom that is equal, by the arithmetic of sizes and the loops, spaces,
@@ -121,7 +93,8 @@ PROVING = (access_proved, assertion_proved, size_known)
 """The rules of this pass."""
 
 
-def remove_checks(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+def remove_checks(program: ir.Program, names: Names,
+                  rewriting: Rewriting | None = None) -> ir.Program:
     """``program`` without checks that cannot fail."""
     rewriting = rewriting or Rewriting(names)
     funs = []
@@ -129,7 +102,7 @@ def remove_checks(program: Program, names: Names, rewriting: Rewriting | None = 
         known = Known(rewriting)
         known.declare(fun.params)
         funs.append(replace(fun, body=known.body(fun.body)))
-    return Program(tuple(funs))
+    return ir.Program(tuple(funs))
 
 
 @dataclass(slots=True)
@@ -167,7 +140,7 @@ class Known:
                 self.tame.add(size)
                 self.learn(self.value(size))
 
-    def declare(self, params: Sequence[Param]) -> None:
+    def declare(self, params: Sequence[ir.Param]) -> None:
         """Declare names that are bound from here on."""
         for param in params:
             self.types[param.name] = param.type
@@ -190,7 +163,7 @@ class Known:
         if self._is_tame(width):
             self.tame.add(index)
 
-    def space(self, space: Space) -> Known:
+    def space(self, space: ir.Space) -> Known:
         """Inside of an index space."""
         known = self.inner()
         for dim in space:
@@ -242,14 +215,14 @@ class Known:
 
     # Accesses
 
-    def inside(self, array: VName, dims: Sequence[Dim]) -> bool:
+    def inside(self, array: VName, dims: Sequence[ir.Dim]) -> bool:
         """True if all indices are proved to be inside of ``array``."""
         shape = shape_of(self.types[array]) if array in self.types else ()
         return len(shape) == len(dims) and all(map(self._dim_inside, dims, shape))
 
-    def _dim_inside(self, dim: Dim, width: Atom) -> bool:
+    def _dim_inside(self, dim: ir.Dim, width: Atom) -> bool:
         size, prove = self.value(width), self.facts.prove
-        if not isinstance(dim, SliceDim):
+        if not isinstance(dim, ir.SliceDim):
             index = self.value(dim)
             return prove(index) and prove(size - index - 1)
         start, count = self.value(dim.start), self.value(dim.count)
@@ -259,7 +232,7 @@ class Known:
 
     # The walk
 
-    def body(self, body: Body) -> Body:
+    def body(self, body: ir.Body) -> ir.Body:
         """The body with fewer checks."""
         stms = []
         for stm in body.stms:
@@ -268,30 +241,30 @@ class Known:
                 stms.append(new)
         return body_of(body, stms, body.result)
 
-    def statement(self, stm: Stm) -> Stm | None:
+    def statement(self, stm: ir.Stm) -> ir.Stm | None:
         """The statement with fewer checks; None for an assertion that holds."""
         exp = self._expression(stm)
         match exp:
-            case Assert(cond):
+            case ir.Assert(cond):
                 if self.rewriting.permits(assertion_proved) and assertion_proved.apply(self, exp):
                     self.rewriting.record(assertion_proved, (stm,), ())
                     return None
                 self.assume(cond, True)
-            case PrimOp():
+            case ir.PrimOp():
                 same = self._operation(stm.pat[0].name, exp)
-                if isinstance(same, AtomExp) and stm.pat[0].type is Prim.I64:
+                if isinstance(same, ir.AtomExp) and stm.pat[0].type is Prim.I64:
                     self._alias(stm.pat[0].name, same.atom)
                 if same is not exp and self.rewriting.permits(size_known):
                     exp = size_known.apply(self, exp, same)
                     self.rewriting.record(size_known, (stm,), (replace(stm, exp=exp),))
-            case Iota(count, Const(0), Const(1), Prim.I64):
+            case ir.Iota(count, Const(0), Const(1), Prim.I64):
                 self.counting[stm.pat[0].name] = count
-            case AtomExp(atom) if stm.pat[0].type is Prim.I64:
+            case ir.AtomExp(atom) if stm.pat[0].type is Prim.I64:
                 self._alias(stm.pat[0].name, atom)
         self.declare(stm.pat)
         return stm_of(stm, exp)
 
-    def pass_by(self, stm: Stm) -> None:
+    def pass_by(self, stm: ir.Stm) -> None:
         """Learn what a statement says to those after it."""
         if not is_flat(stm.exp):
             self.declare(stm.pat)
@@ -304,17 +277,17 @@ class Known:
         if self._is_tame(atom):
             self.tame.add(name)
 
-    def _expression(self, stm: Stm) -> Exp:
+    def _expression(self, stm: ir.Stm) -> ir.Exp:
         exp = stm.exp
         match exp:
-            case Index() | Update():
+            case ir.Index() | ir.Update():
                 if not self.rewriting.permits(access_proved):
                     return exp
-                proved: Exp | None = access_proved.apply(self, exp)
+                proved: ir.Exp | None = access_proved.apply(self, exp)
                 if proved is not None:
                     self.rewriting.record(access_proved, (stm,), (replace(stm, exp=proved),))
                 return proved or exp
-            case If(cond, then_, else_):
+            case ir.If(cond, then_, else_):
                 yes, no = self.inner(), self.inner()
                 yes.assume(cond, True)
                 no.assume(cond, False)
@@ -326,21 +299,22 @@ class Known:
         known = self.within(exp)
         return map_inside(exp, lambda b: known.inner().body(b), known._lambda)
 
-    def within(self, exp: Exp) -> Known:
+    def within(self, exp: ir.Exp) -> Known:
         """The facts inside of the bodies and lambdas of ``exp``, which is no branch."""
         match exp:
-            case Loop(params, form):
+            case ir.Loop(params, form):
                 known = self.inner()
                 known.declare([p.param for p in params])
-                if isinstance(form, ForLoop):
+                if isinstance(form, ir.ForLoop):
                     known.below(form.index, form.bound)
                 return known
-            case (SegMap(_, space) | SegScatter(_, space) | SegRed(_, space) | SegScan(_, space)
-                  | SegHist(_, space)):
+            case (ir.SegMap(_, space) | ir.SegScatter(_, space) | ir.SegRed(_, space)
+                  | ir.SegScan(_, space)
+                  | ir.SegHist(_, space)):
                 # The operators see values only, but may stand anywhere in the space as well.
                 return self.space(space)
-            case (Map(width, lam) | Redomap(width, _, lam) | Scanomap(width, _, lam)
-                  | Scatter(width, lam) | Hist(width, _, lam)):
+            case (ir.Map(width, lam) | ir.Redomap(width, _, lam) | ir.Scanomap(width, _, lam)
+                  | ir.Scatter(width, lam) | ir.Hist(width, _, lam)):
                 some = self.inner(self.value(width) - 1)
                 for param, array in zip(lam.params, exp.arrays, strict=True):
                     if array in self.counting:
@@ -348,14 +322,14 @@ class Known:
                 return some
         return self.inner()
 
-    def _lambda(self, lam: Lambda) -> Lambda:
+    def _lambda(self, lam: ir.Lambda) -> ir.Lambda:
         known = self.inner()
         known.declare(lam.params)
         return lambda_of(lam, lam.params, known.body(lam.body), lam.ret)
 
     # Scalars
 
-    def _operation(self, name: VName, exp: PrimOp) -> Exp:
+    def _operation(self, name: VName, exp: ir.PrimOp) -> ir.Exp:
         """Learn what an operation computes; another name for it if there is one."""
         if exp.prim is Prim.BOOL and exp.op in ("and", "or", "not"):
             self.conditions[name] = Connective(exp.op, exp.args)
@@ -365,11 +339,11 @@ class Known:
         match exp.op, values:
             case ("eq" | "lt" | "le"), [left, right]:
                 self.conditions[name] = Comparison(exp.op, left, right)
-                return AtomExp(TRUE) if self.holds(name) else exp
+                return ir.AtomExp(TRUE) if self.holds(name) else exp
             case ("min" | "max"), [left, right]:
                 for larger, smaller in ((0, 1), (1, 0)):
                     if self.facts.prove(values[larger] - values[smaller]):
-                        return AtomExp(exp.args[larger if exp.op == "max" else smaller])
+                        return ir.AtomExp(exp.args[larger if exp.op == "max" else smaller])
                 self._extreme(name, exp.op, left, right)
             case ("div" | "quot" | "mod" | "rem"), [num, den]:
                 if exp.op in ("div", "mod") or self.facts.prove(num):
@@ -379,7 +353,7 @@ class Known:
                     return self._arithmetic(name, exp, left, right)
         return exp
 
-    def _arithmetic(self, name: VName, exp: PrimOp, left: Size, right: Size) -> Exp:
+    def _arithmetic(self, name: VName, exp: ir.PrimOp, left: Size, right: Size) -> ir.Exp:
         if exp.op == "mul" and left.constant is None and right.constant is None:
             return exp
         size = {"add": left + right, "sub": left - right, "mul": left * right}[exp.op]
@@ -388,13 +362,13 @@ class Known:
         self.values[name] = size
         self.tame.add(name)
         if size.constant is not None:
-            return AtomExp(i64(size.constant))
+            return ir.AtomExp(i64(size.constant))
         if len(size.terms) == 1 and size.terms[0][1] == 1:
             (only,) = size.terms[0][0]
             if isinstance(only, VName):
-                return AtomExp(only)
+                return ir.AtomExp(only)
         known = self.numbers.setdefault(size, name)
-        return exp if known == name else AtomExp(known)
+        return exp if known == name else ir.AtomExp(known)
 
     def _extreme(self, name: VName, op: str, left: Size, right: Size) -> None:
         this = Size.var(name)
@@ -405,7 +379,7 @@ class Known:
                 this, Size.of(LARGEST_CONSTANT) - this)):
             self.tame.add(name)
 
-    def _division(self, name: VName, exp: PrimOp, num: Size, den: Size) -> None:
+    def _division(self, name: VName, exp: ir.PrimOp, num: Size, den: Size) -> None:
         """Quotient and remainder towards minus infinity."""
         this = Size.var(name)
         if not self._is_tame(exp.args[0]) or not self.facts.prove(den - 1):

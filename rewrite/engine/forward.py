@@ -12,35 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_names
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    SEGOPS,
-    Assert,
-    AtomExp,
-    Body,
-    Exp,
-    ForLoop,
-    Fun,
-    Hist,
-    If,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    PrimOp,
-    Program,
-    Redomap,
-    Scanomap,
-    Scatter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Stm,
-)
 from runelift.ir.traverse import Mapper, body_of, is_flat, lambda_of, map_exp, map_stm, stm_of
 from runelift.ir.types import FALSE, TRUE, Atom
 from runelift.rewrite.engine.rule import MOST_REWRITES, Rewriting, RuleBook, rule
@@ -50,22 +25,22 @@ CONDITION_DEPTH = 8
 """The most nested operators of a condition that are taken apart."""
 
 
-@rule(AtomExp)
-def copy_propagation(scope: Scope, stm: Stm) -> Atom | None:
+@rule(ir.AtomExp)
+def copy_propagation(scope: Scope, stm: ir.Stm) -> Atom | None:
     """let x = a in e ⇒ e[x ↦ a]
 
     Because: names and constants are values; only arrays have identity, and not in the IR.
     """
     match stm:
-        case Stm((param,), AtomExp(atom)) if atom != param.name:
+        case ir.Stm((param,), ir.AtomExp(atom)) if atom != param.name:
             return atom
     return None
 
 
-def rewrite_forward(program: Program, book: RuleBook, rewriting: Rewriting) -> Program:
+def rewrite_forward(program: ir.Program, book: RuleBook, rewriting: Rewriting) -> ir.Program:
     """``program`` after one forward walk with the rules of ``book``."""
     walk = ForwardWalk(book, rewriting, consumed_names(program))
-    return Program(tuple(walk.fun(fun) for fun in program.funs))
+    return ir.Program(tuple(walk.fun(fun) for fun in program.funs))
 
 
 class ForwardWalk:
@@ -80,7 +55,7 @@ class ForwardWalk:
         self.shallow = Mapper(self.scope.resolve, lambda name: name, lambda b: b, lambda lam: lam)
         self.deep = Mapper(lambda a: a, lambda name: name, self.inner_body, self.lambda_)
 
-    def fun(self, fun: Fun) -> Fun:
+    def fun(self, fun: ir.Fun) -> ir.Fun:
         """The function with its body rewritten."""
         self.scope.bind(fun.params)
         return replace(fun, body=self.body(fun.body))
@@ -98,21 +73,21 @@ class ForwardWalk:
             del self.scope.copies[name]
         del self.facts[facts:]
 
-    def body(self, body: Body, *facts: tuple[Atom, bool]) -> Body:
+    def body(self, body: ir.Body, *facts: tuple[Atom, bool]) -> ir.Body:
         """A body, in which the conditions ``facts`` are known to have these values."""
         with self._block():
             for cond, value in facts:
                 self.learn(cond, value)
-            out: list[Stm] = []
+            out: list[ir.Stm] = []
             for stm in body.stms:
                 self.statement(stm, out, MOST_REWRITES)
             return body_of(body, out, tuple(map(self.scope.resolve, body.result)))
 
-    def inner_body(self, body: Body) -> Body:
+    def inner_body(self, body: ir.Body) -> ir.Body:
         """The body of a segmented operation or of a version."""
         return self.body(body)
 
-    def lambda_(self, lam: Lambda) -> Lambda:
+    def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
         """A lambda; the ranges of its parameters are known already."""
         with self._block(inside=True):
             params = tuple(map(self.shallow.param, lam.params))
@@ -120,7 +95,7 @@ class ForwardWalk:
             body = self.body(lam.body)
             return lambda_of(lam, params, body, self.shallow.types(lam.ret))
 
-    def statement(self, stm: Stm, out: list[Stm], steps: int) -> None:
+    def statement(self, stm: ir.Stm, out: list[ir.Stm], steps: int) -> None:
         """Append what ``stm`` becomes."""
         if steps == 0:
             raise self.rewriting.too_long()
@@ -133,14 +108,14 @@ class ForwardWalk:
             for each in new:
                 self.statement(each, out, steps - 1)
             return
-        if isinstance(stm.exp, AtomExp) and self._copied(stm):
+        if isinstance(stm.exp, ir.AtomExp) and self._copied(stm):
             return
-        if isinstance(stm.exp, Assert):
+        if isinstance(stm.exp, ir.Assert):
             self.learn(stm.exp.cond, True)
         self.scope.define(stm)
         out.append(stm)
 
-    def _copied(self, stm: Stm) -> bool:
+    def _copied(self, stm: ir.Stm) -> bool:
         if not self.rewriting.permits(copy_propagation):
             return False
         atom: Atom | None = copy_propagation.apply(self.scope, stm)
@@ -152,39 +127,39 @@ class ForwardWalk:
 
     # Inside
 
-    def inside(self, exp: Exp) -> Exp:
+    def inside(self, exp: ir.Exp) -> ir.Exp:
         """``exp`` with its bodies and lambdas rewritten."""
         match exp:
-            case If(cond, then_, else_, ret):
+            case ir.If(cond, then_, else_, ret):
                 yes, no = self.body(then_, (cond, True)), self.body(else_, (cond, False))
-                return exp if yes is then_ and no is else_ else If(cond, yes, no, ret)
-            case Loop(params, form, body):
+                return exp if yes is then_ and no is else_ else ir.If(cond, yes, no, ret)
+            case ir.Loop(params, form, body):
                 self.scope.bind(p.param for p in params)
-                if isinstance(form, ForLoop):
+                if isinstance(form, ir.ForLoop):
                     self.scope.bind_index(form.index, form.bound)
                     new = self.body(body)
                 else:
                     new = self.body(body, (form.cond, True))
-                return exp if new is body else Loop(params, form, new)
+                return exp if new is body else ir.Loop(params, form, new)
         self._ranges(exp)
-        if isinstance(exp, SEGOPS):
+        if isinstance(exp, ir.SEGOPS):
             with self._block(inside=True):
                 return map_exp(self.deep, exp)
         return map_exp(self.deep, exp)
 
-    def _ranges(self, exp: Exp) -> None:
+    def _ranges(self, exp: ir.Exp) -> None:
         """Learn the ranges of the indices and parameters that ``exp`` binds."""
         match exp:
-            case SegMap(space=space) | SegRed(space=space) | SegScan(space=space):
+            case ir.SegMap(space=space) | ir.SegRed(space=space) | ir.SegScan(space=space):
                 for dim in space:
                     self.scope.bind_index(dim.index, dim.width)
-            case SegScatter(space=space) | SegHist(space=space):
+            case ir.SegScatter(space=space) | ir.SegHist(space=space):
                 for dim in space:
                     self.scope.bind_index(dim.index, dim.width)
-            case Map() | Redomap() | Scanomap() | Scatter() | Hist():
+            case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist():
                 for param, array in zip(exp.lam.params, exp.arrays, strict=True):
                     source = self.scope.exp(array)
-                    if isinstance(source, Iota) and is_counting(source):
+                    if isinstance(source, ir.Iota) and is_counting(source):
                         self.scope.bounds[param.name] = source.count
 
     # Facts
@@ -196,13 +171,13 @@ class ForwardWalk:
         self.scope.copies[cond] = TRUE if value else FALSE
         self.facts.append(cond)
         match self.scope.exp(cond), value:
-            case PrimOp("not", Prim.BOOL, (x,)), _:
+            case ir.PrimOp("not", Prim.BOOL, (x,)), _:
                 self.learn(x, not value, depth - 1)
-            case (PrimOp("and", Prim.BOOL, (x, y)), True) | (PrimOp("or", Prim.BOOL, (x, y)),
+            case (ir.PrimOp("and", Prim.BOOL, (x, y)), True) | (ir.PrimOp("or", Prim.BOOL, (x, y)),
                                                             False):
                 self.learn(x, value, depth - 1)
                 self.learn(y, value, depth - 1)
-            case PrimOp("eq", Prim.I64, (x, y)), True:
+            case ir.PrimOp("eq", Prim.I64, (x, y)), True:
                 self._equate(x, y)
 
     def _equate(self, x: Atom, y: Atom) -> None:

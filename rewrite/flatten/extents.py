@@ -21,40 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    SEGOPS,
-    AtomExp,
-    Body,
-    Exp,
-    ForLoop,
-    Fun,
-    Hist,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Level,
-    Loop,
-    LoopParam,
-    Map,
-    Operator,
-    Param,
-    PrimOp,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Scatter,
-    SegDim,
-    SegOp,
-    SegRed,
-    Space,
-    Stm,
-    Versions,
-)
 from runelift.ir.traverse import (
     Mapper,
     bodies_of,
@@ -69,11 +38,11 @@ from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn
 
-VIEWS = (Iota, Replicate, Index, Rearrange, Reshape)
+VIEWS = (ir.Iota, ir.Replicate, ir.Index, ir.Rearrange, ir.Reshape)
 """Expressions that take no memory."""
 
 
-def bound_extents(fun: Fun, flattener: Flattener) -> Fun:
+def bound_extents(fun: ir.Fun, flattener: Flattener) -> ir.Fun:
     """``fun`` with bounds for the sizes that its kernels compute, or without such kernels."""
     extents = _Extents(flattener, flattener.names, flattener.derivation)
     return replace(fun, body=extents.host_body(fun.body))
@@ -85,23 +54,23 @@ class _Extents:
     names: Names
     derivation: Derivation
 
-    def host_body(self, body: Body) -> Body:
+    def host_body(self, body: ir.Body) -> ir.Body:
         """A body at host level."""
-        stms: list[Stm] = []
+        stms: list[ir.Stm] = []
         for stm in body.stms:
-            if isinstance(stm.exp, SEGOPS):
+            if isinstance(stm.exp, ir.SEGOPS):
                 stms += self.kernel(stm, stm.exp)
-            elif isinstance(stm.exp, Versions):
+            elif isinstance(stm.exp, ir.Versions):
                 stms += self.versions(stm, stm.exp)
             else:
                 stms.append(map_stm(self.host_bodies(), stm))
-        return Body(tuple(stms), body.result)
+        return ir.Body(tuple(stms), body.result)
 
     def host_bodies(self) -> Mapper:
         """The mapper that applies :meth:`host_body` to the bodies of a statement."""
         return Mapper(lambda a: a, lambda n: n, self.host_body, lambda lam: lam)
 
-    def versions(self, stm: Stm, versions: Versions) -> Iterator[Stm]:
+    def versions(self, stm: ir.Stm, versions: ir.Versions) -> Iterator[ir.Stm]:
         """Versions whose kernels have bounds; if none has, the last one alone."""
         able = [v for v in versions.alternatives if not _has_unbounded(v.body)]
         if len(able) == len(versions.alternatives):
@@ -114,16 +83,16 @@ class _Extents:
             body = self.host_body((able or versions.alternatives)[-1].body)
             yield from body.stms
             for param, atom in zip(stm.pat, body.result, strict=True):
-                yield Stm((param,), AtomExp(atom))
+                yield ir.Stm((param,), ir.AtomExp(atom))
 
-    def kernel(self, stm: Stm, kernel: SegOp) -> Iterator[Stm]:
+    def kernel(self, stm: ir.Stm, kernel: ir.SegOp) -> Iterator[ir.Stm]:
         """The kernels that find bounds, and then the kernel itself."""
         body = kernel.body
-        if kernel.level is Level.GRID:
+        if kernel.level is ir.Level.GRID:
             if (size := _unbounded(body)) is not None:
                 note = "nothing bounds it: the points run in turn"
                 self.derivation.happened("extent", f"size {size.base}", note, stm.loc)
-                yield from self.host_body(Body(in_turn(self.flattener, stm, kernel), ())).stms
+                yield from self.host_body(ir.Body(in_turn(self.flattener, stm, kernel), ())).stms
                 return
             for name in _wanted(kernel.space, body):
                 bound, how = self.bound(kernel.space, body, name)
@@ -135,7 +104,8 @@ class _Extents:
                 self.derivation.happened("extent", f"size {name.base}", note, stm.loc)
         yield replace(stm, exp=replace(kernel, body=body)) if body is not kernel.body else stm
 
-    def bound(self, space: Space, body: Body, name: VName) -> tuple[Atom | None, list[Stm]]:
+    def bound(self, space: ir.Space, body: ir.Body, name: VName
+              ) -> tuple[Atom | None, list[ir.Stm]]:
         """A host value that ``name`` never exceeds, and the statements that compute it."""
         for dim in space:
             if dim.index == name:
@@ -143,124 +113,124 @@ class _Extents:
         inner = self.greatest(body, name)
         if inner is None:
             return None, []
-        found: list[Stm] = []
+        found: list[ir.Stm] = []
         while space:
             inner, widths = rename_body(inner, self.names), tuple(dim.width for dim in space[:-1])
-            most = Param(self.names.fresh(f"most_{name.base}"), array_of(widths, Prim.I64))
+            most = ir.Param(self.names.fresh(f"most_{name.base}"), array_of(widths, Prim.I64))
             fresh, inner = self.kernel_names(space, inner)
-            found.append(Stm((most,), SegRed(Level.GRID, fresh, (self.maximum(),), inner,
+            found.append(ir.Stm((most,), ir.SegRed(ir.Level.GRID, fresh, (self.maximum(),), inner,
                                              (Prim.I64,))))
             space = space[:-1]
-            element = Param(self.names.fresh("most"), Prim.I64)
+            element = ir.Param(self.names.fresh("most"), Prim.I64)
             indices = tuple(dim.index for dim in space)
-            inner = Body((Stm((element,), Index(most.name, indices)),), (element.name,))
+            inner = ir.Body((ir.Stm((element,), ir.Index(most.name, indices)),), (element.name,))
         return (found[-1].pat[0].name if found else None), found
 
-    def kernel_names(self, space: Space, body: Body) -> tuple[Space, Body]:
+    def kernel_names(self, space: ir.Space, body: ir.Body) -> tuple[ir.Space, ir.Body]:
         """An index space with fresh names, and the body over it."""
         fresh = {dim.index: self.names.fresh(dim.index) for dim in space}
-        return (tuple(SegDim(fresh[dim.index], dim.width) for dim in space),
+        return (tuple(ir.SegDim(fresh[dim.index], dim.width) for dim in space),
                 substitute_body(body, fresh))
 
-    def maximum(self) -> Operator:
+    def maximum(self) -> ir.Operator:
         """The greater of two sizes, which are not negative."""
-        left, right, most = (Param(self.names.fresh(base), Prim.I64) for base in ("a", "b", "m"))
-        body = Body((Stm((most,), PrimOp("max", Prim.I64, (left.name, right.name))),),
+        left, right, most = (ir.Param(self.names.fresh(base), Prim.I64) for base in ("a", "b", "m"))
+        body = ir.Body((ir.Stm((most,), ir.PrimOp("max", Prim.I64, (left.name, right.name))),),
                     (most.name,))
-        return Operator(Lambda((left, right), body, (Prim.I64,)), (i64(0),), comm=True)
+        return ir.Operator(ir.Lambda((left, right), body, (Prim.I64,)), (i64(0),), comm=True)
 
-    def greatest(self, body: Body, name: VName) -> Body | None:
+    def greatest(self, body: ir.Body, name: VName) -> ir.Body | None:
         """A body that computes the greatest value ``name`` has while ``body`` runs."""
         for k, stm in enumerate(body.stms):
             before = body.stms[:k]
             if any(p.name == name for p in stm.pat):
-                return Body((*before, stm), (name,))
-            most = Param(self.names.fresh("most"), Prim.I64)
+                return ir.Body((*before, stm), (name,))
+            most = ir.Param(self.names.fresh("most"), Prim.I64)
             if (exp := self.greatest_in(stm.exp, name)) is not None:
-                extra = self.unused(stm.pat) if isinstance(exp, Loop) else ()
-                return Body((*before, Stm((*extra, most), exp, loc=stm.loc)), (most.name,))
+                extra = self.unused(stm.pat) if isinstance(exp, ir.Loop) else ()
+                return ir.Body((*before, ir.Stm((*extra, most), exp, loc=stm.loc)), (most.name,))
         return None
 
-    def unused(self, pat: tuple[Param, ...]) -> tuple[Param, ...]:
+    def unused(self, pat: tuple[ir.Param, ...]) -> tuple[ir.Param, ...]:
         """A pattern with fresh names, also where they are sizes."""
         fresh = {p.name: self.names.fresh(p.name) for p in pat}
-        stm = substitute_stm(Stm(pat, AtomExp(i64(0))), fresh)
-        return tuple(Param(fresh[p.name], q.type) for p, q in zip(pat, stm.pat, strict=True))
+        stm = substitute_stm(ir.Stm(pat, ir.AtomExp(i64(0))), fresh)
+        return tuple(ir.Param(fresh[p.name], q.type) for p, q in zip(pat, stm.pat, strict=True))
 
-    def greatest_in(self, exp: Exp, name: VName) -> Exp | None:
+    def greatest_in(self, exp: ir.Exp, name: VName) -> ir.Exp | None:
         """An expression whose last result is the greatest value of ``name`` inside of ``exp``."""
         match exp:
-            case Map() | Redomap() | Scanomap() | Scatter() | Hist():
+            case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist():
                 inner = self.greatest_of(exp.lam.params, exp.lam.body, name)
                 if inner is None:
                     return None
-                lam = Lambda(exp.lam.params, inner, (Prim.I64,))
-                return Redomap(exp.width, (self.maximum(),), lam, exp.arrays)
-            case Loop(params, form, body):
+                lam = ir.Lambda(exp.lam.params, inner, (Prim.I64,))
+                return ir.Redomap(exp.width, (self.maximum(),), lam, exp.arrays)
+            case ir.Loop(params, form, body):
                 inner = self.greatest_of([p.param for p in params], body, name)
                 if inner is None:
                     return None
                 inner = rename_body(inner, self.names)
-                before, after = (Param(self.names.fresh("most"), Prim.I64) for _ in range(2))
-                step = Stm((after,), PrimOp("max", Prim.I64, (before.name, inner.result[0])))
-                return Loop((*params, LoopParam(before, i64(0))), form,
-                            Body((*body.stms, *inner.stms, step), (*body.result, after.name)))
-            case If(cond, then_, else_):
+                before, after = (ir.Param(self.names.fresh("most"), Prim.I64) for _ in range(2))
+                step = ir.Stm((after,), ir.PrimOp("max", Prim.I64, (before.name, inner.result[0])))
+                return ir.Loop((*params, ir.LoopParam(before, i64(0))), form,
+                            ir.Body((*body.stms, *inner.stms, step), (*body.result, after.name)))
+            case ir.If(cond, then_, else_):
                 sides = [self.greatest(side, name) for side in (then_, else_)]
                 if sides == [None, None]:
                     return None
-                none = Body((), (i64(0),))
-                return If(cond, sides[0] or none, sides[1] or none, (Prim.I64,))
+                none = ir.Body((), (i64(0),))
+                return ir.If(cond, sides[0] or none, sides[1] or none, (Prim.I64,))
         return None
 
-    def greatest_of(self, params: Iterable[Param], body: Body, name: VName) -> Body | None:
+    def greatest_of(self, params: Iterable[ir.Param], body: ir.Body, name: VName) -> ir.Body | None:
         """As :meth:`greatest` where ``name`` may also be one of the parameters of ``body``."""
         if any(p.name == name for p in params):
-            return Body((), (name,))
+            return ir.Body((), (name,))
         return self.greatest(body, name)
 
-    def bounded(self, body: Body, name: VName, bound: Atom, *, at_start: bool) -> Body:
+    def bounded(self, body: ir.Body, name: VName, bound: Atom, *, at_start: bool) -> ir.Body:
         """``body`` with min(name, bound) for ``name`` from where it is bound on."""
         if at_start:
             return self.cut(body, name, bound)
-        stms: list[Stm] = []
+        stms: list[ir.Stm] = []
         for k, stm in enumerate(body.stms):
             if any(p.name == name for p in stm.pat):
-                rest = self.cut(Body(body.stms[k + 1 :], body.result), name, bound)
-                return Body((*stms, stm, *rest.stms), rest.result)
+                rest = self.cut(ir.Body(body.stms[k + 1 :], body.result), name, bound)
+                return ir.Body((*stms, stm, *rest.stms), rest.result)
             stms.append(map_stm(self.inside(stm.exp, name, bound), stm))
-        return Body(tuple(stms), body.result)
+        return ir.Body(tuple(stms), body.result)
 
-    def inside(self, exp: Exp, name: VName, bound: Atom) -> Mapper:
+    def inside(self, exp: ir.Exp, name: VName, bound: Atom) -> Mapper:
         """The mapper that applies :meth:`bounded` to the bodies of an expression."""
-        carried = isinstance(exp, Loop) and any(p.param.name == name for p in exp.params)
+        carried = isinstance(exp, ir.Loop) and any(p.param.name == name for p in exp.params)
 
-        def lambda_(lam: Lambda) -> Lambda:
+        def lambda_(lam: ir.Lambda) -> ir.Lambda:
             first = any(p.name == name for p in lam.params)
             return replace(lam, body=self.bounded(lam.body, name, bound, at_start=first))
 
         return Mapper(lambda a: a, lambda n: n,
                       lambda b: self.bounded(b, name, bound, at_start=carried), lambda_)
 
-    def cut(self, body: Body, name: VName, bound: Atom) -> Body:
+    def cut(self, body: ir.Body, name: VName, bound: Atom) -> ir.Body:
         """``body`` in which a size is the lesser of it and its bound."""
-        size = Param(self.names.fresh(name), Prim.I64)
-        least = Stm((size,), PrimOp("min", Prim.I64, (name, bound)))
+        size = ir.Param(self.names.fresh(name), Prim.I64)
+        least = ir.Stm((size,), ir.PrimOp("min", Prim.I64, (name, bound)))
         body = substitute_body(body, {name: size.name})
-        return Body((least, *body.stms), body.result)
+        return ir.Body((least, *body.stms), body.result)
 
 
-def _has_unbounded(body: Body) -> bool:
+def _has_unbounded(body: ir.Body) -> bool:
     """True if a body of the host has kernels that need memory without a known bound."""
-    return any(_unbounded(stm.exp.body) is not None if isinstance(stm.exp, SEGOPS)
+    return any(_unbounded(stm.exp.body) is not None if isinstance(stm.exp, ir.SEGOPS)
                else any(map(_has_unbounded, bodies_of(stm.exp))) for stm in body.stms)
 
 
-def _unbounded(body: Body) -> VName | None:
+def _unbounded(body: ir.Body) -> VName | None:
     """A size that an array in memory has, and that is bound together with the array."""
     for stm in body.stms:
         bound = list(stm.pat)
-        if isinstance(stm.exp, Loop):
+        if isinstance(stm.exp, ir.Loop):
             bound += (p.param for p in stm.exp.params)
         own = {param.name for param in bound}
         for size in (size for param in bound for size in shape_of(param.type)):
@@ -272,28 +242,28 @@ def _unbounded(body: Body) -> VName | None:
     return None
 
 
-def _wanted(space: Space, body: Body) -> list[VName]:
+def _wanted(space: ir.Space, body: ir.Body) -> list[VName]:
     """The sizes of arrays in memory that the host does not know, in the order of binding."""
-    bound: dict[VName, Stm | None] = {dim.index: None for dim in space}
+    bound: dict[VName, ir.Stm | None] = {dim.index: None for dim in space}
     used: dict[VName, None] = {}
     fixed: set[VName] = set()
     _visit(body, bound, used, fixed)
     return [name for name in bound if name in used and name not in fixed]
 
 
-def _visit(body: Body, bound: dict[VName, Stm | None], used: dict[VName, None],
+def _visit(body: ir.Body, bound: dict[VName, ir.Stm | None], used: dict[VName, None],
            fixed: set[VName]) -> None:
     """Collect what ``body`` binds, the sizes it uses, and those that no statement can follow."""
     for stm in body.stms:
         for param in stm.pat:
             bound[param.name] = stm
         own = {p.name for p in stm.pat}
-        if isinstance(stm.exp, Loop):
+        if isinstance(stm.exp, ir.Loop):
             own |= {p.param.name for p in stm.exp.params}
             bound.update((p.param.name, None) for p in stm.exp.params)
             fixed.update(size for p in stm.exp.params for size in shape_of(p.param.type)
                          if isinstance(size, VName) and size in own)
-            if isinstance(stm.exp.form, ForLoop):
+            if isinstance(stm.exp.form, ir.ForLoop):
                 bound[stm.exp.form.index] = None
         for param in stm.pat:
             for size in shape_of(param.type):
@@ -308,29 +278,29 @@ def _visit(body: Body, bound: dict[VName, Stm | None], used: dict[VName, None],
             _visit(inner, bound, used, fixed)
 
 
-def _use(size: Atom, bound: dict[VName, Stm | None], used: dict[VName, None]) -> None:
+def _use(size: Atom, bound: dict[VName, ir.Stm | None], used: dict[VName, None]) -> None:
     """Note that an array has this size, unless code generation finds a bound by itself."""
     if isinstance(size, VName) and not _is_bounded(size, bound):
         used[size] = None
 
 
-def _is_bounded(atom: Atom, bound: dict[VName, Stm | None]) -> bool:
+def _is_bounded(atom: Atom, bound: dict[VName, ir.Stm | None]) -> bool:
     """True if the host can compute an atom, or something that is never less."""
     if _is_exact(atom, bound):
         return True
     match bound.get(atom) if isinstance(atom, VName) else None:
-        case Stm(_, PrimOp("add", Prim.I64, args)):
+        case ir.Stm(_, ir.PrimOp("add", Prim.I64, args)):
             return all(_is_bounded(a, bound) for a in args)
-        case Stm(_, PrimOp("min", Prim.I64, args)):
+        case ir.Stm(_, ir.PrimOp("min", Prim.I64, args)):
             return any(_is_bounded(a, bound) for a in args)
     return False
 
 
-def _is_exact(atom: Atom, bound: dict[VName, Stm | None]) -> bool:
+def _is_exact(atom: Atom, bound: dict[VName, ir.Stm | None]) -> bool:
     """True if the host can compute an atom of a kernel."""
     if not isinstance(atom, VName) or atom not in bound:
         return True
     match bound[atom]:
-        case Stm(_, PrimOp("add" | "sub" | "mul", Prim.I64, args)):
+        case ir.Stm(_, ir.PrimOp("add" | "sub" | "mul", Prim.I64, args)):
             return all(_is_exact(a, bound) for a in args)
     return False

@@ -5,25 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Loc
-from runelift.ir.syntax import (
-    Body,
-    Exp,
-    ForLoop,
-    Fun,
-    Lambda,
-    Level,
-    Loop,
-    Operator,
-    Param,
-    SegDim,
-    Space,
-    Stm,
-)
 from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lambda
 from runelift.ir.types import Type
 from runelift.rewrite.flatten.book import FlatteningRule
@@ -57,17 +44,18 @@ class Flattener:
     policy: Policy
     derivation: Derivation
     rules: Mapping[type, tuple[FlatteningRule, ...]]
-    level: Level = Level.GRID
+    level: ir.Level = ir.Level.GRID
     types: dict[VName, Type] = field(default_factory=dict)
-    host_defs: dict[VName, Stm] = field(default_factory=dict)
+    host_defs: dict[VName, ir.Stm] = field(default_factory=dict)
     numbering: Numbering = field(default_factory=Numbering)
     disabled: frozenset[str] = frozenset()
 
     def inside_group(self) -> Flattener:
         """The flattener for the body of an intra version."""
-        return replace(self, level=Level.LOCAL)
+        return replace(self, level=ir.Level.LOCAL)
 
-    def body(self, nest: Nest, body: Body, ret: Iterable[Type] | None = None) -> tuple[Body, int]:
+    def body(self, nest: Nest, body: ir.Body, ret: Iterable[Type] | None = None
+             ) -> tuple[ir.Body, int]:
         """``Σ ⊢ body``: the statements outside of Σ, with expanded results.
 
         Also the number of statements that were run in parallel separately.  The results have the
@@ -75,13 +63,13 @@ class Flattener:
         are computed inside of Σ.
         """
         if ret is not None and nest.space:
-            self.learn_params(Param(name, type_) for name, type_ in zip(
+            self.learn_params(ir.Param(name, type_) for name, type_ in zip(
                 body.result, ret, strict=True) if isinstance(name, VName))
         walk = Walk(self, nest)
         result = walk.body(body)
-        return Body(tuple(walk.out), result), walk.parallel
+        return ir.Body(tuple(walk.out), result), walk.parallel
 
-    def apply_rules(self, walk: Walk, stm: Stm) -> str | None:
+    def apply_rules(self, walk: Walk, stm: ir.Stm) -> str | None:
         """Apply the first rule that fires on ``stm`` and name it; None if it stays sequential."""
         for rule in self.rules.get(type(stm.exp), ()):
             if rule.title in self.disabled or rule.name in self.disabled:
@@ -95,60 +83,60 @@ class Flattener:
 
     # Names and types
 
-    def learn(self, stm: Stm) -> None:
+    def learn(self, stm: ir.Stm) -> None:
         """Remember the types that ``stm`` binds, also inside, and its definition."""
         for param in stm.pat:
             self.types[param.name] = param.type
             self.host_defs[param.name] = stm
         self.learn_exp(stm.exp)
 
-    def learn_exp(self, exp: Exp) -> None:
+    def learn_exp(self, exp: ir.Exp) -> None:
         """Remember the types that ``exp`` binds inside."""
-        if isinstance(exp, Loop):
+        if isinstance(exp, ir.Loop):
             self.learn_params(p.param for p in exp.params)
-            if isinstance(exp.form, ForLoop):
+            if isinstance(exp.form, ir.ForLoop):
                 self.types[exp.form.index] = Prim.I64
         for lam in lambdas_of(exp):
             self.learn_lambda(lam)
         for body in bodies_of(exp):
             self.learn_body(body)
 
-    def learn_body(self, body: Body) -> None:
+    def learn_body(self, body: ir.Body) -> None:
         """Remember the types that ``body`` binds."""
         for stm in body.stms:
             self.learn(stm)
 
-    def learn_lambda(self, lam: Lambda) -> None:
+    def learn_lambda(self, lam: ir.Lambda) -> None:
         """Remember the types that ``lam`` binds."""
         self.learn_params(lam.params)
         self.learn_body(lam.body)
 
-    def learn_params(self, params: Iterable[Param]) -> None:
+    def learn_params(self, params: Iterable[ir.Param]) -> None:
         """Remember the types of ``params``."""
         self.types.update((p.name, p.type) for p in params)
 
-    def copy_lambda(self, lam: Lambda) -> Lambda:
+    def copy_lambda(self, lam: ir.Lambda) -> ir.Lambda:
         """``lam`` with fresh names, for one more version."""
         fresh = rename_lambda(lam, self.names)
         self.learn_lambda(fresh)
         return fresh
 
-    def copy_body(self, body: Body) -> Body:
+    def copy_body(self, body: ir.Body) -> ir.Body:
         """``body`` with fresh names, for one more version."""
         fresh = rename_body(body, self.names)
         self.learn_body(fresh)
         return fresh
 
-    def copy_operators(self, ops: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    def copy_operators(self, ops: tuple[ir.Operator, ...]) -> tuple[ir.Operator, ...]:
         """The operators with fresh names in their lambdas."""
-        return tuple(Operator(self.copy_lambda(op.lam), op.neutral, op.comm) for op in ops)
+        return tuple(ir.Operator(self.copy_lambda(op.lam), op.neutral, op.comm) for op in ops)
 
-    def fresh_kernel(self, space: Space, body: Body) -> tuple[Space, Body]:
+    def fresh_kernel(self, space: ir.Space, body: ir.Body) -> tuple[ir.Space, ir.Body]:
         """A space and the body over it, with fresh names for all they bind."""
-        lam = Lambda(tuple(Param(dim.index, Prim.I64) for dim in space), body, ())
+        lam = ir.Lambda(tuple(ir.Param(dim.index, Prim.I64) for dim in space), body, ())
         fresh = self.copy_lambda(lam)
         dims = zip(fresh.params, space, strict=True)
-        return tuple(SegDim(p.name, dim.width) for p, dim in dims), fresh.body
+        return tuple(ir.SegDim(p.name, dim.width) for p, dim in dims), fresh.body
 
     # Versions
 
@@ -157,7 +145,7 @@ class Flattener:
         self.numbering.sites += 1
         return f"{self.fun}.versions_{self.numbering.sites - 1}"
 
-    def guard(self, stm: Stm, kind: Kind, depth: int, par: Size,
+    def guard(self, stm: ir.Stm, kind: Kind, depth: int, par: Size,
               group: Size | None = None, groups: Size | None = None) -> Guard:
         """A guard for a version of ``stm``; numbered in order of creation, outermost first."""
         suffix = {Kind.OUTER: "suff_outer_par", Kind.INTRA: "suff_intra_par",
@@ -174,7 +162,7 @@ def _place(loc: Loc | None) -> str:
     return f"{loc.line}:{loc.column}" if loc else "?"
 
 
-def flatten_fun(fun: Fun, flattener: Flattener) -> Fun:
+def flatten_fun(fun: ir.Fun, flattener: Flattener) -> ir.Fun:
     """``∅ ⊢ fun``: the function with segmented operations and versions at host level."""
     flattener.learn_params(fun.params)
     flattener.learn_body(fun.body)

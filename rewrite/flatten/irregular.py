@@ -14,99 +14,83 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Body,
-    ForLoop,
-    Index,
-    Loop,
-    LoopParam,
-    Param,
-    Replicate,
-    SegDim,
-    SegHist,
-    SegMap,
-    SegOp,
-    SegScatter,
-    Space,
-    Stm,
-    Update,
-)
 from runelift.ir.types import Atom, Type, array_of, elem_of, row_of, shape_of, zero
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.nest import Nest, whole
 
 
-def in_turn(flattener: Flattener, stm: Stm, kernel: SegOp) -> tuple[Stm, ...]:
+def in_turn(flattener: Flattener, stm: ir.Stm, kernel: ir.SegOp) -> tuple[ir.Stm, ...]:
     """Statements of the host that mean the same as ``stm``, whose points do not run at once."""
     flattener.learn_body(kernel.body)
-    flattener.learn_params(Param(dim.index, Prim.I64) for dim in kernel.space)
-    if isinstance(kernel, SegMap):
+    flattener.learn_params(ir.Param(dim.index, Prim.I64) for dim in kernel.space)
+    if isinstance(kernel, ir.SegMap):
         return _loop(flattener, stm, kernel.space, kernel.body)
     widths = tuple(dim.width for dim in kernel.space)
     types = _operands(flattener, kernel)
-    arrays = tuple(Param(flattener.names.fresh("operand"), array_of(widths, t)) for t in types)
-    points = _loop(flattener, Stm(arrays, kernel, loc=stm.loc), kernel.space, kernel.body)
-    space = tuple(SegDim(flattener.names.fresh(dim.index), dim.width) for dim in kernel.space)
-    read = Body(*_elements(flattener, arrays, space, types))
+    arrays = tuple(ir.Param(flattener.names.fresh("operand"), array_of(widths, t)) for t in types)
+    points = _loop(flattener, ir.Stm(arrays, kernel, loc=stm.loc), kernel.space, kernel.body)
+    space = tuple(ir.SegDim(flattener.names.fresh(dim.index), dim.width) for dim in kernel.space)
+    read = ir.Body(*_elements(flattener, arrays, space, types))
     return (*points, replace(stm, exp=replace(kernel, space=space, body=read)))
 
 
-def _operands(flattener: Flattener, kernel: SegOp) -> tuple[Type, ...]:
+def _operands(flattener: Flattener, kernel: ir.SegOp) -> tuple[Type, ...]:
     """The types of what the body of an operation returns."""
     match kernel:
-        case SegScatter(dests=dests):
+        case ir.SegScatter(dests=dests):
             return tuple(t for dest in dests for t in (
                 *[Prim.I64] * dest.rank, row_of(flattener.types[dest.array], dest.rank)))
-        case SegHist(ops=ops):
+        case ir.SegHist(ops=ops):
             return tuple(t for op in ops for t in (Prim.I64, *op.op.lam.ret))
     return kernel.ret
 
 
-def _elements(flattener: Flattener, arrays: tuple[Param, ...], space: Space,
-              types: tuple[Type, ...]) -> tuple[tuple[Stm, ...], tuple[Atom, ...]]:
+def _elements(flattener: Flattener, arrays: tuple[ir.Param, ...], space: ir.Space,
+              types: tuple[Type, ...]) -> tuple[tuple[ir.Stm, ...], tuple[Atom, ...]]:
     """The element of each array at a point, and the names of the elements."""
     indices = tuple(dim.index for dim in space)
-    stms = tuple(Stm((Param(flattener.names.fresh("x"), type_),),
-                     Index(array.name, (*indices, *map(whole, shape_of(type_)))))
+    stms = tuple(ir.Stm((ir.Param(flattener.names.fresh("x"), type_),),
+                     ir.Index(array.name, (*indices, *map(whole, shape_of(type_)))))
                  for array, type_ in zip(arrays, types, strict=True))
     return stms, tuple(stm.pat[0].name for stm in stms)
 
 
-def _loop(flattener: Flattener, stm: Stm, space: Space, body: Body) -> tuple[Stm, ...]:
+def _loop(flattener: Flattener, stm: ir.Stm, space: ir.Space, body: ir.Body) -> tuple[ir.Stm, ...]:
     """``stm.pat``: the results of ``body`` at every point, one after the other."""
-    blank = tuple(Param(flattener.names.fresh(p.name), p.type) for p in stm.pat)
-    start = tuple(Stm((p,), Replicate(shape_of(p.type), zero(elem_of(p.type))))
+    blank = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in stm.pat)
+    start = tuple(ir.Stm((p,), ir.Replicate(shape_of(p.type), zero(elem_of(p.type))))
                   for p in blank)
     loop = _level(flattener, space, (), body, blank)
-    return (*start, Stm(stm.pat, loop, stm.attrs, stm.loc))
+    return (*start, ir.Stm(stm.pat, loop, stm.attrs, stm.loc))
 
 
-def _level(flattener: Flattener, space: Space, outer: Space, body: Body,
-           arrays: tuple[Param, ...]) -> Loop:
+def _level(flattener: Flattener, space: ir.Space, outer: ir.Space, body: ir.Body,
+           arrays: tuple[ir.Param, ...]) -> ir.Loop:
     """The loop over the first dimension of ``space``, inside of those over ``outer``."""
-    carried = tuple(Param(flattener.names.fresh(p.name), p.type) for p in arrays)
+    carried = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in arrays)
     around = (*outer, space[0])
     if space[1:]:
-        results = tuple(Param(flattener.names.fresh(p.name), p.type) for p in arrays)
-        stms: tuple[Stm, ...] = (Stm(results, _level(flattener, space[1:], around, body,
+        results = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in arrays)
+        stms: tuple[ir.Stm, ...] = (ir.Stm(results, _level(flattener, space[1:], around, body,
                                                      carried)),)
     else:
         stms, results = _point(flattener, around, body, carried)
-    return Loop(tuple(LoopParam(p, a.name) for p, a in zip(carried, arrays, strict=True)),
-                ForLoop(space[0].index, space[0].width),
-                Body(stms, tuple(p.name for p in results)))
+    return ir.Loop(tuple(ir.LoopParam(p, a.name) for p, a in zip(carried, arrays, strict=True)),
+                ir.ForLoop(space[0].index, space[0].width),
+                ir.Body(stms, tuple(p.name for p in results)))
 
 
-def _point(flattener: Flattener, space: Space, body: Body,
-           arrays: tuple[Param, ...]) -> tuple[tuple[Stm, ...], tuple[Param, ...]]:
+def _point(flattener: Flattener, space: ir.Space, body: ir.Body,
+           arrays: tuple[ir.Param, ...]) -> tuple[tuple[ir.Stm, ...], tuple[ir.Param, ...]]:
     """The code of one point, and the arrays with its results."""
     here = replace(flattener, disabled=flattener.disabled | {"sequential"})
     flat, _ = here.body(Nest(), body)
     indices = tuple(dim.index for dim in space)
-    results = tuple(Param(flattener.names.fresh(p.name), p.type) for p in arrays)
+    results = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in arrays)
     writes = []
     for result, array, value in zip(results, arrays, flat.result, strict=True):
         row = map(whole, shape_of(array.type)[len(space):])
-        writes.append(Stm((result,), Update(array.name, (*indices, *row), value)))
+        writes.append(ir.Stm((result,), ir.Update(array.name, (*indices, *row), value)))
     return (*flat.stms, *writes), results

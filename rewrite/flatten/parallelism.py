@@ -4,67 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Body,
-    ForLoop,
-    Hist,
-    If,
-    Lambda,
-    Loop,
-    Map,
-    Operator,
-    Redomap,
-    Scanomap,
-    Scatter,
-    SegHist,
-    SegMap,
-    SegOp,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Space,
-    Stm,
-)
 from runelift.ir.types import Atom, Const
 
 INTRA_WIDTH = 32
 """Constant widths below this are not worth the work-items of a group (Futhark's figure)."""
 
 
-def has_parallelism(body: Body) -> bool:
+def has_parallelism(body: ir.Body) -> bool:
     """True if a SOAC that may run in parallel stands in ``body``, also inside its control flow."""
     return any(is_parallel(stm) for stm in body.stms)
 
 
-def is_parallel(stm: Stm) -> bool:
+def is_parallel(stm: ir.Stm) -> bool:
     """True if ``stm`` is such a SOAC, or a loop or branch that contains one."""
     if "sequential" in stm.attrs:
         return False
     match stm.exp:
-        case Map() | Redomap() | Scanomap() | Scatter() | Hist():
+        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist():
             return True
-        case Loop(body=body):
+        case ir.Loop(body=body):
             return has_parallelism(body)
-        case If(then_=then_, else_=else_):
+        case ir.If(then_=then_, else_=else_):
             return has_parallelism(then_) or has_parallelism(else_)
     return False
 
 
-def is_identity(lam: Lambda) -> bool:
+def is_identity(lam: ir.Lambda) -> bool:
     """True if ``lam`` returns its parameters, in order."""
     return not lam.body.stms and lam.body.result == tuple(p.name for p in lam.params)
 
 
-def scalar_operator(op: Operator) -> bool:
+def scalar_operator(op: ir.Operator) -> bool:
     """True if the operator works on values of primitive type."""
     return all(isinstance(type_, Prim) for type_ in op.lam.ret)
 
 
-def vector_operator(op: Operator) -> Map | None:
+def vector_operator(op: ir.Operator) -> ir.Map | None:
     """The map that is the whole of the operator, if it is ``λ a b → map ⊕ a b``."""
     match op.lam.body:
-        case Body((Stm(pat, Map() as inner),), result) if (
+        case ir.Body((ir.Stm(pat, ir.Map() as inner),), result) if (
             inner.arrays == tuple(p.name for p in op.lam.params)
             and result == tuple(p.name for p in pat)
         ):
@@ -72,39 +52,39 @@ def vector_operator(op: Operator) -> Map | None:
     return None
 
 
-def segops(body: Body) -> Iterator[SegOp]:
+def segops(body: ir.Body) -> Iterator[ir.SegOp]:
     """The segmented operations in ``body``, also inside control flow."""
     for stm in body.stms:
         match stm.exp:
-            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist() as segop:
+            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist() as segop:
                 yield segop
-            case Loop(body=inner):
+            case ir.Loop(body=inner):
                 yield from segops(inner)
-            case If(then_=then_, else_=else_):
+            case ir.If(then_=then_, else_=else_):
                 yield from segops(then_)
                 yield from segops(else_)
 
 
-def segop_spaces(body: Body) -> Iterator[Space]:
+def segop_spaces(body: ir.Body) -> Iterator[ir.Space]:
     """Their index spaces."""
     return (segop.space for segop in segops(body))
 
 
-def left_alone(body: Body) -> Iterator[tuple[Atom, ...]]:
+def left_alone(body: ir.Body) -> Iterator[tuple[Atom, ...]]:
     """The widths of the nests of SOACs in ``body`` that one work-item runs through."""
     for stm in body.stms:
         match stm.exp:
-            case Map(width=width, lam=lam) | Redomap(width=width, lam=lam) | Scanomap(
+            case ir.Map(width=width, lam=lam) | ir.Redomap(width=width, lam=lam) | ir.Scanomap(
                     width=width, lam=lam):
                 yield from ((width, *inner) for inner in [(), *left_alone(lam.body)])
-            case Loop(body=inner):
+            case ir.Loop(body=inner):
                 yield from left_alone(inner)
-            case If(then_=then_, else_=else_):
+            case ir.If(then_=then_, else_=else_):
                 yield from left_alone(then_)
                 yield from left_alone(else_)
 
 
-def worth_sequentialising(body: Body, depth: int = 0) -> int:
+def worth_sequentialising(body: ir.Body, depth: int = 0) -> int:
     """A score for running ``body`` in one work-item; above 1 an outer version pays.
 
     Futhark's heuristic (spec B.3): redomaps keep partial results in registers, loops keep their
@@ -113,41 +93,40 @@ def worth_sequentialising(body: Body, depth: int = 0) -> int:
     return sum(_outer_score(stm, depth) for stm in body.stms)
 
 
-def worth_intragroup(body: Body) -> int:
+def worth_intragroup(body: ir.Body) -> int:
     """A score for sharing ``body`` within a work-group; above 1 an intra version pays."""
     return sum(_intra_score(stm) for stm in body.stms)
 
 
-def _outer_score(stm: Stm, depth: int) -> int:
+def _outer_score(stm: ir.Stm, depth: int) -> int:
     if "sequential" in stm.attrs:
         return 0
     match stm.exp:
-        case Map(lam=lam):
+        case ir.Map(lam=lam):
             inner = "sequential_inner" in stm.attrs
             return 0 if inner else worth_sequentialising(lam.body, depth + 1)
-        case Redomap(lam=lam) | Scanomap(lam=lam) | Scatter(lam=lam) | Hist(lam=lam):
-            redomap = isinstance(stm.exp, Redomap) and depth == 0
+        case ir.Redomap(lam=lam) | ir.Scanomap(lam=lam) | ir.Scatter(lam=lam) | ir.Hist(lam=lam):
+            redomap = isinstance(stm.exp, ir.Redomap) and depth == 0
             return 1 + worth_sequentialising(lam.body, depth + 1) + redomap
-        case Loop(form=ForLoop(), body=body):
+        case ir.Loop(form=ir.ForLoop(), body=body):
             return 10 * worth_sequentialising(body, depth + 1)
     return 0
 
 
-def _intra_score(stm: Stm) -> int:
+def _intra_score(stm: ir.Stm) -> int:
     if "sequential" in stm.attrs:
         return 0
     match stm.exp:
-        case Map(width, lam):
+        case ir.Map(width, lam):
             if "sequential_inner" in stm.attrs:
                 return 0
             return max(_wide(width), worth_intragroup(lam.body))
-        case Redomap(width, lam=lam) | Scanomap(width, lam=lam) | Scatter(width, lam=lam) | Hist(
-            width, lam=lam
-        ):
+        case (ir.Redomap(width, lam=lam) | ir.Scanomap(width, lam=lam)
+              | ir.Scatter(width, lam=lam) | ir.Hist(width, lam=lam)):
             return _wide(width) + worth_intragroup(lam.body)
-        case Loop(body=body):
+        case ir.Loop(body=body):
             return 10 * worth_intragroup(body)
-        case If(then_=then_, else_=else_):
+        case ir.If(then_=then_, else_=else_):
             return max(worth_intragroup(then_), worth_intragroup(else_))
     return 0
 

@@ -11,30 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING
 
+from runelift.ir import syntax as ir
 from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.syntax import (
-    Assert,
-    AtomExp,
-    Body,
-    Convert,
-    Copy,
-    Exp,
-    Index,
-    Iota,
-    Level,
-    Param,
-    PrimOp,
-    Rearrange,
-    Replicate,
-    Reshape,
-    SegDim,
-    SegMap,
-    SliceDim,
-    Space,
-    Stm,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.nest import Nest
@@ -63,19 +43,19 @@ class Walk:
     def __init__(self, flattener: Flattener, nest: Nest) -> None:
         self.flattener = flattener
         self.nest = nest
-        self.out: list[Stm] = []
-        self.pending: list[Stm] = []
+        self.out: list[ir.Stm] = []
+        self.pending: list[ir.Stm] = []
         self.parallel = 0
         self._later: Set[VName] = frozenset()
         self._needed: set[VName] = set()
         self._arithmetic: dict[VName, frozenset[VName]] = {}
 
     @property
-    def level(self) -> Level:
+    def level(self) -> ir.Level:
         """The level of the operations that are emitted here."""
         return self.flattener.level
 
-    def body(self, body: Body) -> tuple[Atom, ...]:
+    def body(self, body: ir.Body) -> tuple[Atom, ...]:
         """Walk ``body``; the results are expanded by Σ."""
         return distribution(self, body)
 
@@ -90,7 +70,7 @@ class Walk:
     def _is_used_later(self, name: VName) -> bool:
         return name in self._later or name in self._needed
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         """Walk one statement."""
         if self.nest.space and self._define(stm):
             return
@@ -103,23 +83,24 @@ class Walk:
 
     # Definitions
 
-    def _define(self, stm: Stm) -> bool:
+    def _define(self, stm: ir.Stm) -> bool:
         """Make ``stm`` a definition of Σ if it is cheap enough to run in every kernel."""
         if len(stm.pat) != 1:
             return False
         free, name, exp = free_vars(stm), stm.pat[0].name, stm.exp
         if any(bound in free for held in self.pending for bound in _bound(held)):
             return False
-        if isinstance(exp, Rearrange | Reshape) and self.flattener.apply_rules(self, stm):
+        if isinstance(exp, ir.Rearrange | ir.Reshape) and self.flattener.apply_rules(self, stm):
             return True
         chain = frozenset[VName]().union(*(self._arithmetic.get(v, ()) for v in free))
         match exp:
-            case PrimOp(op=op) if op in CHEAP_OPS:
+            case ir.PrimOp(op=op) if op in CHEAP_OPS:
                 chain |= {name}
-            case AtomExp() | Convert() | Index() | Rearrange() | Reshape() | Iota() | Replicate():
+            case (ir.AtomExp() | ir.Convert() | ir.Index() | ir.Rearrange() | ir.Reshape()
+                  | ir.Iota() | ir.Replicate()):
                 pass
-            case Copy(array):
-                exp = AtomExp(array)
+            case ir.Copy(array):
+                exp = ir.AtomExp(array)
             case _:
                 return False
         if len(chain) > CHEAP_CHAIN:
@@ -128,47 +109,47 @@ class Walk:
             self.emit(stm)
             return True
         self._arithmetic[name] = chain
-        self.nest = self.nest.define([Stm(stm.pat, exp, stm.attrs, stm.loc)])
+        self.nest = self.nest.define([ir.Stm(stm.pat, exp, stm.attrs, stm.loc)])
         return True
 
     # Emission
 
-    def emit(self, stm: Stm) -> None:
+    def emit(self, stm: ir.Stm) -> None:
         """Run ``stm`` at the level around Σ."""
         self.flattener.learn(stm)
         self.out.append(stm)
 
-    def expanded_pat(self, pat: Sequence[Param]) -> tuple[Param, ...]:
+    def expanded_pat(self, pat: Sequence[ir.Param]) -> tuple[ir.Param, ...]:
         """Fresh names for the arrays that hold ``pat`` at every point of Σ."""
         if not self.nest.space:
             return tuple(pat)
-        return tuple(Param(self.flattener.names.fresh(p.name), array_of(self.nest.widths, p.type))
-                     for p in pat)
+        fresh, widths = self.flattener.names.fresh, self.nest.widths
+        return tuple(ir.Param(fresh(p.name), array_of(widths, p.type)) for p in pat)
 
-    def bind(self, pat: Sequence[Param], host: Sequence[Param]) -> None:
+    def bind(self, pat: Sequence[ir.Param], host: Sequence[ir.Param]) -> None:
         """``p := p'[i...]`` for the names of ``pat`` and their expanded arrays."""
         if self.nest.space:
             self.nest = self.nest.define(
                 self.nest.point(p, h.name) for p, h in zip(pat, host, strict=True))
 
-    def flush(self, extra: Sequence[VName] = ()) -> tuple[Param, ...]:
+    def flush(self, extra: Sequence[VName] = ()) -> tuple[ir.Param, ...]:
         """Run the pending statements; ``extra`` names are stored besides names used later.
 
         Returns the expanded arrays of ``extra``.
         """
         stored = [p for stm in self.pending for p in stm.pat
                   if self._is_used_later(p.name) and p.name not in extra]
-        pat = [*stored, *(Param(name, self.flattener.types[name]) for name in extra)]
+        pat = [*stored, *(ir.Param(name, self.flattener.types[name]) for name in extra)]
         if not pat and not any(_must_run(stm) for stm in self.pending):
             return ()
         return sequential_code(self, pat)[len(stored):]
 
-    def segmap(self, space: Space, body: Body, ret: tuple[Type, ...]) -> SegMap:
+    def segmap(self, space: ir.Space, body: ir.Body, ret: tuple[Type, ...]) -> ir.SegMap:
         """A segmap at this level whose names are its own."""
         space, body = self.flattener.fresh_kernel(space, body)
-        return SegMap(self.level, space, body, ret)
+        return ir.SegMap(self.level, space, body, ret)
 
-    def prepare(self, stm: Stm) -> str | None:
+    def prepare(self, stm: ir.Stm) -> str | None:
         """Make what ``stm`` uses available outside of Σ; the reason if that is impossible."""
         if not self.pending:
             return None
@@ -201,9 +182,9 @@ class Walk:
         if not self.nest.space:
             return atom
         if isinstance(atom, Const) or self.invariant(atom):
-            copies = Param(self.flattener.names.fresh("copies"),
+            copies = ir.Param(self.flattener.names.fresh("copies"),
                            array_of(self.nest.widths, type_))
-            self.emit(Stm((copies,), Replicate(self.nest.widths, atom)))
+            self.emit(ir.Stm((copies,), ir.Replicate(self.nest.widths, atom)))
             return copies.name
         if any(atom in _bound(stm) for stm in self.pending):
             return self.flush([atom])[0].name
@@ -213,12 +194,13 @@ class Walk:
 
     def _materialise(self, name: VName, type_: Type) -> VName:
         """The elements of a nest value, copied into an array over Σ."""
-        dims = tuple(SegDim(self.flattener.names.fresh("i"), size) for size in shape_of(type_))
-        element = Param(self.flattener.names.fresh(name), elem_of(type_))
-        stms = (Stm((element,), Index(name, tuple(dim.index for dim in dims))),) if dims else ()
+        dims = tuple(ir.SegDim(self.flattener.names.fresh("i"), size) for size in shape_of(type_))
+        element = ir.Param(self.flattener.names.fresh(name), elem_of(type_))
+        place = tuple(dim.index for dim in dims)
+        stms = (ir.Stm((element,), ir.Index(name, place)),) if dims else ()
         body = self.nest.kernel_body(stms, (element.name if dims else name,))
-        host = Param(self.flattener.names.fresh(name), array_of(self.nest.widths, type_))
-        self.emit(Stm((host,), self.segmap((*self.nest.space, *dims), body, (element.type,))))
+        host = ir.Param(self.flattener.names.fresh(name), array_of(self.nest.widths, type_))
+        self.emit(ir.Stm((host,), self.segmap((*self.nest.space, *dims), body, (element.type,))))
         return host.name
 
     def results(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
@@ -245,7 +227,7 @@ class Walk:
                 and self.nest.expanded(name) is None)
 
 
-def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
+def distribution(walk: Walk, body: ir.Body) -> tuple[Atom, ...]:
     """Σ ⊢ let x = e₁ in e₂ ⇒ s₁; s₂      Σ ⊢ e₁ ⇒ s₁ with x' for x at every point of Σ,
                                        Σ, x := x'[i...] ⊢ e₂ ⇒ s₂
 
@@ -262,7 +244,7 @@ def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
     return results
 
 
-def sequential_code(walk: Walk, pat: Sequence[Param]) -> tuple[Param, ...]:
+def sequential_code(walk: Walk, pat: Sequence[ir.Param]) -> tuple[ir.Param, ...]:
     """Σ ⊢ e ⇒ let x' = segmap Σ e      e has no parallelism that another rule uses
 
     The result are the arrays x' for ``pat``, names that the pending statements bind.
@@ -272,29 +254,29 @@ def sequential_code(walk: Walk, pat: Sequence[Param]) -> tuple[Param, ...]:
     loc = next((stm.loc for stm in walk.pending if stm.loc), None)
     walk.flattener.derivation.happened("G0", ", ".join(p.name.base for p in pat) or "checks",
                                        f"{len(walk.pending)} sequential statements", loc)
-    walk.emit(Stm(host, walk.segmap(walk.nest.space, body, tuple(p.type for p in pat)), loc=loc))
+    walk.emit(ir.Stm(host, walk.segmap(walk.nest.space, body, tuple(p.type for p in pat)), loc=loc))
     walk.pending = []
     walk.bind(pat, host)
     return host
 
 
-def _bound(stm: Stm) -> list[VName]:
+def _bound(stm: ir.Stm) -> list[VName]:
     return [p.name for p in stm.pat]
 
 
-def _must_run(stm: Stm) -> bool:
+def _must_run(stm: ir.Stm) -> bool:
     """True if ``stm`` may fail and so runs even when nothing uses its results."""
-    return isinstance(stm.exp, Assert)
+    return isinstance(stm.exp, ir.Assert)
 
 
-def _stays_inside(exp: Exp) -> bool:
+def _stays_inside(exp: ir.Exp) -> bool:
     """True if ``exp`` should not run once, outside of Σ, although it could.
 
     It might fail where Σ has no points at all, or it would read a scalar back from the device.
     """
     match exp:
-        case Index(dims=dims, checked=checked):
-            return checked or not any(isinstance(dim, SliceDim) for dim in dims)
-        case PrimOp(op=op, prim=prim):
+        case ir.Index(dims=dims, checked=checked):
+            return checked or not any(isinstance(dim, ir.SliceDim) for dim in dims)
+        case ir.PrimOp(op=op, prim=prim):
             return OPS[op].traps and prim.is_int
     return False

@@ -5,38 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    AtomExp,
-    Concat,
-    Convert,
-    Exp,
-    Param,
-    PrimOp,
-    Rearrange,
-    Replicate,
-    SegMap,
-    SliceDim,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.rule import rule
 
 
-def makes(exp: Exp) -> bool:
+def makes(exp: ir.Exp) -> bool:
     """True if an operation is a map, or has a version that ends in one."""
-    if isinstance(exp, SegMap):
+    if isinstance(exp, ir.SegMap):
         return True
-    return isinstance(exp, Versions) and any(
+    return isinstance(exp, ir.Versions) and any(
         makes(stm.exp) for version in exp.alternatives for stm in version.body.stms)
 
 
-def maker(array: VName, stms: Sequence[Stm], place: Callable[[VName], int]
+def maker(array: VName, stms: Sequence[ir.Stm], place: Callable[[VName], int]
           ) -> tuple[int, int | None] | None:
     """The statement that makes an array and could make it elsewhere, and its rearrangement.
 
@@ -44,16 +30,16 @@ def maker(array: VName, stms: Sequence[Stm], place: Callable[[VName], int]
     are not looked at through a rearrangement.
     """
     made, view = place(array), None
-    if made >= 0 and isinstance(turned := stms[made].exp, Rearrange):
+    if made >= 0 and isinstance(turned := stms[made].exp, ir.Rearrange):
         made, view = place(turned.array), made
     if made < 0:
         return None
     exp = stms[made].exp
-    fits = makes(exp) if view is None else isinstance(exp, SegMap)
+    fits = makes(exp) if view is None else isinstance(exp, ir.SegMap)
     return (made, view) if fits else None
 
 
-def scalars_for(atoms: Iterable[Atom], stms: Sequence[Stm], place: int) -> list[int] | None:
+def scalars_for(atoms: Iterable[Atom], stms: Sequence[ir.Stm], place: int) -> list[int] | None:
     """The statements from ``place`` on that compute ``atoms``, the last one first.
 
     None if they are not such as can be computed before.
@@ -64,8 +50,8 @@ def scalars_for(atoms: Iterable[Atom], stms: Sequence[Stm], place: int) -> list[
         stm = stms[n]
         if wanted.isdisjoint(p.name for p in stm.pat):
             continue
-        plain = isinstance(stm.exp, Convert | AtomExp) or (
-            isinstance(stm.exp, PrimOp) and not stm.exp.may_trap)
+        plain = isinstance(stm.exp, ir.Convert | ir.AtomExp) or (
+            isinstance(stm.exp, ir.PrimOp) and not stm.exp.may_trap)
         if not plain:
             return None
         wanted |= free_vars(stm)
@@ -73,9 +59,9 @@ def scalars_for(atoms: Iterable[Atom], stms: Sequence[Stm], place: int) -> list[
     return found
 
 
-@rule(Concat)
-def concat_in_parts(stms: Sequence[Stm], types: Mapping[VName, Type], names: Names
-                    ) -> tuple[Stm, ...] | None:
+@rule(ir.Concat)
+def concat_in_parts(stms: Sequence[ir.Stm], types: Mapping[VName, Type], names: Names
+                    ) -> tuple[ir.Stm, ...] | None:
     """ys = map …; zs = concat ys ws ⇒ a = scratch; ys = map …; zs = a with [:n] ← ys, [n:] ← ws
 
     Provided: what comes before computes the size of the result without looking at any array.
@@ -85,7 +71,7 @@ def concat_in_parts(stms: Sequence[Stm], types: Mapping[VName, Type], names: Nam
     """
     *before, stm = stms
     exp = stm.exp
-    assert isinstance(exp, Concat)
+    assert isinstance(exp, ir.Concat)
     bound = {p.name: n for n, s in enumerate(before) for p in s.pat}
     makers = [found for a in exp.arrays
               if (found := maker(a, before, lambda name: bound.get(name, -1))) is not None]
@@ -96,29 +82,30 @@ def concat_in_parts(stms: Sequence[Stm], types: Mapping[VName, Type], names: Nam
     early = scalars_for(shape, before, first)
     if early is None:
         return None
-    scratch = Param(names.fresh(param.name), param.type)
+    scratch = ir.Param(names.fresh(param.name), param.type)
     return (*before[:first], *(before[n] for n in reversed(early)),
-            Stm((scratch,), Replicate(shape, zero(elem_of(param.type))), (SCRATCH,), stm.loc),
+            ir.Stm((scratch,), ir.Replicate(shape, zero(elem_of(param.type))), (SCRATCH,), stm.loc),
             *(s for n, s in enumerate(before[first:], first) if n not in early),
             *_updates(stm, exp, scratch.name, types, names))
 
 
-def _updates(stm: Stm, exp: Concat, array: VName, types: Mapping[VName, Type],
-             names: Names) -> list[Stm]:
+def _updates(stm: ir.Stm, exp: ir.Concat, array: VName, types: Mapping[VName, Type],
+             names: Names) -> list[ir.Stm]:
     """The parts written into ``array``, one after the other."""
-    (param,), found = stm.pat, list[Stm]()
+    (param,), found = stm.pat, list[ir.Stm]()
     start: Atom = i64(0)
-    whole = [SliceDim(i64(0), size, i64(1)) for size in shape_of(param.type)]
+    whole = [ir.SliceDim(i64(0), size, i64(1)) for size in shape_of(param.type)]
     for number, part in enumerate(exp.arrays, 1):
         count = shape_of(types[part])[exp.dim]
-        dims = tuple(SliceDim(start, count, i64(1)) if k == exp.dim else dim
+        dims = tuple(ir.SliceDim(start, count, i64(1)) if k == exp.dim else dim
                      for k, dim in enumerate(whole))
         last = number == len(exp.arrays)
-        new = param if last else Param(names.fresh(param.name), param.type)
-        found.append(Stm((new,), Update(array, dims, part), stm.attrs, stm.loc))
+        new = param if last else ir.Param(names.fresh(param.name), param.type)
+        found.append(ir.Stm((new,), ir.Update(array, dims, part), stm.attrs, stm.loc))
         array = new.name
         if not last:
             end = names.fresh("end")
-            found.append(Stm((Param(end, Prim.I64),), PrimOp("add", Prim.I64, (start, count))))
+            found.append(ir.Stm((ir.Param(end, Prim.I64),),
+                                ir.PrimOp("add", Prim.I64, (start, count))))
             start = end
     return found

@@ -6,29 +6,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS
-from runelift.ir.syntax import (
-    ArrayLit,
-    Body,
-    Concat,
-    Convert,
-    Exp,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    PrimOp,
-    Program,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Stm,
-)
 from runelift.ir.traverse import Mapper, map_body, map_exp, map_lambda
 from runelift.ir.types import Atom, shape_of
 from runelift.rewrite.engine.forward import rewrite_forward
@@ -37,14 +17,15 @@ from runelift.rewrite.engine.rule import Replacement, Rewriting, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.passes.dead import remove_unused
 
-EVERYWHERE = (PrimOp, Convert, Index, Rearrange, Reshape, Map, Redomap, Scanomap, If, Loop)
+EVERYWHERE = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.Map, ir.Redomap,
+              ir.Scanomap, ir.If, ir.Loop)
 """Expressions that are shared with the lambdas inside of their scope."""
-NEARBY = (Iota, Replicate, ArrayLit, Concat)
+NEARBY = (ir.Iota, ir.Replicate, ir.ArrayLit, ir.Concat)
 """Expressions that a lambda makes for itself faster than it reads them from memory."""
 
 
 @rule(*EVERYWHERE, *NEARBY)
-def common_subexpression(scope: Scope, stm: Stm) -> Replacement:
+def common_subexpression(scope: Scope, stm: ir.Stm) -> Replacement:
     """let x = e₁ in ... let y = e₁ in e₂ ⇒ let x = e₁ in ... e₂[y ↦ x]
 
     Provided: neither array is consumed; iota, replicate and literals are shared only inside
@@ -82,30 +63,30 @@ class _Key:
         return isinstance(other, _Key) and self.content == other.content
 
 
-def _key(exp: Exp) -> Hashable:
+def _key(exp: ir.Exp) -> Hashable:
     """Equal for expressions that are equal but for bound names, checks and operand order.
 
     Of an expression with something inside it is a part only, which :func:`_equal` completes.
     """
     match exp:
-        case PrimOp(op, prim, args) if OPS[op].commutative:
-            return PrimOp(op, prim, tuple(sorted(args, key=_order)))
-        case Index(array, dims):
-            return Index(array, dims)
-        case Map(width, lam, arrays) | Redomap(width, _, lam, arrays) | Scanomap(
+        case ir.PrimOp(op, prim, args) if OPS[op].commutative:
+            return ir.PrimOp(op, prim, tuple(sorted(args, key=_order)))
+        case ir.Index(array, dims):
+            return ir.Index(array, dims)
+        case ir.Map(width, lam, arrays) | ir.Redomap(width, _, lam, arrays) | ir.Scanomap(
             width, _, lam, arrays
         ):
             return (type(exp), width, arrays, len(lam.body.stms))
-        case If(cond, then_, else_):
-            return (If, cond, len(then_.stms), len(else_.stms))
-        case Loop(params, form, body):
-            return (Loop, type(form), tuple(p.init for p in params), len(body.stms))
+        case ir.If(cond, then_, else_):
+            return (ir.If, cond, len(then_.stms), len(else_.stms))
+        case ir.Loop(params, form, body):
+            return (ir.Loop, type(form), tuple(p.init for p in params), len(body.stms))
     return exp
 
 
-def _equal(exp: Exp, other: Exp) -> bool:
+def _equal(exp: ir.Exp, other: ir.Exp) -> bool:
     """True if expressions with equal keys are equal but for bound names."""
-    return not isinstance(exp, Map | Redomap | Scanomap | If | Loop) or (
+    return not isinstance(exp, ir.Map | ir.Redomap | ir.Scanomap | ir.If | ir.Loop) or (
         canonical(exp) == canonical(other))
 
 
@@ -113,7 +94,7 @@ def _order(atom: Atom) -> tuple[bool, str]:
     return (isinstance(atom, VName), str(atom))
 
 
-def canonical(exp: Exp) -> Exp:
+def canonical(exp: ir.Exp) -> ir.Exp:
     """``exp`` with its bound names numbered in order, so that equality is up to renaming."""
     numbers = itertools.count(1)
     bound: dict[VName, VName] = {}
@@ -124,10 +105,10 @@ def canonical(exp: Exp) -> Exp:
     def bind(name: VName) -> VName:
         return bound.setdefault(name, VName("", -next(numbers)))
 
-    def body(inner: Body) -> Body:
+    def body(inner: ir.Body) -> ir.Body:
         return map_body(mapper, inner)
 
-    def lam(inner: Lambda) -> Lambda:
+    def lam(inner: ir.Lambda) -> ir.Lambda:
         return map_lambda(mapper, inner)
 
     mapper = Mapper(atom, bind, body, lam)
@@ -137,8 +118,8 @@ def canonical(exp: Exp) -> Exp:
 SHARING = RuleBook([common_subexpression])
 
 
-def eliminate_common(program: Program, names: Names,
-                     rewriting: Rewriting | None = None) -> Program:
+def eliminate_common(program: ir.Program, names: Names,
+                     rewriting: Rewriting | None = None) -> ir.Program:
     """``program`` in which equal expressions are computed once per scope."""
     rewriting = rewriting or Rewriting(names)
     program = rewrite_forward(program, SHARING, rewriting)

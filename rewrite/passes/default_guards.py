@@ -20,40 +20,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
 from runelift.ir.sizes import greatest, product
-from runelift.ir.syntax import (
-    SEGOPS,
-    Body,
-    Dim,
-    Exp,
-    ForLoop,
-    Fun,
-    Index,
-    Loop,
-    PrimOp,
-    Program,
-    SegMap,
-    SegOp,
-    SegRed,
-    SliceDim,
-    Stm,
-    Version,
-    Versions,
-)
-from runelift.ir.traverse import (
-    bodies_of,
-    body_of,
-    free_vars,
-    lambdas_of,
-    map_inside,
-    stm_of,
-    uses,
-)
+from runelift.ir.traverse import bodies_of, body_of, free_vars, lambdas_of, map_inside, stm_of, uses
 from runelift.ir.types import Type
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.versions import (
@@ -78,46 +52,46 @@ SHARED_POINTS = 4096
 """Points with which a product, or a reduction of neighbourhoods, keeps a device busy."""
 
 
-def estimate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+def estimate(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
     """``program`` with guards that have what their defaults depend on."""
     rewriting = rewriting or Rewriting(names)
-    return Program(tuple(replace(fun, body=_body(fun.body, rewriting, EVERYWHERE, _types(fun)))
+    return ir.Program(tuple(replace(fun, body=_body(fun.body, rewriting, EVERYWHERE, _types(fun)))
                          for fun in program.funs))
 
 
-def _types(fun: Fun) -> Types:
+def _types(fun: ir.Fun) -> Types:
     """The types of all names outside of kernels."""
     types: dict[VName, Type] = {p.name: p.type for p in fun.params}
     for stm in _outside(fun.body):
         types |= {p.name: p.type for p in stm.pat}
-        if isinstance(stm.exp, Loop):
+        if isinstance(stm.exp, ir.Loop):
             types |= {p.param.name: p.param.type for p in stm.exp.params}
-            if isinstance(stm.exp.form, ForLoop):
+            if isinstance(stm.exp.form, ir.ForLoop):
                 types[stm.exp.form.index] = Prim.I64
     return types
 
 
-def _outside(body: Body) -> Iterator[Stm]:
+def _outside(body: ir.Body) -> Iterator[ir.Stm]:
     for stm in body.stms:
         yield stm
-        if not isinstance(stm.exp, SEGOPS):
+        if not isinstance(stm.exp, ir.SEGOPS):
             for inner in bodies_of(stm.exp):
                 yield from _outside(inner)
 
 
-def _body(body: Body, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> Body:
+def _body(body: ir.Body, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> ir.Body:
     stms = [_statement(stm, rewriting, laws, types) for stm in body.stms]
     return body_of(body, stms, body.result)
 
 
-def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> Stm:
-    if isinstance(stm.exp, SEGOPS):
+def _statement(stm: ir.Stm, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> ir.Stm:
+    if isinstance(stm.exp, ir.SEGOPS):
         return stm  # no choice is made inside of kernels
-    inside = (*EVERYWHERE, maps_share_nothing) if isinstance(stm.exp, Loop) else laws
+    inside = (*EVERYWHERE, maps_share_nothing) if isinstance(stm.exp, ir.Loop) else laws
     stm = stm_of(stm, map_inside(stm.exp, lambda body: _body(body, rewriting, inside, types),
                                  lambda lam: lam))
     for law in laws:
-        if isinstance(stm.exp, Versions) and rewriting.permits(law):
+        if isinstance(stm.exp, ir.Versions) and rewriting.permits(law):
             new = law.apply(stm.exp, types)
             if new is not None:
                 before, stm = stm, replace(stm, exp=new)
@@ -125,8 +99,8 @@ def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...], types: Ty
     return stm
 
 
-@rule(Versions)
-def products_share(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def products_share(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (par ≥ device: product, …) ⇒ versions (par ≥ min device 4096: product, …)
 
     Provided: all operations of the version are products.
@@ -136,8 +110,8 @@ def products_share(exp: Versions, types: Types) -> Exp | None:
                        if guard.default is None and is_product(version) else guard)
 
 
-@rule(Versions)
-def neighbours_share(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def neighbours_share(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (par ≥ device: neighbourhoods, …) ⇒ versions (par ≥ min device 4096: …, …)
 
     Provided: all operations of the version reduce neighbourhoods of their points.
@@ -149,17 +123,17 @@ def neighbours_share(exp: Versions, types: Types) -> Exp | None:
                        if guard.default is None and _has_neighbourhoods(version, types) else guard)
 
 
-def _has_neighbourhoods(version: Version, types: Types) -> bool:
+def _has_neighbourhoods(version: ir.Version, types: Types) -> bool:
     """True if all operations of an outer version reduce neighbourhoods."""
     found = list(operations(version.body))
     return (version.kind is Kind.OUTER and bool(found)
-            and all(isinstance(o, SegMap) and reducing(o.body, o.ret) is not None
+            and all(isinstance(o, ir.SegMap) and reducing(o.body, o.ret) is not None
                     and any(each.pattern is Pattern.RADIUS
                             for each in references(o, types.__getitem__)) for o in found))
 
 
-@rule(Versions)
-def roots_share(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def roots_share(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (par ≥ device: quotients by roots, …) ⇒ versions (par ≥ min device 4096: …, …)
 
     Provided: all operations of the version reduce quotients by roots of f32, of arrays that are
@@ -172,26 +146,27 @@ def roots_share(exp: Versions, types: Types) -> Exp | None:
                        if guard.default is None and _divides_by_roots(version, types) else guard)
 
 
-def _divides_by_roots(version: Version, types: Types) -> bool:
+def _divides_by_roots(version: ir.Version, types: Types) -> bool:
     """True if all operations of an outer version reduce quotients by roots of shared elements."""
     found = list(operations(version.body))
     return version.kind is Kind.OUTER and bool(found) and all(
-        isinstance(o, SegMap) and (parts := reducing(o.body, o.ret)) is not None
+        isinstance(o, ir.SegMap) and (parts := reducing(o.body, o.ret)) is not None
         and _has_quotient(parts.redomap.lam.body)
         and any(each.pattern is not Pattern.UNKNOWN and each.points < {d.index for d in o.space}
                 for each in references(o, types.__getitem__)) for o in found)
 
 
-def _has_quotient(body: Body) -> bool:
+def _has_quotient(body: ir.Body) -> bool:
     """True if something is divided by a root of an f32."""
     roots = {stm.pat[0].name for stm in body.stms
-             if isinstance(stm.exp, PrimOp) and stm.exp.op == "sqrt" and stm.exp.prim is Prim.F32}
-    return any(isinstance(stm.exp, PrimOp) and stm.exp.op == "div" and stm.exp.args[1] in roots
+             if isinstance(stm.exp,
+                           ir.PrimOp) and stm.exp.op == "sqrt" and stm.exp.prim is Prim.F32}
+    return any(isinstance(stm.exp, ir.PrimOp) and stm.exp.op == "div" and stm.exp.args[1] in roots
                for stm in body.stms)
 
 
-@rule(Versions)
-def rows_stream(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def rows_stream(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: s, group: r, …) ⇒ versions (rows: s, group streams: r, …)
 
     Provided: a group does nothing together but reduce to scalars.  In s, neighbouring rows read the
@@ -203,14 +178,14 @@ def rows_stream(exp: Versions, types: Types) -> Exp | None:
     """
     outer = next((v for v in exp.alternatives if v.kind is Kind.OUTER), None)
     rows = [] if outer is None else list(operations(outer.body))
-    if len(rows) != 1 or not isinstance(rows[0], SegMap) or _reads_apart(
+    if len(rows) != 1 or not isinstance(rows[0], ir.SegMap) or _reads_apart(
             rows[0].body, {rows[0].space[-1].index}):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, streams=True)
                        if _reduces_rows(version) else guard)
 
 
-def _reads_apart(body: Body, varying: set[VName], walking: bool = False) -> bool:
+def _reads_apart(body: ir.Body, varying: set[VName], walking: bool = False) -> bool:
     """True if a place in any but the last dimension of an array is another in the next row.
 
     In the last one, too, if the row is ``walking`` through it, which is a neighbourhood.
@@ -218,7 +193,7 @@ def _reads_apart(body: Body, varying: set[VName], walking: bool = False) -> bool
     """
     for stm in body.stms:
         exp, lambdas = stm.exp, lambdas_of(stm.exp)
-        if isinstance(exp, Index) and any(varying.intersection(_named(dim)) for dim in (
+        if isinstance(exp, ir.Index) and any(varying.intersection(_named(dim)) for dim in (
                 exp.dims if walking else exp.dims[:-1])):
             return True
         if not varying.isdisjoint(uses(exp)):
@@ -231,20 +206,20 @@ def _reads_apart(body: Body, varying: set[VName], walking: bool = False) -> bool
     return False
 
 
-def _named(dim: Dim) -> list[VName]:
+def _named(dim: ir.Dim) -> list[VName]:
     """The names in an index or a slice."""
-    parts = (dim.start, dim.stride) if isinstance(dim, SliceDim) else (dim,)
+    parts = (dim.start, dim.stride) if isinstance(dim, ir.SliceDim) else (dim,)
     return [part for part in parts if isinstance(part, VName)]
 
 
-def _reduces_rows(version: Version) -> bool:
+def _reduces_rows(version: ir.Version) -> bool:
     """True if the work-items of a group do nothing together but reduce a row to scalars."""
     inside = list(operations_of_groups(version)) if version.kind is Kind.INTRA else []
-    return bool(inside) and all(isinstance(op, SegRed) and len(op.space) == 1 for op in inside)
+    return bool(inside) and all(isinstance(op, ir.SegRed) and len(op.space) == 1 for op in inside)
 
 
-@rule(Versions)
-def loops_stay_in_groups(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def loops_stay_in_groups(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (…, group: loop o, else: loop p) ⇒ versions (…, group looped n: loop o, else: …)
 
     Provided: o and p have operations, of which the largest in o has n points.
@@ -256,26 +231,26 @@ def loops_stay_in_groups(exp: Versions, types: Types) -> Exp | None:
     return with_guards(exp, _looped)
 
 
-def _looped(version: Version, guard: Guard) -> Guard:
+def _looped(version: ir.Version, guard: Guard) -> Guard:
     """The guard with the points of the largest operation that stands in a loop of a group."""
     if version.kind is not Kind.INTRA or guard.groups is None:
         return guard
     points = [product([size_of(dim.width) for dim in op.space])
-              for group in operations(version.body) if isinstance(group, SegMap)
+              for group in operations(version.body) if isinstance(group, ir.SegMap)
               for op in _in_loops(group.body)]
     return replace(guard, looped=greatest(*points)) if points else guard
 
 
-def _in_loops(body: Body) -> Iterator[SegOp]:
+def _in_loops(body: ir.Body) -> Iterator[ir.SegOp]:
     """The operations of the grid, or of a group, that stand in loops."""
     for stm in body.stms:
-        if not isinstance(stm.exp, SEGOPS):
+        if not isinstance(stm.exp, ir.SEGOPS):
             for inner in bodies_of(stm.exp):
-                yield from (operations if isinstance(stm.exp, Loop) else _in_loops)(inner)
+                yield from (operations if isinstance(stm.exp, ir.Loop) else _in_loops)(inner)
 
 
-@rule(Versions)
-def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: …, group g groups n: …) ⇒ versions (rows, group g groups n: …, …)
 
     Because: a work-item each is better for rows that no group can take, and for many rows that

@@ -14,26 +14,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    SOACS,
-    Body,
-    Exp,
-    Hist,
-    Iota,
-    Lambda,
-    Map,
-    Param,
-    Program,
-    Redomap,
-    Reshape,
-    Scanomap,
-    Scatter,
-    Soac,
-    Stm,
-)
 from runelift.ir.traverse import (
     bodies_of,
     body_of,
@@ -50,7 +34,7 @@ from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
 
-BESIDE = (Map | Redomap, Scanomap, Scatter)
+BESIDE = (ir.Map | ir.Redomap, ir.Scanomap, ir.Scatter)
 """Kinds of operations that may be fused with another of their kind that reads the same array.
 
 Reductions that the host launches need not read the same array.
@@ -59,17 +43,17 @@ ALONE = frozenset({"sequential", "opaque", "nofuse"})
 """Attributes that hold for a whole operation, and so must not spread to another."""
 
 
-def fuse(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+def fuse(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
     """``program`` with array operations fused wherever that repeats no computation."""
     fuser = _Fuser(rewriting or Rewriting(names))
-    return Program(tuple(replace(fun, body=fuser.body(fun.body)) for fun in program.funs))
+    return ir.Program(tuple(replace(fun, body=fuser.body(fun.body)) for fun in program.funs))
 
 
 @dataclass(slots=True)
 class _Node:
     """A statement of a body in the dependence graph."""
 
-    stm: Stm
+    stm: ir.Stm
     bound: frozenset[VName]
     free: frozenset[VName]
     consumed: frozenset[VName]
@@ -77,12 +61,12 @@ class _Node:
     """True if an array operation stands inside."""
 
     @classmethod
-    def of(cls, stm: Stm) -> _Node:
+    def of(cls, stm: ir.Stm) -> _Node:
         """The node of a statement."""
         return cls(stm, frozenset(p.name for p in stm.pat), frozenset(free_vars(stm)),
                    frozenset(consumed_by(stm)), _parallel_inside(stm.exp))
 
-    def fused_with(self, second: _Node, fused: Stm) -> _Node:
+    def fused_with(self, second: _Node, fused: ir.Stm) -> _Node:
         """The node of ``fused``, which stands for this one and the second."""
         return _Node(fused, frozenset(p.name for p in fused.pat),
                      (self.free | second.free) - self.bound, self.consumed | second.consumed,
@@ -92,13 +76,13 @@ class _Node:
     def width(self) -> Atom | None:
         """The width, if this is an array operation that may be fused."""
         exp = self.stm.exp
-        return exp.width if isinstance(exp, SOACS) else None
+        return exp.width if isinstance(exp, ir.SOACS) else None
 
     @property
-    def reduction(self) -> Redomap | None:
+    def reduction(self) -> ir.Redomap | None:
         """The operation, if it is a reduction that leaves no array."""
         exp = self.stm.exp
-        return exp if isinstance(exp, Redomap) and len(self.stm.pat) == operands(exp) else None
+        return exp if isinstance(exp, ir.Redomap) and len(self.stm.pat) == operands(exp) else None
 
 
 class _Fuser:
@@ -106,24 +90,24 @@ class _Fuser:
 
     def __init__(self, rewriting: Rewriting) -> None:
         self.rewriting = rewriting
-        self.defs: dict[VName, Stm] = {}
+        self.defs: dict[VName, ir.Stm] = {}
         self.depth = 0
         """The number of functions around the fused statements; the host launches at depth 0."""
 
-    def lambda_(self, lam: Lambda) -> Lambda:
+    def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
         self.depth += 1
         body = self.body(lam.body)
         self.depth -= 1
         return lambda_of(lam, lam.params, body, lam.ret)
 
-    def body(self, body: Body) -> Body:
+    def body(self, body: ir.Body) -> ir.Body:
         """A body, its inner bodies first; fused again where fusion around it has added to it."""
-        stms: list[Stm] = []
+        stms: list[ir.Stm] = []
         for stm in body.stms:
             for param in stm.pat:
                 self.defs[param.name] = stm
             stms.append(stm_of(stm, map_inside(stm.exp, self.body, self.lambda_)))
-        if sum(isinstance(stm.exp, SOACS) for stm in stms) < 2:
+        if sum(isinstance(stm.exp, ir.SOACS) for stm in stms) < 2:
             return body_of(body, stms, body.result)
         graph = _Graph(self, stms, body.result)
         graph.reduce_by_rows()
@@ -140,7 +124,7 @@ class _Fuser:
 class _Graph:
     """The statements of one body, in an order that keeps all dependences."""
 
-    def __init__(self, fuser: _Fuser, stms: Iterable[Stm], result: tuple[Atom, ...]) -> None:
+    def __init__(self, fuser: _Fuser, stms: Iterable[ir.Stm], result: tuple[Atom, ...]) -> None:
         self.fuser = fuser
         self.nodes = [_Node.of(stm) for stm in stms]
         self.result = result
@@ -164,16 +148,16 @@ class _Graph:
                               if n.bound.isdisjoint(matrices)]
                 self.uses = self._count()
 
-    def _matrices(self, node: _Node) -> dict[VName, Param]:
+    def _matrices(self, node: _Node) -> dict[VName, ir.Param]:
         """The matrices behind the flat arrays that a reduction reads, if it can fuse with them."""
         exp, defs = node.reduction, self.fuser.defs
         if exp is None:
             return {}
         here = {p.name: p for node in self.nodes for p in node.stm.pat}
-        found: dict[VName, Param] = {}
+        found: dict[VName, ir.Param] = {}
         for flat in exp.arrays:
             match defs.get(flat):
-                case Stm(_, Reshape((_,), array)) if flat in here and array in here:
+                case ir.Stm(_, ir.Reshape((_,), array)) if flat in here and array in here:
                     found[flat] = here[array]
                 case _:
                     return {}
@@ -220,10 +204,11 @@ class _Graph:
             return None
         needed = frozenset(name for name in first.bound
                            if self.uses[name] > (name in second.free))
-        if needed and rule.heads[0] is not Scatter and isinstance(second.stm.exp, Scatter | Hist):
+        if needed and rule.heads[0] is not ir.Scatter and (
+                isinstance(second.stm.exp, ir.Scatter | ir.Hist)):
             return None
         before, after = around
-        fused: Stm = rule.apply(first.stm, second.stm, needed)
+        fused: ir.Stm = rule.apply(first.stm, second.stm, needed)
         self.fuser.rewriting.record(rule, (first.stm, second.stm), (fused,))
         if first.parallel and second.parallel:
             fused = replace(fused, exp=map_inside(fused.exp, self.fuser.body,
@@ -270,10 +255,10 @@ class _Graph:
         one, two = first.stm.exp, second.stm.exp
         if not any(isinstance(one, kind) and isinstance(two, kind) for kind in BESIDE):
             return False
-        assert isinstance(one, Soac)
-        assert isinstance(two, Soac)
+        assert isinstance(one, ir.Soac)
+        assert isinstance(two, ir.Soac)
         if first.bound & second.free or not (
-            isinstance(one, Map) or isinstance(two, Map) or _scalar_operators(one, two)
+            isinstance(one, ir.Map) or isinstance(two, ir.Map) or _scalar_operators(one, two)
         ):
             return False
         if first.parallel or second.parallel:
@@ -284,61 +269,62 @@ class _Graph:
 
     def _is_iota(self, name: VName) -> bool:
         made = self.fuser.defs.get(name)
-        return made is not None and isinstance(made.exp, Iota)
+        return made is not None and isinstance(made.exp, ir.Iota)
 
 
-def _makes_rows(maker: Stm) -> bool:
+def _makes_rows(maker: ir.Stm) -> bool:
     """True if a statement is a map whose rows are made by array operations."""
-    if not isinstance(maker.exp, Map):
+    if not isinstance(maker.exp, ir.Map):
         return False
     body = maker.exp.lam.body
-    made = {p.name for stm in body.stms if isinstance(stm.exp, Map) for p in stm.pat}
+    made = {p.name for stm in body.stms if isinstance(stm.exp, ir.Map) for p in stm.pat}
     return made.issuperset(body.result)
 
 
 def _feeds(first: _Node, second: _Node) -> bool:
     """True if the second operation reads results of the first, and only element by element."""
     one, two = first.stm.exp, second.stm.exp
-    if not isinstance(one, Map | Redomap | Scanomap) or not isinstance(two, SOACS):
+    if not isinstance(one, ir.Map | ir.Redomap | ir.Scanomap) or not isinstance(two, ir.SOACS):
         return False
     elements = {p.name for p in first.stm.pat[operands(one) :]}
     if not elements & set(two.arrays) or first.bound & _other_uses(two):
         return False
     if not first.bound.isdisjoint(set(two.arrays) - elements):
         return False
-    if isinstance(two, Scatter | Hist) and first.parallel:
+    if isinstance(two, ir.Scatter | ir.Hist) and first.parallel:
         return False
-    return isinstance(one, Map) or isinstance(two, Map) or _scalar_operators(one, two)
+    return isinstance(one, ir.Map) or isinstance(two, ir.Map) or _scalar_operators(one, two)
 
 
-def _attributes_agree(first: Stm, second: Stm) -> bool:
+def _attributes_agree(first: ir.Stm, second: ir.Stm) -> bool:
     return not ALONE & (set(first.attrs) ^ set(second.attrs))
 
 
-def _other_uses(soac: Soac) -> set[VName]:
+def _other_uses(soac: ir.Soac) -> set[VName]:
     """The names that an operation uses other than element by element."""
     used = names_in((soac.width,))
     for lam in lambdas_of(soac):
         used |= free_vars(lam)
     match soac:
-        case Redomap(ops=ops) | Scanomap(ops=ops):
+        case ir.Redomap(ops=ops) | ir.Scanomap(ops=ops):
             used |= {name for op in ops for name in names_in(op.neutral)}
-        case Scatter(dests=dests):
+        case ir.Scatter(dests=dests):
             used |= {d.array for d in dests}
-        case Hist(ops=hist_ops):
+        case ir.Hist(ops=hist_ops):
             for op in hist_ops:
                 used |= {*op.dests, *names_in((op.bins, *op.op.neutral))}
     return used
 
 
-def _scalar_operators(*soacs: Soac) -> bool:
+def _scalar_operators(*soacs: ir.Soac) -> bool:
     """True if all operators work on scalars; flattening handles a vector operator only alone."""
-    return all(isinstance(type_, Prim) for soac in soacs if isinstance(soac, Redomap | Scanomap)
+    return all(isinstance(type_, Prim)
+               for soac in soacs if isinstance(soac, ir.Redomap | ir.Scanomap)
                for op in soac.ops for type_ in op.lam.ret)
 
 
-def _parallel_inside(exp: Exp) -> bool:
+def _parallel_inside(exp: ir.Exp) -> bool:
     """True if an array operation stands in a body or lambda of ``exp``."""
     bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
-    return any(isinstance(stm.exp, SOACS) or _parallel_inside(stm.exp)
+    return any(isinstance(stm.exp, ir.SOACS) or _parallel_inside(stm.exp)
                for body in bodies for stm in body.stms)

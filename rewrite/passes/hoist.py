@@ -12,35 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_names
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import (
-    ArrayLit,
-    AtomExp,
-    Body,
-    Concat,
-    Convert,
-    Exp,
-    ForLoop,
-    Fun,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    Param,
-    PrimOp,
-    Program,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Stm,
-)
 from runelift.ir.traverse import (
     Mapper,
     bodies_of,
@@ -59,8 +35,9 @@ from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scope import Scope, is_counting
 from runelift.rewrite.rules.unused import sizes_of
 
-LEAVING = (PrimOp, Convert, Index, Rearrange, Reshape, ArrayLit, Concat, If, Loop, Map, Redomap,
-           Scanomap)
+LEAVING = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.ArrayLit, ir.Concat,
+           ir.If, ir.Loop, ir.Map, ir.Redomap,
+           ir.Scanomap)
 """Expressions that are hoisted.  Iota and replicate are made faster than they are read."""
 
 
@@ -76,19 +53,19 @@ class Around(Enum):
 @dataclass(slots=True)
 class _Frame:
     around: Around
-    out: list[Stm] = field(default_factory=list)
+    out: list[ir.Stm] = field(default_factory=list)
 
 
-def hoist(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+def hoist(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
     """``program`` with invariant statements as far out as they may go."""
     rewriting = rewriting or Rewriting(names)
     consumed = consumed_names(program)
-    return Program(tuple(Hoister(rewriting, consumed, size_names(fun)).fun(fun)
+    return ir.Program(tuple(Hoister(rewriting, consumed, size_names(fun)).fun(fun)
                          for fun in program.funs))
 
 
 @rule(*LEAVING)
-def hoist_invariant(hoister: Hoister, stm: Stm) -> int | None:
+def hoist_invariant(hoister: Hoister, stm: ir.Stm) -> int | None:
     """map (λx → let y = e₁ in e₂) xs ⇒ let y = e₁ in map (λx → e₂) xs
 
     Provided: x does not occur in e₁, e₁ cannot fail even where the map has no elements, and
@@ -117,12 +94,12 @@ class Hoister:
         self.deep = Mapper(lambda a: a, lambda name: name, lambda b: self.body(b, Around.BRANCH),
                            self.lambda_)
 
-    def fun(self, fun: Fun) -> Fun:
+    def fun(self, fun: ir.Fun) -> ir.Fun:
         """The function with its invariant statements hoisted."""
         self.bind(fun.params, 0)
         return replace(fun, body=self.body(fun.body, Around.FUN))
 
-    def bind(self, params: Iterable[Param], level: int) -> None:
+    def bind(self, params: Iterable[ir.Param], level: int) -> None:
         """Names bound in the body at ``level``; the sizes of their arrays are not negative."""
         params = tuple(params)
         self.scope.bind(params)
@@ -131,19 +108,19 @@ class Hoister:
             for size in names_in(shape_of(param.type)):
                 self.lengths[size] = min(level, self.lengths.get(size, level))
 
-    def body(self, body: Body, around: Around) -> Body:
+    def body(self, body: ir.Body, around: Around) -> ir.Body:
         """A body without what leaves it."""
         self.frames.append(_Frame(around))
         for stm in body.stms:
             self.statement(stm)
         return body_of(body, self.frames.pop().out, body.result)
 
-    def lambda_(self, lam: Lambda) -> Lambda:
+    def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
         """A lambda without what leaves it."""
         self.bind(lam.params, len(self.frames))
         return lambda_of(lam, lam.params, self.body(lam.body, Around.LAMBDA), lam.ret)
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         """Put ``stm`` into the outermost body that it may go to."""
         if not is_flat(stm.exp):
             stm = stm_of(stm, self.inside(stm.exp))
@@ -157,27 +134,27 @@ class Hoister:
         self.bind(stm.pat, target)
         self.scope.define(stm)
 
-    def inside(self, exp: Exp) -> Exp:
+    def inside(self, exp: ir.Exp) -> ir.Exp:
         """``exp`` with its bodies hoisted from."""
         level = len(self.frames)
         match exp:
-            case Loop(params, form, body):
+            case ir.Loop(params, form, body):
                 self.bind((p.param for p in params), level)
-                if isinstance(form, ForLoop):
-                    self.bind((Param(form.index, Prim.I64),), level)
+                if isinstance(form, ir.ForLoop):
+                    self.bind((ir.Param(form.index, Prim.I64),), level)
                     self.scope.bounds[form.index] = form.bound
                 new = self.body(body, Around.LOOP)
-                return exp if new is body else Loop(params, form, new)
-            case Map() | Redomap() | Scanomap():
+                return exp if new is body else ir.Loop(params, form, new)
+            case ir.Map() | ir.Redomap() | ir.Scanomap():
                 for param, array in zip(exp.lam.params, exp.arrays, strict=True):
                     source = self.scope.exp(array)
-                    if isinstance(source, Iota) and is_counting(source):
+                    if isinstance(source, ir.Iota) and is_counting(source):
                         self.scope.bounds[param.name] = source.count
         return map_exp(self.deep, exp)
 
     # Conditions
 
-    def may_leave(self, stm: Stm, target: int) -> bool:
+    def may_leave(self, stm: ir.Stm, target: int) -> bool:
         """True if ``stm`` may stand in the body at ``target``."""
         crossed = {frame.around for frame in self.frames[target + 1 :]}
         if Around.BRANCH in crossed and not self._is_size(stm):
@@ -189,55 +166,55 @@ class Hoister:
             return False
         return self.cannot_fail(stm, target)
 
-    def _is_size(self, stm: Stm) -> bool:
-        return isinstance(stm.exp, PrimOp | Convert) and stm.pat[0].name in self.sizes
+    def _is_size(self, stm: ir.Stm) -> bool:
+        return isinstance(stm.exp, ir.PrimOp | ir.Convert) and stm.pat[0].name in self.sizes
 
     def _in_lambda(self, target: int) -> bool:
         return any(frame.around is Around.LAMBDA for frame in self.frames[: target + 1])
 
-    def _reads_device(self, stm: Stm) -> bool:
+    def _reads_device(self, stm: ir.Stm) -> bool:
         """True if the host would need a scalar from the device, other than a size, for this."""
-        if not isinstance(stm.exp, PrimOp | Convert) or self._is_size(stm):
+        if not isinstance(stm.exp, ir.PrimOp | ir.Convert) or self._is_size(stm):
             return False
         return any((made := self.scope.defs.get(name)) is not None
-                   and not isinstance(made.exp, PrimOp | Convert | AtomExp)
+                   and not isinstance(made.exp, ir.PrimOp | ir.Convert | ir.AtomExp)
                    for name in uses(stm.exp))
 
-    def cannot_fail(self, stm: Stm, target: int) -> bool:
+    def cannot_fail(self, stm: ir.Stm, target: int) -> bool:
         """True if ``stm`` succeeds wherever its operands are known and the sizes at ``target``."""
         match stm.exp:
-            case PrimOp(op, prim, args):
+            case ir.PrimOp(op, prim, args):
                 return not (OPS[op].traps and prim.is_int) or (
                     isinstance(args[-1], Const) and args[-1].value != 0)
-            case Convert() | AtomExp() | ArrayLit() | Concat():
+            case ir.Convert() | ir.AtomExp() | ir.ArrayLit() | ir.Concat():
                 return True
-            case Index(array, dims):
+            case ir.Index(array, dims):
                 return self.scope.selects_inside(array, dims)
-            case Rearrange(perm, array):
+            case ir.Rearrange(perm, array):
                 shape = shape_of(self.scope.type(array))
                 return shape_of(stm.pat[0].type) == tuple(shape[k] for k in perm)
-            case Reshape(shape, array):
+            case ir.Reshape(shape, array):
                 return self._count(shape) == self._count(shape_of(self.scope.type(array)))
-            case Iota(count) | Replicate((count,), _):
+            case ir.Iota(count) | ir.Replicate((count,), _):
                 return self.is_length(count, target)
-            case If(then_=then_, else_=else_):
+            case ir.If(then_=then_, else_=else_):
                 return self._all(then_, target) and self._all(else_, target)
-            case Loop(_, ForLoop(), body):
+            case ir.Loop(_, ir.ForLoop(), body):
                 return self._all(body, target)
-            case Map(width, lam, arrays):
+            case ir.Map(width, lam, arrays):
                 return self._map_succeeds(width, arrays, (lam,), target)
-            case Redomap(width, ops, lam, arrays) | Scanomap(width, ops, lam, arrays):
+            case ir.Redomap(width, ops, lam, arrays) | ir.Scanomap(width, ops, lam, arrays):
                 return self._map_succeeds(width, arrays, (lam, *(op.lam for op in ops)), target)
         return False
 
-    def _map_succeeds(self, width: Atom, arrays: tuple[VName, ...], lams: tuple[Lambda, ...],
+    def _map_succeeds(self, width: Atom, arrays: tuple[VName, ...], lams: tuple[ir.Lambda, ...],
                       target: int) -> bool:
         outer = [shape_of(self.scope.type(array))[0] for array in arrays]
         return (all(size == width for size in outer)
                 and (bool(outer) or self.is_length(width, target))
                 and all(self._all(lam.body, target) for lam in lams))
 
-    def _all(self, body: Body, target: int) -> bool:
+    def _all(self, body: ir.Body, target: int) -> bool:
         return all(self.cannot_fail(stm, target) for stm in body.stms)
 
     def is_length(self, size: Atom, target: int) -> bool:
@@ -254,21 +231,21 @@ class Hoister:
         if isinstance(atom, Const):
             return Size.of(int(atom.value))
         match self.scope.exp(atom):
-            case PrimOp("mul", Prim.I64, (x, y)):
+            case ir.PrimOp("mul", Prim.I64, (x, y)):
                 return self._size(x) * self._size(y)
         return Size.var(atom)
 
 
-def size_names(fun: Fun) -> frozenset[VName]:
+def size_names(fun: ir.Fun) -> frozenset[VName]:
     """The names that are sizes of arrays, and those from which such names are computed."""
     found: set[VName] = set()
-    made: dict[VName, Exp] = {}
+    made: dict[VName, ir.Exp] = {}
 
-    def look(body: Body) -> None:
+    def look(body: ir.Body) -> None:
         for stm in body.stms:
             found.update(sizes_of([p.type for p in stm.pat]))
             made.update((p.name, stm.exp) for p in stm.pat)
-            if isinstance(stm.exp, Loop):
+            if isinstance(stm.exp, ir.Loop):
                 found.update(sizes_of([p.param.type for p in stm.exp.params]))
             for inner in bodies_of(stm.exp):
                 look(inner)
@@ -280,7 +257,7 @@ def size_names(fun: Fun) -> frozenset[VName]:
     todo = list(found)
     while todo:
         exp = made.get(todo.pop())
-        if isinstance(exp, PrimOp | Convert):
+        if isinstance(exp, ir.PrimOp | ir.Convert):
             more = set(uses(exp)) - found
             found |= more
             todo += more

@@ -12,24 +12,12 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import view_of
 from runelift.ir.names import VName
 from runelift.ir.placement import Placement, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import (
-    Body,
-    Copy,
-    Dim,
-    Index,
-    Level,
-    Loop,
-    Map,
-    Replicate,
-    SegMap,
-    SliceDim,
-    Stm,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, shape_of
 from runelift.rewrite.analysis.bounds import Known
@@ -53,19 +41,19 @@ class Seen:
     """A view of ``array``: the slice ``array[dims]``, or any other one (``dims`` is None)."""
 
     array: VName
-    dims: tuple[Dim, ...] | None
+    dims: tuple[ir.Dim, ...] | None
 
 
 Views: TypeAlias = dict[VName, Seen]
 """The names of views, each after that of its array."""
 
 
-def note_view(views: Views, stm: Stm) -> None:
+def note_view(views: Views, stm: ir.Stm) -> None:
     """Remember a view, or a copy, which may be one."""
     match stm.exp:
-        case Index(array, dims, False) if any(isinstance(d, SliceDim) for d in dims):
+        case ir.Index(array, dims, False) if any(isinstance(d, ir.SliceDim) for d in dims):
             views[stm.pat[0].name] = Seen(array, dims)
-        case Copy(array):
+        case ir.Copy(array):
             views[stm.pat[0].name] = Seen(array, None)
         case exp if (shared := view_of(exp)) is not None:
             views[stm.pat[0].name] = Seen(shared, None)
@@ -85,8 +73,8 @@ def shown(array: VName, views: Views, known: Known) -> dict[VName, Region | None
     return found
 
 
-@rule(SegMap)
-def made_in_place(stms: Sequence[Stm], known: Known, views: Views) -> list[int]:
+@rule(ir.SegMap)
+def made_in_place(stms: Sequence[ir.Stm], known: Known, views: Views) -> list[int]:
     """ys = segmap f; a' = a with [s] ← ys ⇒ a' = segmap f, in the memory of a
 
     Provided: a point of the map looks at a only outside of s, or where its results go.  There it
@@ -111,15 +99,15 @@ def made_in_place(stms: Sequence[Stm], known: Known, views: Views) -> list[int]:
 class _Judge:
     """A check that a result of a map, ``placed`` at ``target``, overwrites nothing still needed."""
 
-    stm: Stm
+    stm: ir.Stm
     placed: Placement
     target: Region
     known: Known
 
     @property
-    def exp(self) -> SegMap:
+    def exp(self) -> ir.SegMap:
         """The map."""
-        assert isinstance(self.stm.exp, SegMap)
+        assert isinstance(self.stm.exp, ir.SegMap)
         return self.stm.exp
 
     def harmless(self, aliases: dict[VName, Region | None]) -> bool:
@@ -137,7 +125,7 @@ class _Judge:
             if found and view_of(stm.exp) != whole[0]:
                 direct.add(n)
             known.pass_by(stm)
-        if self.exp.level is Level.GROUP or not self._rows():
+        if self.exp.level is ir.Level.GROUP or not self._rows():
             return _views(self.exp.body, names).isdisjoint(self.exp.body.result)
         exact = {n for n, shows in aliases.items() if shows is not None
                  and n in names and self._is_row(known, shows)}
@@ -179,17 +167,17 @@ class _Judge:
         return kept(shown) == rows and all(equal(known, shown[a], self.target[a]) for a in rows)
 
 
-def _views(body: Body, names: Set[VName]) -> set[VName]:
+def _views(body: ir.Body, names: Set[VName]) -> set[VName]:
     """The names, and those of views of their arrays; a copy may be a view."""
     found = set(names)
     for stm in body.stms:
-        if view_of(stm.exp) in found or (isinstance(stm.exp, Copy | Replicate)
+        if view_of(stm.exp) in found or (isinstance(stm.exp, ir.Copy | ir.Replicate)
                                          and not found.isdisjoint(free_vars(stm))):
             found |= {p.name for p in stm.pat}
     return found
 
 
-def _is_orderly(body: Body, position: int, names: Set[VName], exact: Set[VName],
+def _is_orderly(body: ir.Body, position: int, names: Set[VName], exact: Set[VName],
                 direct: Set[int] = frozenset()) -> bool:
     """True if a work-item looks at a row before it begins to write its result there.
 
@@ -200,7 +188,7 @@ def _is_orderly(body: Body, position: int, names: Set[VName], exact: Set[VName],
     last = max([*direct, *(n for n, stm in enumerate(body.stms) if view_of(stm.exp) is None
                            and not names.isdisjoint(free_vars(stm)))], default=-1)
     for stm in body.stms:
-        if isinstance(stm.exp, Copy) and stm.exp.array in exact:
+        if isinstance(stm.exp, ir.Copy) and stm.exp.array in exact:
             exact.add(stm.pat[0].name)
     if not names.isdisjoint(body.result):
         return False
@@ -211,7 +199,7 @@ def _is_orderly(body: Body, position: int, names: Set[VName], exact: Set[VName],
                            and _begins_with_row(body.stms[made], result, names, exact))
 
 
-def _begins_with_row(stm: Stm, result: Atom, names: Set[VName], exact: Set[VName]) -> bool:
+def _begins_with_row(stm: ir.Stm, result: Atom, names: Set[VName], exact: Set[VName]) -> bool:
     """True if a statement makes its result from the row that is there, part by part.
 
     A loop may begin with the row.  A map may read each element before it writes it.
@@ -219,11 +207,11 @@ def _begins_with_row(stm: Stm, result: Atom, names: Set[VName], exact: Set[VName
     position = [p.name for p in stm.pat].index(result)  # type: ignore[arg-type]
     met = names & free_vars(stm)
     match stm.exp:
-        case Loop(params, _, body):
+        case ir.Loop(params, _, body):
             first = params[position].init
             return (met == {first} and first in exact and first not in free_vars(body)
                     and [p.init for p in params].count(first) == 1)
-        case Map(_, lam, arrays):
+        case ir.Map(_, lam, arrays):
             if not met <= exact & set(arrays) or not met.isdisjoint(free_vars(lam)):
                 return False
             parts = {p.name for p, array in zip(lam.params, arrays, strict=True) if array in met}

@@ -13,47 +13,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import failures
+from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Assert,
-    AtomExp,
-    Body,
-    Convert,
-    Dest,
-    Exp,
-    Fun,
-    If,
-    Index,
-    Level,
-    Loop,
-    Param,
-    PrimOp,
-    Program,
-    SegDim,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.traverse import body_of, free_vars, stm_of
 from runelift.ir.types import Atom, Const, Type, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.engine.rule import Rewriting, rule
 
-SCALAR_CODE = (PrimOp, Convert, AtomExp, Index, Assert)
+SCALAR_CODE = (ir.PrimOp, ir.Convert, ir.AtomExp, ir.Index, ir.Assert)
 OUTSIDE = i64(-1)
 """An index at which a scatter writes nothing."""
 
 
-def predicate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+def predicate(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
     """``program`` with conditional updates made by the device where it knows the condition."""
     rewriting = rewriting or Rewriting(names)
-    return Program(tuple(_Walk(names, rewriting).fun(fun) for fun in program.funs))
+    return ir.Program(tuple(_Walk(names, rewriting).fun(fun) for fun in program.funs))
 
 
 @dataclass(slots=True)
@@ -65,25 +41,25 @@ class _Walk:
     device: set[VName] = field(default_factory=set)
     types: dict[VName, Type] = field(default_factory=dict)
 
-    def fun(self, fun: Fun) -> Fun:
+    def fun(self, fun: ir.Fun) -> ir.Fun:
         self.learn(fun.params)
         return replace(fun, body=self.body(fun.body))
 
-    def learn(self, params: Iterable[Param]) -> None:
+    def learn(self, params: Iterable[ir.Param]) -> None:
         """Remember the types of names."""
         self.types |= {p.name: p.type for p in params}
 
-    def body(self, body: Body) -> Body:
+    def body(self, body: ir.Body) -> ir.Body:
         return body_of(body, [new for stm in body.stms for new in self.statement(stm)], body.result)
 
-    def statement(self, stm: Stm) -> tuple[Stm, ...]:
+    def statement(self, stm: ir.Stm) -> tuple[ir.Stm, ...]:
         self.learn(stm.pat)
         if self._from_device(stm.exp):
             self.device |= {p.name for p in stm.pat if isinstance(p.type, Prim)}
         stm = stm_of(stm, self.inside(stm.exp))
-        if isinstance(stm.exp, If):
+        if isinstance(stm.exp, ir.If):
             for each in (predicated_updates, predicated_scatter):
-                new: tuple[Stm, ...] | None = None
+                new: tuple[ir.Stm, ...] | None = None
                 if self.rewriting.permits(each):
                     new = each.apply(self, stm)
                 if new is not None:
@@ -91,31 +67,31 @@ class _Walk:
                     return new
         return (stm,)
 
-    def _from_device(self, exp: Exp) -> bool:
+    def _from_device(self, exp: ir.Exp) -> bool:
         match exp:
-            case SegMap() | SegRed() | SegScan():
+            case ir.SegMap() | ir.SegRed() | ir.SegScan():
                 return True
-            case Index(_, dims):
-                return not any(isinstance(d, SliceDim) for d in dims)
-            case PrimOp() | Convert() | AtomExp():
-                return not self.device.isdisjoint(free_vars(Stm((), exp)))
+            case ir.Index(_, dims):
+                return not any(isinstance(d, ir.SliceDim) for d in dims)
+            case ir.PrimOp() | ir.Convert() | ir.AtomExp():
+                return not self.device.isdisjoint(free_vars(ir.Stm((), exp)))
         return False
 
-    def inside(self, exp: Exp) -> Exp:
+    def inside(self, exp: ir.Exp) -> ir.Exp:
         match exp:
-            case If(cond, then_, else_, ret):
-                return If(cond, self.body(then_), self.body(else_), ret)
-            case Loop(params, form, body):
+            case ir.If(cond, then_, else_, ret):
+                return ir.If(cond, self.body(then_), self.body(else_), ret)
+            case ir.Loop(params, form, body):
                 self.learn(p.param for p in params)
-                return Loop(params, form, self.body(body))
-            case Versions(site, alternatives, ret):
-                return Versions(site, tuple(replace(v, body=self.body(v.body))
+                return ir.Loop(params, form, self.body(body))
+            case ir.Versions(site, alternatives, ret):
+                return ir.Versions(site, tuple(replace(v, body=self.body(v.body))
                                             for v in alternatives), ret)
         return exp
 
 
-@rule(If)
-def predicated_updates(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
+@rule(ir.If)
+def predicated_updates(walk: _Walk, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
     """if c then xs with [i] ← v else xs ⇒ segscatter xs (if c then (i, v) else (−1, 0))
 
     Provided: c is computed on the device.  For each result, one branch updates one element of an
@@ -124,12 +100,12 @@ def predicated_updates(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
     Does not handle: updates of rows, results that are not updated, several updates of one array.
     """
     exp = stm.exp
-    assert isinstance(exp, If)
+    assert isinstance(exp, ir.If)
     if exp.cond not in walk.device:
         return None
     sides = [_side(body) for body in (exp.then_, exp.else_)]
-    dests: list[Dest] = []
-    written: list[list[Update | None]] = [[], []]
+    dests: list[ir.Dest] = []
+    written: list[list[ir.Update | None]] = [[], []]
     for position in range(len(exp.ret)):
         updates = [side.get(position) for side in sides if side is not None]
         if len(updates) != 2 or (updates[0] is None) == (updates[1] is None):
@@ -139,7 +115,7 @@ def predicated_updates(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
         assert made is not None
         if made.array != other or any(d.array == made.array for d in dests):
             return None
-        dests.append(Dest(made.array, len(made.dims)))
+        dests.append(ir.Dest(made.array, len(made.dims)))
         for side, update in zip(written, updates, strict=True):
             side.append(update)
     types: list[Prim] = []
@@ -152,15 +128,15 @@ def predicated_updates(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
         types += [*[Prim.I64] * len(update.dims), prim]
     branches = [_branch(walk, body, side, dests, types)
                 for body, side in zip((exp.then_, exp.else_), written, strict=True)]
-    results = tuple(Param(walk.names.fresh("cell"), t) for t in types)
-    choice = Stm(results, If(exp.cond, branches[0], branches[1], tuple(types)))
-    one = SegDim(walk.names.fresh("one"), i64(1))
-    return (replace(stm, exp=SegScatter(Level.GRID, (one,), tuple(dests), Body(
+    results = tuple(ir.Param(walk.names.fresh("cell"), t) for t in types)
+    choice = ir.Stm(results, ir.If(exp.cond, branches[0], branches[1], tuple(types)))
+    one = ir.SegDim(walk.names.fresh("one"), i64(1))
+    return (replace(stm, exp=ir.SegScatter(ir.Level.GRID, (one,), tuple(dests), ir.Body(
         (choice,), tuple(p.name for p in results)))),)
 
 
-@rule(If)
-def predicated_scatter(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
+@rule(ir.If)
+def predicated_scatter(walk: _Walk, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
     """if c then segscatter xs f else xs ⇒ segscatter xs (if c then f else (−1, 0))
 
     Provided: c is computed on the device.  Besides, the branch computes only scalars that the host
@@ -171,19 +147,19 @@ def predicated_scatter(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
     Does not handle: rows, assertions in a branch with a scatter over several dimensions.
     """
     exp = stm.exp
-    assert isinstance(exp, If)
+    assert isinstance(exp, ir.If)
     if exp.cond not in walk.device or not isinstance(exp.cond, VName):
         return None
     for side, other in ((exp.then_, exp.else_), (exp.else_, exp.then_)):
         *before, last = side.stms or (None,)
-        if last is None or not isinstance(last.exp, SegScatter) or other.stms:
+        if last is None or not isinstance(last.exp, ir.SegScatter) or other.stms:
             continue
         into = tuple(d.array for d in last.exp.dests)
         if (side.result != tuple(p.name for p in last.pat) or other.result != into
-                or last.exp.level is not Level.GRID
+                or last.exp.level is not ir.Level.GRID
                 or any(d.rank < len(shape_of(walk.types[d.array])) for d in last.exp.dests)):
             continue
-        plain = all(isinstance(s.exp, PrimOp | Convert | AtomExp | Assert)
+        plain = all(isinstance(s.exp, ir.PrimOp | ir.Convert | ir.AtomExp | ir.Assert)
                     and walk.device.isdisjoint(free_vars(s)) for s in before)
         early, asserts = _total([s for s in before if s is not None], walk.names)
         if plain and (not asserts or len(last.exp.space) == 1):
@@ -191,85 +167,87 @@ def predicated_scatter(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
     return None
 
 
-def _total(stms: Iterable[Stm], names: Names) -> tuple[list[Stm], list[Stm]]:
+def _total(stms: Iterable[ir.Stm], names: Names) -> tuple[list[ir.Stm], list[ir.Stm]]:
     """Scalar code that does not fail, and the assertions that it would not have failed."""
-    early, asserts = list[Stm](), list[Stm]()
+    early, asserts = list[ir.Stm](), list[ir.Stm]()
     for stm in stms:
         exp = stm.exp
-        if isinstance(exp, Assert):
+        if isinstance(exp, ir.Assert):
             asserts.append(stm)
             continue
-        if isinstance(exp, PrimOp) and exp.may_trap:
+        if isinstance(exp, ir.PrimOp) and exp.may_trap:
             *args, divisor = exp.args
             fine, zero, one, safe = (names.fresh(n) for n in ("fine", "zero", "one", "safe"))
             early += [
-                Stm((Param(zero, Prim.BOOL),), PrimOp("eq", exp.prim, (
+                ir.Stm((ir.Param(zero, Prim.BOOL),), ir.PrimOp("eq", exp.prim, (
                     divisor, Const(0, exp.prim)))),
-                Stm((Param(fine, Prim.BOOL),), PrimOp("not", Prim.BOOL, (zero,))),
-                Stm((Param(one, exp.prim),), Convert(Prim.BOOL, exp.prim, zero)),
-                Stm((Param(safe, exp.prim),), PrimOp("add", exp.prim, (divisor, one)))]
-            asserts.append(Stm((), Assert(fine, failures.DIVISION), (), stm.loc))
+                ir.Stm((ir.Param(fine, Prim.BOOL),), ir.PrimOp("not", Prim.BOOL, (zero,))),
+                ir.Stm((ir.Param(one, exp.prim),), ir.Convert(Prim.BOOL, exp.prim, zero)),
+                ir.Stm((ir.Param(safe, exp.prim),), ir.PrimOp("add", exp.prim, (divisor, one)))]
+            asserts.append(ir.Stm((), ir.Assert(fine, failures.DIVISION), (), stm.loc))
             stm = replace(stm, exp=replace(exp, args=(*args, safe)))
         early.append(stm)
     return early, asserts
 
 
-def _guarded(walk: _Walk, stm: Stm, exp: SegScatter, asserts: list[Stm],
-             holds: bool) -> tuple[Stm, ...]:
+def _guarded(walk: _Walk, stm: ir.Stm, exp: ir.SegScatter, asserts: list[ir.Stm],
+             holds: bool) -> tuple[ir.Stm, ...]:
     """The scatter whose work-items look at the condition of a branch and do what it asserts."""
     branch, names = stm.exp, walk.names
-    assert isinstance(branch, If)
+    assert isinstance(branch, ir.If)
     types: list[Prim] = []
     nothing: list[Atom] = []
     for dest in exp.dests:
         prim = elem_of(walk.types[dest.array])
         types += [*[Prim.I64] * dest.rank, prim]
         nothing += [*[OUTSIDE] * dest.rank, zero(prim)]
-    before, space, body = tuple[Stm, ...](), exp.space, exp.body
+    before, space, body = tuple[ir.Stm, ...](), exp.space, exp.body
     if asserts:
         (dim,) = space
         some, inside = names.fresh("some"), names.fresh("inside")
-        before = (Stm((Param(some, Prim.I64),), PrimOp("max", Prim.I64, (dim.width, i64(1)))),)
+        before = (ir.Stm((ir.Param(some, Prim.I64),),
+                         ir.PrimOp("max", Prim.I64, (dim.width, i64(1)))),)
         space = (replace(dim, width=some),)
-        there = Stm((Param(inside, Prim.BOOL),), PrimOp("lt", Prim.I64, (dim.index, dim.width)))
+        there = ir.Stm((ir.Param(inside, Prim.BOOL),),
+                       ir.PrimOp("lt", Prim.I64, (dim.index, dim.width)))
         chosen, results = _either(inside, body, nothing, types, names)
-        body = Body((*asserts, there, chosen), results)
+        body = ir.Body((*asserts, there, chosen), results)
     chosen, results = _either(branch.cond, body, nothing, types, names, holds=holds)
-    return (*before, replace(stm, exp=replace(exp, space=space, body=Body((chosen,), results))))
+    return (*before, replace(stm, exp=replace(exp, space=space, body=ir.Body((chosen,), results))))
 
 
-def _either(cond: Atom, body: Body, nothing: Sequence[Atom], types: Sequence[Prim], names: Names,
-            *, holds: bool = True) -> tuple[Stm, tuple[VName, ...]]:
+def _either(cond: Atom, body: ir.Body, nothing: Sequence[Atom], types: Sequence[Prim], names: Names,
+            *, holds: bool = True) -> tuple[ir.Stm, tuple[VName, ...]]:
     """The results of a body if a condition holds (or does not), and ``nothing`` otherwise."""
-    pat = tuple(Param(names.fresh("cell"), type_) for type_ in types)
-    other = Body((), tuple(nothing))
+    pat = tuple(ir.Param(names.fresh("cell"), type_) for type_ in types)
+    other = ir.Body((), tuple(nothing))
     sides = (body, other) if holds else (other, body)
-    return Stm(pat, If(cond, *sides, tuple(types))), tuple(p.name for p in pat)
+    return ir.Stm(pat, ir.If(cond, *sides, tuple(types))), tuple(p.name for p in pat)
 
 
-def _side(body: Body) -> dict[int, Update] | None:
+def _side(body: ir.Body) -> dict[int, ir.Update] | None:
     """The element updates that are results of a branch; None if it does anything else."""
-    made = {stm.pat[0].name: stm.exp for stm in body.stms if isinstance(stm.exp, Update)}
+    made = {stm.pat[0].name: stm.exp for stm in body.stms if isinstance(stm.exp, ir.Update)}
     plain = all(isinstance(stm.exp, SCALAR_CODE) and all(
         isinstance(p.type, Prim) for p in stm.pat) for stm in body.stms
-        if not isinstance(stm.exp, Update))
-    simple = all(not any(isinstance(d, SliceDim) for d in u.dims) and u.array not in made
+        if not isinstance(stm.exp, ir.Update))
+    simple = all(not any(isinstance(d, ir.SliceDim) for d in u.dims) and u.array not in made
                  for u in made.values())
     if not plain or not simple or not set(made) <= set(body.result):
         return None
     return {k: made[a] for k, a in enumerate(body.result) if isinstance(a, VName) and a in made}
 
 
-def _type_in(bodies: Iterable[Body], name: VName) -> Prim | None:
+def _type_in(bodies: Iterable[ir.Body], name: VName) -> Prim | None:
     """The type of a scalar that is bound in one of ``bodies``."""
     return next((p.type for body in bodies for stm in body.stms for p in stm.pat
                  if p.name == name and isinstance(p.type, Prim)), None)
 
 
-def _branch(walk: _Walk, body: Body, written: list[Update | None], dests: list[Dest],
-            types: list[Prim]) -> Body:
+def _branch(walk: _Walk, body: ir.Body, written: list[ir.Update | None], dests: list[ir.Dest],
+            types: list[Prim]) -> ir.Body:
     """The scalar code of a branch, which says where its updates write and what."""
-    stms = [stm for stm in body.stms if not isinstance(stm.exp, Update)]
+    stms = [stm for stm in body.stms if not isinstance(stm.exp, ir.Update)]
     locs = {stm.exp: stm.loc for stm in body.stms}
     results: list[Atom] = []
     for dest, update in zip(dests, written, strict=True):
@@ -277,10 +255,10 @@ def _branch(walk: _Walk, body: Body, written: list[Update | None], dests: list[D
         if update is None:
             results += [*[OUTSIDE] * dest.rank, zero(prim)]
             continue
-        indices = [d for d in update.dims if not isinstance(d, SliceDim)]
+        indices = [d for d in update.dims if not isinstance(d, ir.SliceDim)]
         if update.checked:
             shape = shape_of(walk.types[update.array])
             stms += bounds_checks(walk.names, indices, shape, locs.get(update))
         results += [*indices, update.value]
-    return Body(tuple(stms), tuple(results))
+    return ir.Body(tuple(stms), tuple(results))
 

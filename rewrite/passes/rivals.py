@@ -15,21 +15,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.guards import Kind, Rival
-from runelift.ir.syntax import (
-    SEGOPS,
-    SOACS,
-    Body,
-    Exp,
-    Loop,
-    Map,
-    SegMap,
-    SegOp,
-    SegRed,
-    Version,
-    Versions,
-    WhileLoop,
-)
 from runelift.ir.traverse import bodies_of
 from runelift.rewrite.engine.rule import rule
 from runelift.rewrite.engine.versions import (
@@ -41,8 +28,8 @@ from runelift.rewrite.engine.versions import (
 )
 
 
-@rule(Versions)
-def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def products_beat_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows, group: row, else: p) ⇒ versions (rows product, group product: row, else: p)
 
     Provided: p only maps all points and chooses between versions.  The first of these is a product,
@@ -55,19 +42,19 @@ def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
                        if guard.kind is not Kind.REDOMAP else guard)
 
 
-def _computes_products(body: Body) -> bool:
+def _computes_products(body: ir.Body) -> bool:
     """True if a body does nothing but choose products, and map all points."""
-    choices = [stm.exp for stm in body.stms if isinstance(stm.exp, Versions)]
-    others = [stm.exp for stm in body.stms if not isinstance(stm.exp, Versions)]
+    choices = [stm.exp for stm in body.stms if isinstance(stm.exp, ir.Versions)]
+    others = [stm.exp for stm in body.stms if not isinstance(stm.exp, ir.Versions)]
     return bool(choices) and all(
         is_product(each.alternatives[0]) or _computes_products(each.alternatives[-1].body)
         for each in choices) and all(
-        _is_straight_map(other) if isinstance(other, SEGOPS) else not any(
+        _is_straight_map(other) if isinstance(other, ir.SEGOPS) else not any(
             True for inner in bodies_of(other) for _ in operations(inner)) for other in others)
 
 
-@rule(Versions)
-def products_beat_reductions(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def products_beat_reductions(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (redomap: (rs, xs), else: p; rs) ⇒ versions (redomap product: (rs, xs), else: …)
 
     Provided: p begins with a choice between versions of which the first is a product.
@@ -75,18 +62,18 @@ def products_beat_reductions(exp: Versions, types: Types) -> Exp | None:
         compute a product faster than one by one.
     """
     redomap, last = exp.alternatives[0], exp.alternatives[-1]
-    choices = (stm.exp for stm in last.body.stms if isinstance(stm.exp, Versions))
+    choices = (stm.exp for stm in last.body.stms if isinstance(stm.exp, ir.Versions))
     first = next(choices, None)
     if first is None or not is_product(first.alternatives[0]) or not any(
-            isinstance(op, SegRed) and len(op.body.result) > sum(len(o.neutral) for o in op.ops)
+            isinstance(op, ir.SegRed) and len(op.body.result) > sum(len(o.neutral) for o in op.ops)
             for op in operations(redomap.body)):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT)
                        if guard.kind is Kind.REDOMAP else guard)
 
 
-@rule(Versions)
-def points_beat_rows(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def points_beat_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (…, group: map of a row, else: p) ⇒ versions (… points, group points: …, else: p)
 
     Provided: p does nothing but choose between versions, of which the first maps all points; in a
@@ -100,23 +87,23 @@ def points_beat_rows(exp: Versions, types: Types) -> Exp | None:
     together = list(operations_of_groups(rows))
     first = list(operations(nested.alternatives[0].body))
     if len(together) != 1 or len(first) != 1 or not all(
-            isinstance(op, SegMap) and not _straight(op.body) for op in (*together, *first)):
+            isinstance(op, ir.SegMap) and not _straight(op.body) for op in (*together, *first)):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
                        if guard.rival is None else guard)
 
 
-def _only_choice(exp: Versions) -> Versions | None:
+def _only_choice(exp: ir.Versions) -> ir.Versions | None:
     """The choice between versions that is all that the last version does; None if it is not."""
     statements = exp.alternatives[-1].body.stms
-    nested = [stm.exp for stm in statements if isinstance(stm.exp, Versions)]
-    if len(nested) != 1 or any(isinstance(stm.exp, SEGOPS) for stm in statements):
+    nested = [stm.exp for stm in statements if isinstance(stm.exp, ir.Versions)]
+    if len(nested) != 1 or any(isinstance(stm.exp, ir.SEGOPS) for stm in statements):
         return None
     return nested[0]
 
 
-@rule(Versions)
-def points_differ(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def points_differ(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: …, group: …, else: map of all) ⇒ versions (rows points, group points: …, …)
 
     Provided: a point goes through a ``while`` loop, also in a group, and the last version does
@@ -124,23 +111,23 @@ def points_differ(exp: Versions, types: Types) -> Exp | None:
     Because: the time of a point is unknown, and many small parts of work balance the load.
     """
     rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
-    maps: list[list[SegOp]] = [list(operations(exp.alternatives[-1].body)),
+    maps: list[list[ir.SegOp]] = [list(operations(exp.alternatives[-1].body)),
                                [] if rows is None else list(operations_of_groups(rows))]
-    if not all(len(several) == 1 and isinstance(several[0], SegMap)
+    if not all(len(several) == 1 and isinstance(several[0], ir.SegMap)
                and _asks_on(several[0].body) for several in maps):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
                        if guard.rival is None else guard)
 
 
-def _asks_on(body: Body) -> bool:
+def _asks_on(body: ir.Body) -> bool:
     """True if something in a body is repeated until a condition says that it is enough."""
-    return any((isinstance(stm.exp, Loop) and isinstance(stm.exp.form, WhileLoop))
+    return any((isinstance(stm.exp, ir.Loop) and isinstance(stm.exp.form, ir.WhileLoop))
                or any(map(_asks_on, bodies_of(stm.exp))) for stm in body.stms)
 
 
-@rule(Versions)
-def points_are_laden(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def points_are_laden(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (…, group: row, else: p) ⇒ versions (…, group laden: row, else: p)
 
     Provided: nothing that a group does together stands in a loop, but at the points of half of it
@@ -149,19 +136,19 @@ def points_are_laden(exp: Versions, types: Types) -> Exp | None:
     """
     rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
     groups = [] if rows is None else list(operations(rows.body))
-    if len(groups) != 1 or not isinstance(groups[0], SegMap):
+    if len(groups) != 1 or not isinstance(groups[0], ir.SegMap):
         return None
     together = list(operations(groups[0].body))
     laden = sum(not _straight(op.body) for op in together)
     if not laden or 2 * laden < len(together) or any(
-            isinstance(stm.exp, Loop) for stm in groups[0].body.stms):
+            isinstance(stm.exp, ir.Loop) for stm in groups[0].body.stms):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.LADEN)
                        if guard.kind is Kind.INTRA and guard.rival is None else guard)
 
 
-@rule(Versions)
-def neighbours_map(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def neighbours_map(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: map, …, else: map of all) ⇒ versions (rows maps: …, else: …)
 
     Provided: the outer version maps the elements of a row, the last is maps of all points and of
@@ -174,18 +161,18 @@ def neighbours_map(exp: Versions, types: Types) -> Exp | None:
                        if guard.kind is Kind.OUTER and _only_maps(version) else guard)
 
 
-def _only_maps(version: Version) -> bool:
+def _only_maps(version: ir.Version) -> bool:
     """True if work-items do nothing but map the elements of a row each."""
     found = list(operations(version.body))
-    if len(found) != 1 or not isinstance(found[0], SegMap):
+    if len(found) != 1 or not isinstance(found[0], ir.SegMap):
         return False
-    soacs = [stm.exp for stm in found[0].body.stms if isinstance(stm.exp, SOACS)]
-    return (len(soacs) == 1 and isinstance(soacs[0], Map)
-            and not any(isinstance(stm.exp, Loop) for stm in found[0].body.stms))
+    soacs = [stm.exp for stm in found[0].body.stms if isinstance(stm.exp, ir.SOACS)]
+    return (len(soacs) == 1 and isinstance(soacs[0], ir.Map)
+            and not any(isinstance(stm.exp, ir.Loop) for stm in found[0].body.stms))
 
 
-@rule(Versions)
-def maps_share_nothing(exp: Versions, types: Types) -> Exp | None:
+@rule(ir.Versions)
+def maps_share_nothing(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (group: map of a row, else: map of all) ⇒ versions (group maps: …, else: …)
 
     Provided: a loop is around it; the last version is one map of all points, without loops at a
@@ -202,28 +189,28 @@ def maps_share_nothing(exp: Versions, types: Types) -> Exp | None:
         if _maps_rows(version) else guard)
 
 
-def _is_straight_map(exp: Exp) -> bool:
+def _is_straight_map(exp: ir.Exp) -> bool:
     """True if an operation is a map of which each point takes a few steps."""
-    return isinstance(exp, SegMap) and _straight(exp.body)
+    return isinstance(exp, ir.SegMap) and _straight(exp.body)
 
 
-def _straight(body: Body) -> bool:
+def _straight(body: ir.Body) -> bool:
     """True if nothing in a body is repeated."""
-    return not any(isinstance(stm.exp, (Loop, *SOACS))
+    return not any(isinstance(stm.exp, (ir.Loop, *ir.SOACS))
                    or not all(map(_straight, bodies_of(stm.exp))) for stm in body.stms)
 
 
-def _rank(version: Version) -> int:
+def _rank(version: ir.Version) -> int:
     """The number of indices that count the points of a version's work-groups."""
-    return max(len(op.space) for op in operations(version.body) if isinstance(op, SegMap))
+    return max(len(op.space) for op in operations(version.body) if isinstance(op, ir.SegMap))
 
 
-def _maps_rows(version: Version) -> bool:
+def _maps_rows(version: ir.Version) -> bool:
     """True if a work-group does nothing but map the elements of a row."""
     groups = list(operations(version.body))
-    if version.kind is not Kind.INTRA or len(groups) != 1 or not isinstance(groups[0], SegMap):
+    if version.kind is not Kind.INTRA or len(groups) != 1 or not isinstance(groups[0], ir.SegMap):
         return False
     row = groups[0].body
     inside = list(operations(row))
-    return (len(inside) == 1 and isinstance(inside[0], SegMap)
+    return (len(inside) == 1 and isinstance(inside[0], ir.SegMap)
             and any(stm.exp is inside[0] for stm in row.stms))

@@ -18,34 +18,11 @@ from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    AtomExp,
-    Body,
-    Convert,
-    Copy,
-    Dest,
-    Exp,
-    If,
-    Index,
-    Iota,
-    Level,
-    Loop,
-    Param,
-    PrimOp,
-    Program,
-    Replicate,
-    SegDim,
-    SegHist,
-    SegMap,
-    SegScan,
-    SegScatter,
-    Stm,
-    Versions,
-)
 from runelift.ir.traverse import body_of, free_vars, map_inside, stm_of, substitute_body
 from runelift.ir.types import Atom, elem_of, shape_of, zero
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
@@ -53,13 +30,14 @@ from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
 from runelift.rewrite.passes.fuse import ALONE
 from runelift.rewrite.passes.sink import sink_elements
 
-Stms: TypeAlias = tuple[Stm, ...]
+Stms: TypeAlias = tuple[ir.Stm, ...]
 
 
-def save_launches(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+def save_launches(program: ir.Program, names: Names,
+                  rewriting: Rewriting | None = None) -> ir.Program:
     """``program`` with fewer things for the host to launch."""
     walk = _Walk(rewriting or Rewriting(names))
-    return Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
+    return ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +46,7 @@ class _Walk:
 
     rewriting: Rewriting
 
-    def body(self, body: Body, own: Set[VName] = frozenset()) -> Body:
+    def body(self, body: ir.Body, own: Set[VName] = frozenset()) -> ir.Body:
         """A body of the host, those inside of it first; ``own`` are the parameters of its loop."""
         stms = [stm_of(stm, self._inside(stm.exp)) for stm in body.stms]
         body = body_of(body, stms, body.result)
@@ -78,20 +56,20 @@ class _Walk:
             sunk: Stms | None = sink_elements.apply(body, own, self.rewriting.names)
             if sunk is not None:
                 self.rewriting.record(sink_elements, body.stms, sunk)
-                return Body(sunk, body.result)
+                return ir.Body(sunk, body.result)
         return body
 
-    def _inside(self, exp: Exp) -> Exp:
+    def _inside(self, exp: ir.Exp) -> ir.Exp:
         """An expression that the host runs, with the bodies inside."""
-        if isinstance(exp, Loop):
+        if isinstance(exp, ir.Loop):
             own = frozenset(p.param.name for p in exp.params)
             body = self.body(exp.body, own)
             return exp if body is exp.body else replace(exp, body=body)
-        if isinstance(exp, If | Versions):
+        if isinstance(exp, ir.If | ir.Versions):
             return map_inside(exp, self.body, lambda lam: lam)
         return exp
 
-    def _everywhere(self, each: Rule, body: Body) -> Body:
+    def _everywhere(self, each: Rule, body: ir.Body) -> ir.Body:
         """The body after a rule has been applied to all statements that it starts from."""
         place = 0
         while place < len(body.stms):
@@ -103,12 +81,12 @@ class _Walk:
                 continue
             self.rewriting.record(each, body.stms, new)
             place = max(0, place + min(0, len(new) - len(body.stms)))
-            body = Body(new, body.result)
+            body = ir.Body(new, body.result)
         return body
 
 
-@rule(SegScatter)
-def scatter_with_map(body: Body, place: int, names: Names) -> Stms | None:
+@rule(ir.SegScatter)
+def scatter_with_map(body: ir.Body, place: int, names: Names) -> Stms | None:
     """ys = segmap f; d' = segscatter d (g ys) ⇒ a = scratch; (d', ys) = segscatter (d, a) (g f, f)
 
     Provided: the scatter reads ys element by element, nothing else reads it before, and neither
@@ -117,10 +95,10 @@ def scatter_with_map(body: Body, place: int, names: Names) -> Stms | None:
     """
     stms, scatter = body.stms, body.stms[place]
     exp = scatter.exp
-    assert isinstance(exp, SegScatter)
+    assert isinstance(exp, ir.SegScatter)
     elements = _elements(exp.body, exp.space)
     defs = {p.name: stm for stm in stms for p in stm.pat}
-    others = free_vars(replace(scatter, exp=replace(exp, body=Body(
+    others = free_vars(replace(scatter, exp=replace(exp, body=ir.Body(
         _without(exp.body.stms, elements), exp.body.result))))
     for number in range(place - 1, -1, -1):
         made = stms[number]
@@ -128,19 +106,19 @@ def scatter_with_map(body: Body, place: int, names: Names) -> Stms | None:
         if results.isdisjoint(elements.values()) or not results.isdisjoint(others):
             continue
         if _fits(made, scatter) and _can_move(made, stms[number + 1:place + 1], defs):
-            later = free_vars(Body(stms[place + 1:], body.result))
+            later = free_vars(ir.Body(stms[place + 1:], body.result))
             needed = [p for p in made.pat if p.name in later]
             return (*stms[:number], *stms[number + 1:place],
                     *_scattered(made, scatter, elements, needed, names), *stms[place + 1:])
     return None
 
 
-def _fits(made: Stm, scatter: Stm) -> bool:
+def _fits(made: ir.Stm, scatter: ir.Stm) -> bool:
     """True if a statement is a map whose work-items can do those of a scatter, too."""
     one, two = made.exp, scatter.exp
-    if not isinstance(one, SegMap) or not isinstance(two, SegScatter):
+    if not isinstance(one, ir.SegMap) or not isinstance(two, ir.SegScatter):
         return False
-    return (one.level is two.level is Level.GRID
+    return (one.level is two.level is ir.Level.GRID
             and [d.width for d in one.space] == [d.width for d in two.space]
             and all(isinstance(t, Prim) for t in one.ret) and is_scalar_code(one.body.stms)
             and not (body_may_fail(one.body) and (
@@ -148,10 +126,10 @@ def _fits(made: Stm, scatter: Stm) -> bool:
             and not ALONE & (set(made.attrs) ^ set(scatter.attrs)))
 
 
-def _can_move(stm: Stm, over: Sequence[Stm], defs: Mapping[VName, Stm]) -> bool:
+def _can_move(stm: ir.Stm, over: Sequence[ir.Stm], defs: Mapping[VName, ir.Stm]) -> bool:
     """True if a map may run as part of the last of the statements behind it."""
     exp = stm.exp
-    assert isinstance(exp, SegMap)
+    assert isinstance(exp, ir.SegMap)
     results, fails = {p.name for p in stm.pat}, body_may_fail(exp.body)
     read = {root_of(name, defs) for name in free_vars(stm)}
     if any(results & free_vars(each) or (fails and not _is_calm(each.exp)) for each in over[:-1]):
@@ -159,38 +137,39 @@ def _can_move(stm: Stm, over: Sequence[Stm], defs: Mapping[VName, Stm]) -> bool:
     return not any(root_of(name, defs) in read for each in over for name in consumed_by(each))
 
 
-def _is_calm(exp: Exp) -> bool:
+def _is_calm(exp: ir.Exp) -> bool:
     """True if the host's work for it neither fails nor takes long."""
-    return isinstance(exp, Replicate | Copy | Iota | AtomExp | Convert) or (
-        isinstance(exp, PrimOp) and not exp.may_trap)
+    return isinstance(exp, ir.Replicate | ir.Copy | ir.Iota | ir.AtomExp | ir.Convert) or (
+        isinstance(exp, ir.PrimOp) and not exp.may_trap)
 
 
-def _scattered(made: Stm, scatter: Stm, elements: Mapping[VName, VName], needed: Sequence[Param],
-               names: Names) -> Iterator[Stm]:
+def _scattered(made: ir.Stm, scatter: ir.Stm, elements: Mapping[VName, VName],
+               needed: Sequence[ir.Param],
+               names: Names) -> Iterator[ir.Stm]:
     """The scatter that does the map, too, and returns those of its results that are ``needed``."""
     one, two = made.exp, scatter.exp
-    assert isinstance(one, SegMap)
-    assert isinstance(two, SegScatter)
+    assert isinstance(one, ir.SegMap)
+    assert isinstance(two, ir.SegScatter)
     indices = tuple(d.index for d in two.space)
     first = substitute_body(one.body, {d.index: index for d, index in zip(
         one.space, indices, strict=True)})
     value = {p.name: atom for p, atom in zip(made.pat, first.result, strict=True)}
     fed = {element: value[array] for element, array in elements.items() if array in value}
-    second = substitute_body(Body(_without(two.body.stms, fed), two.body.result), fed)
+    second = substitute_body(ir.Body(_without(two.body.stms, fed), two.body.result), fed)
     dests, written = list(two.dests), list[Atom]()
     for param in needed:
-        scratch = Param(names.fresh(param.name), param.type)
-        yield Stm((scratch,), Replicate(shape_of(param.type), zero(elem_of(param.type))),
+        scratch = ir.Param(names.fresh(param.name), param.type)
+        yield ir.Stm((scratch,), ir.Replicate(shape_of(param.type), zero(elem_of(param.type))),
                   (SCRATCH,), made.loc)
-        dests.append(Dest(scratch.name, len(indices)))
+        dests.append(ir.Dest(scratch.name, len(indices)))
         written += [*indices, value[param.name]]
     yield replace(scatter, pat=(*scatter.pat, *needed), exp=replace(
         two, dests=tuple(dests),
-        body=Body((*first.stms, *second.stms), (*second.result, *written))))
+        body=ir.Body((*first.stms, *second.stms), (*second.result, *written))))
 
 
-@rule(Copy)
-def copy_beside(body: Body, place: int, _names: Names) -> Stms | None:
+@rule(ir.Copy)
+def copy_beside(body: ir.Body, place: int, _names: Names) -> Stms | None:
     """ys = segscan ⊕ (f xs[i]); c = copy xs ⇒ (ys, c) = segscan ⊕ (f xs[i], xs[i])
 
     Provided: the operation reads all of xs element by element, and nothing needs c before.  c is
@@ -198,29 +177,30 @@ def copy_beside(body: Body, place: int, _names: Names) -> Stms | None:
     """
     stms, stm = body.stms, body.stms[place]
     exp, (param,) = stm.exp, stm.pat
-    assert isinstance(exp, Copy)
+    assert isinstance(exp, ir.Copy)
     changed = any(param.name in consumed_by(each) for each in stms[place + 1:])
-    if not changed or exp.array not in free_vars(Body(stms[place + 1:], body.result)):
+    if not changed or exp.array not in free_vars(ir.Body(stms[place + 1:], body.result)):
         return None
     for number, beside in enumerate(stms):
         if number > place and param.name in free_vars(beside):
             break
         element = _reads_all(beside, exp.array, param)
         if element is not None:
-            assert isinstance(beside.exp, SegMap | SegScan)
+            assert isinstance(beside.exp, ir.SegMap | ir.SegScan)
             inner = beside.exp.body
             wider = replace(beside, pat=(*beside.pat, param), exp=replace(
-                beside.exp, body=Body(inner.stms, (*inner.result, element)),
+                beside.exp, body=ir.Body(inner.stms, (*inner.result, element)),
                 ret=(*beside.exp.ret, elem_of(param.type))))
             return tuple(wider if n == number else each
                          for n, each in enumerate(stms) if n != place)
     return None
 
 
-def _reads_all(stm: Stm, array: VName, like: Param) -> VName | None:
+def _reads_all(stm: ir.Stm, array: VName, like: ir.Param) -> VName | None:
     """The name of an array's element at a point, if a map or scan reads it at all points."""
     match stm.exp:
-        case SegMap(Level.GRID, space, inner) | SegScan(Level.GRID, space, _, inner) if (
+        case (ir.SegMap(ir.Level.GRID, space, inner)
+              | ir.SegScan(ir.Level.GRID, space, _, inner)) if (
                 tuple(d.width for d in space) == shape_of(like.type)
                 and is_scalar_code(inner.stms) and not ALONE & set(stm.attrs)):
             return next((name for name, read in _elements(inner, space).items() if read == array),
@@ -228,8 +208,8 @@ def _reads_all(stm: Stm, array: VName, like: Param) -> VName | None:
     return None
 
 
-@rule(SegScatter, SegHist)
-def fill_together(body: Body, place: int, names: Names) -> Stms | None:
+@rule(ir.SegScatter, ir.SegHist)
+def fill_together(body: ir.Body, place: int, names: Names) -> Stms | None:
     """a = replicate s x; b = replicate s y; … segscatter (a, b) … ⇒ (a, b) = segmap s (x, y); …
 
     Provided: nothing else uses a and b.
@@ -238,10 +218,10 @@ def fill_together(body: Body, place: int, names: Names) -> Stms | None:
     exp = body.stms[place].exp
     uses = Counter(name for stm in body.stms for name in free_vars(stm))
     uses.update(a for a in body.result if isinstance(a, VName))
-    into = [d.array for d in exp.dests] if isinstance(exp, SegScatter) else [
-        d for op in exp.ops for d in op.dests] if isinstance(exp, SegHist) else []
+    into = [d.array for d in exp.dests] if isinstance(exp, ir.SegScatter) else [
+        d for op in exp.ops for d in op.dests] if isinstance(exp, ir.SegHist) else []
     fills = [(n, stm) for n, stm in enumerate(body.stms[:place])
-             if isinstance(stm.exp, Replicate) and not stm.attrs and stm.pat[0].name in into
+             if isinstance(stm.exp, ir.Replicate) and not stm.attrs and stm.pat[0].name in into
              and uses[stm.pat[0].name] == 1 and not _is_row(stm)]
     for number, stm in fills:
         shape = shape_of(stm.pat[0].type)
@@ -253,19 +233,19 @@ def fill_together(body: Body, place: int, names: Names) -> Stms | None:
     return None
 
 
-def _is_row(stm: Stm) -> bool:
+def _is_row(stm: ir.Stm) -> bool:
     """True if an array repeats arrays, and not a scalar."""
     (param,), exp = stm.pat, stm.exp
-    assert isinstance(exp, Replicate)
+    assert isinstance(exp, ir.Replicate)
     return len(exp.shape) < len(shape_of(param.type))
 
 
-def _filled(fills: Sequence[Stm], names: Names) -> Stm:
+def _filled(fills: Sequence[ir.Stm], names: Names) -> ir.Stm:
     """One map for arrays of the same shape, each of which repeats a scalar."""
     pat = tuple(stm.pat[0] for stm in fills)
-    space = tuple(SegDim(names.fresh("i"), size) for size in shape_of(pat[0].type))
-    values = tuple(stm.exp.value for stm in fills if isinstance(stm.exp, Replicate))
-    return Stm(pat, SegMap(Level.GRID, space, Body((), values),
+    space = tuple(ir.SegDim(names.fresh("i"), size) for size in shape_of(pat[0].type))
+    values = tuple(stm.exp.value for stm in fills if isinstance(stm.exp, ir.Replicate))
+    return ir.Stm(pat, ir.SegMap(ir.Level.GRID, space, ir.Body((), values),
                            tuple(elem_of(p.type) for p in pat)), (), fills[0].loc)
 
 
@@ -274,8 +254,8 @@ def _without(stms: Stms, names: Container[VName]) -> Stms:
     return tuple(stm for stm in stms if not stm.pat or stm.pat[0].name not in names)
 
 
-def _elements(body: Body, space: Sequence[SegDim]) -> dict[VName, VName]:
+def _elements(body: ir.Body, space: Sequence[ir.SegDim]) -> dict[VName, VName]:
     """The arrays that are read at the very point, by the names of their elements."""
     here = tuple(d.index for d in space)
     return {stm.pat[0].name: stm.exp.array for stm in body.stms
-            if isinstance(stm.exp, Index) and stm.exp.dims == here}
+            if isinstance(stm.exp, ir.Index) and stm.exp.dims == here}

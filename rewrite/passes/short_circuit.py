@@ -25,27 +25,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_in
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import MOVED, PLACED
-from runelift.ir.syntax import (
-    Body,
-    Concat,
-    Copy,
-    Exp,
-    If,
-    Index,
-    Lambda,
-    Loop,
-    Param,
-    Program,
-    Rearrange,
-    SegMap,
-    SliceDim,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.traverse import atoms_of, body_of, free_vars, map_inside, stm_of, substitute_stm
 from runelift.ir.types import Atom
 from runelift.rewrite.analysis.bounds import Known
@@ -55,7 +38,8 @@ from runelift.rewrite.passes.concat_parts import concat_in_parts, maker, scalars
 from runelift.rewrite.passes.in_place import Views, made_in_place, note_view, shown
 
 
-def short_circuit(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+def short_circuit(program: ir.Program, names: Names,
+                  rewriting: Rewriting | None = None) -> ir.Program:
     """``program`` with updates where their values are made."""
     rewriting = rewriting or Rewriting(names)
     funs = []
@@ -63,7 +47,7 @@ def short_circuit(program: Program, names: Names, rewriting: Rewriting | None = 
         known = Known(Rewriting(names, fuel=0))
         known.declare(fun.params)
         funs.append(replace(fun, body=_Walk(names, rewriting).body(fun.body, known, {})))
-    return Program(tuple(funs))
+    return ir.Program(tuple(funs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +57,7 @@ class _Walk:
     names: Names
     rewriting: Rewriting
 
-    def body(self, body: Body, known: Known, views: Views) -> Body:
+    def body(self, body: ir.Body, known: Known, views: Views) -> ir.Body:
         """A body of the host; ``views`` are those of arrays that are known around it."""
         body = self._with_moves(self._with_parts(body, known), known.inner(), views)
         views = dict(views)
@@ -81,52 +65,52 @@ class _Walk:
         for place, stm in enumerate(stms):
             stm = stm_of(stm, self._inside(stm.exp, known, views))
             stms[place] = stm
-            if isinstance(stm.exp, SegMap) and self.rewriting.permits(made_in_place):
+            if isinstance(stm.exp, ir.SegMap) and self.rewriting.permits(made_in_place):
                 self._mark(stms, place, known, views)
             known.pass_by(stm)
             note_view(views, stm)
         return body_of(body, stms, body.result)
 
-    def _inside(self, exp: Exp, known: Known, views: Views) -> Exp:
+    def _inside(self, exp: ir.Exp, known: Known, views: Views) -> ir.Exp:
         match exp:
-            case If(cond, then_, else_):
+            case ir.If(cond, then_, else_):
                 yes, no = known.inner(), known.inner()
                 yes.assume(cond, True)
                 no.assume(cond, False)
                 return replace(exp, then_=self.body(then_, yes, views),
                                else_=self.body(else_, no, views))
-            case Loop() | Versions():
+            case ir.Loop() | ir.Versions():
                 return map_inside(exp, lambda b: self.body(b, known.within(exp), views), _as_it_is)
         return exp
 
-    def _mark(self, stms: list[Stm], place: int, known: Known, views: Views) -> None:
+    def _mark(self, stms: list[ir.Stm], place: int, known: Known, views: Views) -> None:
         """Mark the updates behind a map whose values it may make in place."""
         for update in (place + n for n in made_in_place.apply(stms[place:], known, views)):
             marked = replace(stms[update], attrs=(*stms[update].attrs, PLACED))
             self.rewriting.record(made_in_place, (stms[place], stms[update]), (marked,))
             stms[update] = marked
 
-    def _with_parts(self, body: Body, known: Known) -> Body:
+    def _with_parts(self, body: ir.Body, known: Known) -> ir.Body:
         """The body with concatenations as updates, where that promises anything."""
-        if not any(isinstance(stm.exp, Concat) for stm in body.stms):
+        if not any(isinstance(stm.exp, ir.Concat) for stm in body.stms):
             return body
         types = {**known.types, **{p.name: p.type for stm in body.stms for p in stm.pat}}
-        done: list[Stm] = []
+        done: list[ir.Stm] = []
         for stm in body.stms:
             done.append(stm)
-            if isinstance(stm.exp, Concat) and self.rewriting.permits(concat_in_parts):
+            if isinstance(stm.exp, ir.Concat) and self.rewriting.permits(concat_in_parts):
                 new = concat_in_parts.apply(done, types, self.names)
                 if new is not None:
                     self.rewriting.record(concat_in_parts, (stm,), new)
                     done = list(new)
         return replace(body, stms=tuple(done))
 
-    def _with_moves(self, body: Body, known: Known, views: Views) -> Body:
+    def _with_moves(self, body: ir.Body, known: Known, views: Views) -> ir.Body:
         """The body with its updates where they can be earliest."""
         rest, done = _Rest(body), _Done(known, dict(views))
         while (stm := rest.take()) is not None:
             moved = None
-            if isinstance(stm.exp, Update) and self.rewriting.permits(update_early):
+            if isinstance(stm.exp, ir.Update) and self.rewriting.permits(update_early):
                 moved = update_early.apply(_Site(self.names, done, rest, stm, stm.exp))
             if moved is None:
                 done.append(stm)
@@ -144,15 +128,15 @@ class _Done:
 
     known: Known
     views: Views
-    stms: list[Stm] = field(default_factory=list)
+    stms: list[ir.Stm] = field(default_factory=list)
     places: dict[VName, int] = field(default_factory=dict)
 
-    def append(self, stm: Stm) -> None:
+    def append(self, stm: ir.Stm) -> None:
         """Add a statement."""
         self.known.pass_by(stm)
         self._note(stm)
 
-    def replace_from(self, place: int, stms: Sequence[Stm]) -> None:
+    def replace_from(self, place: int, stms: Sequence[ir.Stm]) -> None:
         """Other statements, in another order, with new names, from a place on."""
         for stm in self.stms[place:]:
             for param in stm.pat:
@@ -163,7 +147,7 @@ class _Done:
             self.known.declare(stm.pat)
             self._note(stm)
 
-    def _note(self, stm: Stm) -> None:
+    def _note(self, stm: ir.Stm) -> None:
         self.places.update((p.name, len(self.stms)) for p in stm.pat)
         note_view(self.views, stm)
         self.stms.append(stm)
@@ -179,10 +163,10 @@ class _Rest:
     They come with the present names of variables that were renamed before.
     """
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: ir.Body) -> None:
         self.body = body
         self.next = 0
-        self.back: list[Stm] = []
+        self.back: list[ir.Stm] = []
         self.present: dict[VName, VName] = {}
         self.before: dict[VName, list[VName]] = {}
         self.last: dict[VName, int] = {}
@@ -195,7 +179,7 @@ class _Rest:
         """The names consumed somewhere in the body, which few bodies are asked."""
         return consumed_in(self.body)
 
-    def take(self) -> Stm | None:
+    def take(self) -> ir.Stm | None:
         """The next statement, if there is one."""
         if self.back:
             return self.back.pop()
@@ -206,7 +190,7 @@ class _Rest:
         renamed = {n: self.present[n] for n in free_vars(stm) if n in self.present}
         return substitute_stm(stm, renamed) if renamed else stm
 
-    def put_back(self, stms: Sequence[Stm]) -> None:
+    def put_back(self, stms: Sequence[ir.Stm]) -> None:
         """Let these be the next statements."""
         self.back += reversed(stms)
 
@@ -246,9 +230,9 @@ class _Site:
     names: Names
     done: _Done
     rest: _Rest
-    stm: Stm
-    update: Update
-    back: tuple[Stm, ...] = ()
+    stm: ir.Stm
+    update: ir.Update
+    back: tuple[ir.Stm, ...] = ()
 
     @property
     def known(self) -> Known:
@@ -260,7 +244,7 @@ class _Site:
         """The region that the update changes."""
         return region(self.known, self.update.dims)
 
-    def wanted(self, name: VName, between: Iterable[Stm] = ()) -> bool:
+    def wanted(self, name: VName, between: Iterable[ir.Stm] = ()) -> bool:
         """True if a name is used later, or by the statements ``between``."""
         return self.rest.uses(name) or any(name in free_vars(s) for s in (*between, *self.back))
 
@@ -270,9 +254,9 @@ class _Moved:
     """The statements from ``place`` on that are the outcome, and what follows them."""
 
     place: int
-    stms: tuple[Stm, ...]
+    stms: tuple[ir.Stm, ...]
     renamed: dict[VName, VName]
-    back: tuple[Stm, ...]
+    back: tuple[ir.Stm, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,11 +267,11 @@ class _Made:
     view: int | None
 
 
-def _as_it_is(lam: Lambda) -> Lambda:
+def _as_it_is(lam: ir.Lambda) -> ir.Lambda:
     return lam
 
 
-@rule(Update)
+@rule(ir.Update)
 def update_early(site: _Site) -> _Moved | None:
     """ys = e; zs = f a ys; a' = a with [s] ← ys ⇒ ys = e; a' = a with [s] ← ys; zs = f a' a'[s]
 
@@ -327,7 +311,7 @@ def _maker(site: _Site) -> _Made | None:
     """The maker of the update's value, if that can make it in place."""
     value, stms = site.update.value, site.done.stms
     if site.update.checked or not isinstance(value, VName) or not any(
-            isinstance(d, SliceDim) for d in site.update.dims):
+            isinstance(d, ir.SliceDim) for d in site.update.dims):
         return None
     found = maker(value, stms, site.done.place)
     if found is None:
@@ -335,7 +319,7 @@ def _maker(site: _Site) -> _Made | None:
     made, view = found
     if view is not None:
         turned = stms[view].exp
-        assert isinstance(turned, Rearrange)
+        assert isinstance(turned, ir.Rearrange)
         others = (s for n, s in enumerate(stms[made + 1:], made + 1) if n != view)
         if site.wanted(turned.array, others):
             return None
@@ -357,13 +341,13 @@ def _later_update(site: _Site, made: _Made) -> _Site | None:
     """
     place, stms = site.done.place(site.update.array), site.done.stms
     other = stms[place] if place > made.place else None
-    if other is None or not isinstance(other.exp, Update) or MOVED in other.attrs:
+    if other is None or not isinstance(other.exp, ir.Update) or MOVED in other.attrs:
         return None
     if (not disjoint(site.known, region(site.known, other.exp.dims), site.target)
             or any(site.update.array in free_vars(s) for s in stms[place + 1:])):
         return None
     (param,) = site.stm.pat
-    first = Param(site.names.fresh(param.name), param.type)
+    first = ir.Param(site.names.fresh(param.name), param.type)
     update = replace(site.update, array=other.exp.array)
     last = replace(other, pat=(param,), exp=replace(other.exp, array=first.name))
     done = _Done(site.known, dict(site.done.views), list(stms), dict(site.done.places))
@@ -378,7 +362,7 @@ def _front(site: _Site, made: _Made) -> int | None:
     if array <= made.place:
         return made.place + 1
     for stm in site.done.stms[made.place + 1:array + 1]:
-        if not (MOVED in stm.attrs or isinstance(stm.exp, Rearrange)):
+        if not (MOVED in stm.attrs or isinstance(stm.exp, ir.Rearrange)):
             return None
     return array + 1
 
@@ -389,7 +373,7 @@ def _scalars(site: _Site, place: int) -> list[int] | None:
     return scalars_for(atoms, site.done.stms, place)
 
 
-def _moved(site: _Site, made: _Made, front: int, scalars: list[int], between: list[Stm],
+def _moved(site: _Site, made: _Made, front: int, scalars: list[int], between: list[ir.Stm],
            stale: list[VName]) -> _Moved:
     """The body with the update at ``front``."""
     (param,), value, old = site.stm.pat, site.update.value, site.done.stms
@@ -398,11 +382,11 @@ def _moved(site: _Site, made: _Made, front: int, scalars: list[int], between: li
     for name in stale:
         again.derive(name)
     if site.wanted(value, between):
-        again.bind(value, Index(param.name, site.update.dims))
+        again.bind(value, ir.Index(param.name, site.update.dims))
     followers = old[made.place + 1:front]
     maker, copies = _without_copies(site, old[made.place], (*followers, *between))
     stm = replace(site.stm, attrs=tuple(dict.fromkeys((*site.stm.attrs, MOVED))))
-    if isinstance(maker.exp, Versions):
+    if isinstance(maker.exp, ir.Versions):
         behind = [_in_versions(site.names, maker, maker.exp, stm, site.update)]
     else:
         views = [old[made.view]] if made.view is not None else []
@@ -421,24 +405,25 @@ class _Again:
 
     site: _Site
     renamed: dict[VName, VName]
-    views: list[Stm] = field(default_factory=list)
+    views: list[ir.Stm] = field(default_factory=list)
 
     def derive(self, name: VName) -> VName:
         """The slice of the new array for a slice ``name`` of the old one."""
         if name not in self.renamed:
             old = self.site.done.views[name]
             assert old.dims is not None
-            self.bind(name, Index(self.derive(old.array), old.dims))
+            self.bind(name, ir.Index(self.derive(old.array), old.dims))
         return self.renamed[name]
 
-    def bind(self, name: VName, exp: Index) -> None:
+    def bind(self, name: VName, exp: ir.Index) -> None:
         """A new name for what ``name`` was."""
         fresh = self.site.names.fresh(name)
-        self.views.append(Stm((Param(fresh, self.site.known.types[name]),), exp))
+        self.views.append(ir.Stm((ir.Param(fresh, self.site.known.types[name]),), exp))
         self.renamed[name] = fresh
 
 
-def _in_versions(names: Names, maker: Stm, exp: Versions, stm: Stm, update: Update) -> Stm:
+def _in_versions(names: Names, maker: ir.Stm, exp: ir.Versions, stm: ir.Stm,
+                 update: ir.Update) -> ir.Stm:
     """The versions with the update at the end of each, for the result that was its value.
 
     The array may be another result of theirs, which they need not return then.
@@ -449,13 +434,13 @@ def _in_versions(names: Names, maker: Stm, exp: Versions, stm: Stm, update: Upda
         pat.index(update.array) if update.array in pat else None)
     kept = [k for k in range(len(pat)) if k != array]
 
-    def updated(body: Body) -> Body:
+    def updated(body: ir.Body) -> ir.Body:
         fresh = names.fresh(param.name)
         old = update.array if array is None else body.result[array]
         assert isinstance(old, VName)
-        new = replace(stm, pat=(Param(fresh, param.type),),
+        new = replace(stm, pat=(ir.Param(fresh, param.type),),
                       exp=replace(update, array=old, value=body.result[value]))
-        return Body((*body.stms, new),
+        return ir.Body((*body.stms, new),
                     tuple(fresh if k == value else body.result[k] for k in kept))
 
     alternatives = tuple(replace(v, body=updated(v.body)) for v in exp.alternatives)
@@ -464,7 +449,8 @@ def _in_versions(names: Names, maker: Stm, exp: Versions, stm: Stm, update: Upda
                    exp=replace(exp, alternatives=alternatives, ret=ret))
 
 
-def _without_copies(site: _Site, maker: Stm, others: Sequence[Stm]) -> tuple[Stm, list[int]]:
+def _without_copies(site: _Site, maker: ir.Stm, others: Sequence[ir.Stm]
+                    ) -> tuple[ir.Stm, list[int]]:
     """The maker with views instead of copies of parts of the array that only it looks at.
 
     Also the places of these copies.  They were as good as views
@@ -475,7 +461,7 @@ def _without_copies(site: _Site, maker: Stm, others: Sequence[Stm]) -> tuple[Stm
     for name in sorted(free_vars(maker), key=lambda n: n.tag):
         place = site.done.place(name)
         copied = site.done.stms[place].exp if place >= 0 else None
-        if not isinstance(copied, Copy) or copied.array not in aliases:
+        if not isinstance(copied, ir.Copy) or copied.array not in aliases:
             continue
         between = [s for s in site.done.stms[place + 1:] if maker.pat != s.pat]
         if not site.wanted(name, (*between, site.stm)):

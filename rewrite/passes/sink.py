@@ -6,29 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
-from runelift.ir.syntax import (
-    Body,
-    If,
-    Index,
-    Level,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Stm,
-)
 from runelift.ir.traverse import free_vars, rename_body, substitute_body
 from runelift.rewrite.engine.rule import rule
 from runelift.rewrite.engine.scalar_code import is_scalar, is_scalar_code, may_fail
 
-KERNELS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
+KERNELS = (ir.SegMap, ir.SegRed, ir.SegScan, ir.SegScatter, ir.SegHist)
 
 
-@rule(Index, If)
-def sink_elements(body: Body, own: Set[VName], names: Names) -> tuple[Stm, ...] | None:
+@rule(ir.Index, ir.If)
+def sink_elements(body: ir.Body, own: Set[VName], names: Names) -> tuple[ir.Stm, ...] | None:
     """x = xs[k]; … segmap (f x) … ⇒ … segmap (let x = xs[k] in f x) …
 
     Provided: this body may change the memory of xs: it has made it, or it is one of ``own``, the
@@ -44,9 +33,9 @@ def sink_elements(body: Body, own: Set[VName], names: Names) -> tuple[Stm, ...] 
                  if not stm.pat or stm.pat[0].name not in sunk)
 
 
-def _sinkable(body: Body, own: Set[VName]) -> dict[VName, Stm]:
+def _sinkable(body: ir.Body, own: Set[VName]) -> dict[VName, ir.Stm]:
     """The statements that can go into the kernels that need them, in order, by their names."""
-    stms, found = body.stms, dict[VName, Stm]()
+    stms, found = body.stms, dict[VName, ir.Stm]()
     for stm in stms:
         if len(stm.pat) == 1 and is_scalar(stm) and not may_fail(stm.exp) and (
                 not own.isdisjoint(_read_by(stm)) or not found.keys().isdisjoint(free_vars(stm))):
@@ -70,50 +59,50 @@ def _sinkable(body: Body, own: Set[VName]) -> dict[VName, Stm]:
     return _with_elements({name: stm for name, stm in found.items() if name in last})
 
 
-def _with_elements(found: Mapping[VName, Stm]) -> dict[VName, Stm]:
+def _with_elements(found: Mapping[VName, ir.Stm]) -> dict[VName, ir.Stm]:
     """The statements that read an element, or need one that does."""
-    kept = dict[VName, Stm]()
+    kept = dict[VName, ir.Stm]()
     for name, stm in found.items():
         if _read_by(stm) or not kept.keys().isdisjoint(free_vars(stm)):
             kept[name] = stm
     return kept
 
 
-def _end(stm: Stm, place: int, name: VName, last: Mapping[VName, int]) -> int | None:
+def _end(stm: ir.Stm, place: int, name: VName, last: Mapping[VName, int]) -> int | None:
     """The last place where a statement needs ``name``, if it can have it inside."""
     exp = stm.exp
     if isinstance(exp, KERNELS):
-        fits = (exp.level is Level.GRID and is_scalar_code(exp.body.stms)
-                and name not in free_vars(replace(stm, exp=replace(exp, body=Body((), ())))))
+        fits = (exp.level is ir.Level.GRID and is_scalar_code(exp.body.stms)
+                and name not in free_vars(replace(stm, exp=replace(exp, body=ir.Body((), ())))))
         return place if fits else None
     return last.get(stm.pat[0].name) if stm.pat else None
 
 
-def _read_by(stm: Stm) -> set[VName]:
+def _read_by(stm: ir.Stm) -> set[VName]:
     """The arrays of which scalar code reads elements."""
     match stm.exp:
-        case Index(array):
+        case ir.Index(array):
             return {array}
-        case If(_, then_, else_):
+        case ir.If(_, then_, else_):
             return {array for side in (then_, else_) for inner in side.stms
                     for array in _read_by(inner)}
     return set()
 
 
-def _with_code(stm: Stm, sunk: Mapping[VName, Stm], names: Names) -> Stm:
+def _with_code(stm: ir.Stm, sunk: Mapping[VName, ir.Stm], names: Names) -> ir.Stm:
     """A statement; a kernel has the statements of ``sunk`` that it needs inside."""
     exp = stm.exp
     if not isinstance(exp, KERNELS):
         return stm
     needed = free_vars(exp.body) & sunk.keys()
-    code = list[Stm]()
+    code = list[ir.Stm]()
     for name, each in reversed(tuple(sunk.items())):
         if name in needed:
             needed |= free_vars(each) & sunk.keys()
             code.insert(0, each)
     if not code:
         return stm
-    own = rename_body(Body(tuple(code), tuple(each.pat[0].name for each in code)), names)
+    own = rename_body(ir.Body(tuple(code), tuple(each.pat[0].name for each in code)), names)
     inner = substitute_body(exp.body, {each.pat[0].name: atom for each, atom in zip(
         code, own.result, strict=True)})
-    return replace(stm, exp=replace(exp, body=Body((*own.stms, *inner.stms), inner.result)))
+    return replace(stm, exp=replace(exp, body=ir.Body((*own.stms, *inner.stms), inner.result)))

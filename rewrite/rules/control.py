@@ -3,20 +3,8 @@
 
 from __future__ import annotations
 
+from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Assert,
-    AtomExp,
-    Body,
-    ForLoop,
-    If,
-    Lambda,
-    Loop,
-    Param,
-    PrimOp,
-    Stm,
-    WhileLoop,
-)
 from runelift.ir.traverse import rename_lambda
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
 from runelift.rewrite.engine.pick import bound_in, let, pick, pick_body, repeated
@@ -24,109 +12,109 @@ from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
 
 
-@rule(If)
-def branch_known(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.If)
+def branch_known(scope: Scope, stm: ir.Stm) -> Replacement:
     """if true then e₁ else e₂ ⇒ e₁,  if false then e₁ else e₂ ⇒ e₂"""
     match stm.exp:
-        case If(Const(cond), then_, else_):
+        case ir.If(Const(cond), then_, else_):
             taken = then_ if cond else else_
             return (*taken.stms, *let(stm.pat, taken.result))
     return None
 
 
-@rule(If)
-def branch_negated(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.If)
+def branch_negated(scope: Scope, stm: ir.Stm) -> Replacement:
     """if not c then e₁ else e₂ ⇒ if c then e₂ else e₁"""
     match stm.exp:
-        case If(cond, then_, else_, ret):
+        case ir.If(cond, then_, else_, ret):
             match scope.exp(cond):
-                case PrimOp("not", Prim.BOOL, (positive,)):
-                    return If(positive, else_, then_, ret)
+                case ir.PrimOp("not", Prim.BOOL, (positive,)):
+                    return ir.If(positive, else_, then_, ret)
     return None
 
 
-@rule(If)
-def branch_invariant(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.If)
+def branch_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
     """(x, y) = if c then {in (a, e₁)} else {in (a, e₂)} ⇒ x = a, y = if c then e₁ else e₂
 
     Provided: a is known outside of the branches.
     """
     match stm.exp:
-        case If(cond, then_, else_, ret):
+        case ir.If(cond, then_, else_, ret):
             inside = bound_in(then_) | bound_in(else_)
             same = [a == b and a not in inside
                     for a, b in zip(then_.result, else_.result, strict=True)]
             if not any(same):
                 return None
             differ = [not s for s in same]
-            rest = If(cond, pick_body(then_, differ), pick_body(else_, differ),
+            rest = ir.If(cond, pick_body(then_, differ), pick_body(else_, differ),
                       pick(ret, differ))
             return (*let(pick(stm.pat, same), pick(then_.result, same)),
-                    Stm(pick(stm.pat, differ), rest, stm.attrs, stm.loc))
+                    ir.Stm(pick(stm.pat, differ), rest, stm.attrs, stm.loc))
     return None
 
 
-@rule(If)
-def branch_on_bools(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.If)
+def branch_on_bools(scope: Scope, stm: ir.Stm) -> Replacement:
     """if c then true else y ⇒ c || y,  if c then x else false ⇒ c && x, ...
 
     Provided: neither branch computes anything (true and false may stand on either side).
     """
     match stm.exp:
-        case If(cond, Body((), (x,)), Body((), (y,)), (Prim.BOOL,)):
+        case ir.If(cond, ir.Body((), (x,)), ir.Body((), (y,)), (Prim.BOOL,)):
             if (x, y) == (TRUE, FALSE):
-                return AtomExp(cond)
+                return ir.AtomExp(cond)
             if (x, y) == (FALSE, TRUE):
-                return PrimOp("not", Prim.BOOL, (cond,))
+                return ir.PrimOp("not", Prim.BOOL, (cond,))
             if x == TRUE:
-                return PrimOp("or", Prim.BOOL, (cond, y))
+                return ir.PrimOp("or", Prim.BOOL, (cond, y))
             if y == FALSE:
-                return PrimOp("and", Prim.BOOL, (cond, x))
+                return ir.PrimOp("and", Prim.BOOL, (cond, x))
             if TRUE in (x, y) or FALSE in (x, y):
                 negated = scope.fresh("not", Prim.BOOL)
                 op, other = ("or", x) if y == TRUE else ("and", y)
-                return (Stm((negated,), PrimOp("not", Prim.BOOL, (cond,)), loc=stm.loc),
-                        Stm(stm.pat, PrimOp(op, Prim.BOOL, (negated.name, other)), stm.attrs,
+                return (ir.Stm((negated,), ir.PrimOp("not", Prim.BOOL, (cond,)), loc=stm.loc),
+                        ir.Stm(stm.pat, ir.PrimOp(op, Prim.BOOL, (negated.name, other)), stm.attrs,
                             stm.loc))
     return None
 
 
-@rule(If)
-def branch_same_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.If)
+def branch_same_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(x, y) = if c then {in (a, a)} else {in (b, b)} ⇒ x = if c then a else b, y = x"""
     match stm.exp:
-        case If(cond, then_, else_, ret):
+        case ir.If(cond, then_, else_, ret):
             found = repeated(list(zip(then_.result, else_.result, strict=True)))
             if found is None or found.names_sizes(stm.pat):
                 return None
-            rest = If(cond, pick_body(then_, found.keep), pick_body(else_, found.keep),
+            rest = ir.If(cond, pick_body(then_, found.keep), pick_body(else_, found.keep),
                       pick(ret, found.keep))
             return found.statements(stm, rest)
     return None
 
 
-@rule(Loop)
-def loop_never(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Loop)
+def loop_never(scope: Scope, stm: ir.Stm) -> Replacement:
     """loop p = a for i < c do e ⇒ a,  loop p = a while false do e ⇒ a
 
     Provided: c <= 0, or the condition is false at the start.
     """
     match stm.exp:
-        case Loop(params, ForLoop(_, Const(bound))) if bound <= 0:
+        case ir.Loop(params, ir.ForLoop(_, Const(bound))) if bound <= 0:
             return let(stm.pat, [p.init for p in params])
-        case Loop(params, WhileLoop(cond)):
+        case ir.Loop(params, ir.WhileLoop(cond)):
             if any(p.param.name == cond and p.init == FALSE for p in params):
                 return let(stm.pat, [p.init for p in params])
     return None
 
 
-@rule(Loop)
-def loop_once(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Loop)
+def loop_once(scope: Scope, stm: ir.Stm) -> Replacement:
     """loop p = a for i < 1 do e ⇒ e[p ↦ a, i ↦ 0]"""
     match stm.exp:
-        case Loop(params, ForLoop(index, Const(1)), body):
+        case ir.Loop(params, ir.ForLoop(index, Const(1)), body):
             return (*let([p.param for p in params], [p.init for p in params]),
-                    Stm((Param(index, Prim.I64),), AtomExp(i64(0))),
+                    ir.Stm((ir.Param(index, Prim.I64),), ir.AtomExp(i64(0))),
                     *body.stms, *let(stm.pat, body.result))
     return None
 
@@ -135,21 +123,21 @@ MOST_UNROLLED = 64
 """Loops of more iterations are not written out, also when the program asks for it."""
 
 
-@rule(Loop)
-def loop_unrolled(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Loop)
+def loop_unrolled(scope: Scope, stm: ir.Stm) -> Replacement:
     """#[unroll] loop p = a for i < c do e ⇒ p₀ = a, i₀ = 0, p₁ = e₀, ..., pₙ = eₙ₋₁
 
     Provided: c is a constant of at most :data:`MOST_UNROLLED`, and the shapes stay.
     """
     match stm.exp:
-        case Loop(params, ForLoop(index, Const(bound)), body) if (
+        case ir.Loop(params, ir.ForLoop(index, Const(bound)), body) if (
             "unroll" in stm.attrs and 1 < bound <= MOST_UNROLLED
             and not {p.param.name for p in params} & {
                 size for p in params for size in shape_of(p.param.type)}
         ):
-            step = Lambda((*(p.param for p in params), Param(index, Prim.I64)), body, ())
+            step = ir.Lambda((*(p.param for p in params), ir.Param(index, Prim.I64)), body, ())
             values: tuple[Atom, ...] = tuple(p.init for p in params)
-            stms: list[Stm] = []
+            stms: list[ir.Stm] = []
             for k in range(int(bound)):
                 fresh = rename_lambda(step, scope.names)
                 stms += [*let(fresh.params, (*values, i64(k))), *fresh.body.stms]
@@ -158,32 +146,32 @@ def loop_unrolled(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(Loop)
-def loop_invariant(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Loop)
+def loop_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
     """loop (p, q) = (a, b) ... do {in (p, e)} ⇒ p = a, loop q = b ... do {in e}
 
     Provided: p's next value is p itself, or is a.
     """
     match stm.exp:
-        case Loop(params, form, body):
+        case ir.Loop(params, form, body):
             fixed = [result in (p.param.name, p.init) and not _is_condition(form, p.param)
                      for p, result in zip(params, body.result, strict=True)]
             if not any(fixed):
                 return None
             vary = [not f for f in fixed]
             inits = [p.init for p in pick(params, fixed)]
-            rest = Loop(pick(params, vary), form, pick_body(body, vary))
+            rest = ir.Loop(pick(params, vary), form, pick_body(body, vary))
             return (*let([p.param for p in pick(params, fixed)], inits),
                     *let(pick(stm.pat, fixed), inits),
-                    Stm(pick(stm.pat, vary), rest, stm.attrs, stm.loc))
+                    ir.Stm(pick(stm.pat, vary), rest, stm.attrs, stm.loc))
     return None
 
 
-@rule(Loop)
-def loop_duplicate(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Loop)
+def loop_duplicate(scope: Scope, stm: ir.Stm) -> Replacement:
     """loop (p, q) = (a, a) ... do {in (e, e)} ⇒ loop p = a ... do {q = p in e}"""
     match stm.exp:
-        case Loop(params, form, body):
+        case ir.Loop(params, form, body):
             found = repeated([
                 k if _is_condition(form, p.param) else (p.init, result)
                 for k, (p, result) in enumerate(zip(params, body.result, strict=True))])
@@ -192,21 +180,22 @@ def loop_duplicate(scope: Scope, stm: Stm) -> Replacement:
             carried = [p.param for p in params]
             if found.names_sizes(carried):
                 return None
-            rest = Loop(pick(params, found.keep), form,
-                        Body((*found.copies(carried), *body.stms), pick(body.result, found.keep)))
+            rest = ir.Loop(pick(params, found.keep), form,
+                        ir.Body((*found.copies(carried), *body.stms),
+                                pick(body.result, found.keep)))
             return found.statements(stm, rest)
     return None
 
 
-def _is_condition(form: ForLoop | WhileLoop, param: Param) -> bool:
-    return isinstance(form, WhileLoop) and form.cond == param.name
+def _is_condition(form: ir.ForLoop | ir.WhileLoop, param: ir.Param) -> bool:
+    return isinstance(form, ir.WhileLoop) and form.cond == param.name
 
 
-@rule(Assert)
-def assert_true(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Assert)
+def assert_true(scope: Scope, stm: ir.Stm) -> Replacement:
     """assert true ⇒ nothing"""
     match stm.exp:
-        case Assert(cond) if cond == TRUE:
+        case ir.Assert(cond) if cond == TRUE:
             return ()
     return None
 

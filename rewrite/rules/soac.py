@@ -5,50 +5,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS
-from runelift.ir.syntax import (
-    ArrayLit,
-    AtomExp,
-    Body,
-    Copy,
-    Dim,
-    Hist,
-    Index,
-    Lambda,
-    Map,
-    Operator,
-    Param,
-    PrimOp,
-    Redomap,
-    Replicate,
-    Scanomap,
-    Scatter,
-    Soac,
-    Stm,
-)
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.pick import bound_by_lambda, let, pick, pick_lambda, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope, is_counting, whole
 
 
-def operands(soac: Map | Redomap | Scanomap) -> int:
+def operands(soac: ir.Map | ir.Redomap | ir.Scanomap) -> int:
     """The number of the lambda's results that are operands of operators; others become arrays."""
-    return 0 if isinstance(soac, Map) else sum(len(op.neutral) for op in soac.ops)
+    return 0 if isinstance(soac, ir.Map) else sum(len(op.neutral) for op in soac.ops)
 
 
 # Results
 
 
-@rule(Map, Redomap, Scanomap)
-def map_invariant(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap)
+def map_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → a) xs ⇒ replicate n a
 
     Provided: a is a constant or a name from outside of the lambda.
     """
     match stm.exp:
-        case Map() | Redomap() | Scanomap() as soac:
+        case ir.Map() | ir.Redomap() | ir.Scanomap() as soac:
             bound = bound_by_lambda(soac.lam)
             count = operands(soac)
             vary = [k < count or (isinstance(a, VName) and a in bound)
@@ -56,21 +37,21 @@ def map_invariant(scope: Scope, stm: Stm) -> Replacement:
             if all(vary):
                 return None
             copies = tuple(
-                Stm((p,), Replicate((soac.width,), a), loc=stm.loc)
+                ir.Stm((p,), ir.Replicate((soac.width,), a), loc=stm.loc)
                 for p, a, v in zip(stm.pat, soac.lam.body.result, vary, strict=True) if not v)
             rest = replace(soac, lam=pick_lambda(soac.lam, vary))
-            return (*copies, Stm(pick(stm.pat, vary), rest, stm.attrs, stm.loc))
+            return (*copies, ir.Stm(pick(stm.pat, vary), rest, stm.attrs, stm.loc))
     return None
 
 
-@rule(Map, Redomap, Scanomap)
-def map_identity(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap)
+def map_identity(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → x) xs ⇒ xs
 
     Provided: xs has as many elements as the map.
     """
     match stm.exp:
-        case Map() | Redomap() | Scanomap() as soac:
+        case ir.Map() | ir.Redomap() | ir.Scanomap() as soac:
             source: dict[Atom, VName] = {
                 p.name: a for p, a in zip(soac.lam.params, soac.arrays, strict=True)
                 if shape_of(scope.type(a))[0] == soac.width}
@@ -82,15 +63,15 @@ def map_identity(scope: Scope, stm: Stm) -> Replacement:
             arrays = [source[a] for a in pick(soac.lam.body.result, same)]
             rest = replace(soac, lam=pick_lambda(soac.lam, vary))
             return (*let(pick(stm.pat, same), arrays),
-                    Stm(pick(stm.pat, vary), rest, stm.attrs, stm.loc))
+                    ir.Stm(pick(stm.pat, vary), rest, stm.attrs, stm.loc))
     return None
 
 
-@rule(Map, Redomap, Scanomap)
-def map_same_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap)
+def map_same_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(ys, zs) = map (λx → (y, y)) xs ⇒ ys = map (λx → y) xs, zs = ys"""
     match stm.exp:
-        case Map() | Redomap() | Scanomap() as soac:
+        case ir.Map() | ir.Redomap() | ir.Scanomap() as soac:
             count = operands(soac)
             found = repeated([k if k < count else a
                               for k, a in enumerate(soac.lam.body.result)])
@@ -100,23 +81,23 @@ def map_same_result(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(Redomap, Scanomap)
-def without_operators(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Redomap, ir.Scanomap)
+def without_operators(scope: Scope, stm: ir.Stm) -> Replacement:
     """redomap () f xs ⇒ map f xs"""
     match stm.exp:
-        case Redomap(width, (), lam, arrays) | Scanomap(width, (), lam, arrays):
-            return Map(width, lam, arrays)
+        case ir.Redomap(width, (), lam, arrays) | ir.Scanomap(width, (), lam, arrays):
+            return ir.Map(width, lam, arrays)
     return None
 
 
-@rule(Redomap, Scanomap)
-def commutative_operator(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Redomap, ir.Scanomap)
+def commutative_operator(scope: Scope, stm: ir.Stm) -> Replacement:
     """reduce ⊕ e xs ⇒ reduce_comm ⊕ e xs
 
     Provided: ⊕ is made of commutative primitive operations, one per pair of operands.
     """
     match stm.exp:
-        case Redomap(ops=ops) | Scanomap(ops=ops):
+        case ir.Redomap(ops=ops) | ir.Scanomap(ops=ops):
             if not any(not op.comm and _commutes(op.lam) for op in ops):
                 return None
             new = tuple(replace(op, comm=op.comm or _commutes(op.lam)) for op in ops)
@@ -124,14 +105,14 @@ def commutative_operator(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-def _commutes(lam: Lambda) -> bool:
+def _commutes(lam: ir.Lambda) -> bool:
     half = len(lam.params) // 2
     pairs = {frozenset((x.name, y.name)): k
              for k, (x, y) in enumerate(zip(lam.params[:half], lam.params[half:], strict=True))}
     made: dict[Atom, int] = {}
     for stm in lam.body.stms:
         match stm.exp:
-            case PrimOp(op, _, (VName() as x, VName() as y)) if (
+            case ir.PrimOp(op, _, (VName() as x, VName() as y)) if (
                 OPS[op].commutative and frozenset((x, y)) in pairs
             ):
                 made[stm.pat[0].name] = pairs[frozenset((x, y))]
@@ -143,11 +124,11 @@ def _commutes(lam: Lambda) -> bool:
 # Inputs
 
 
-@rule(Map, Redomap, Scanomap, Scatter, Hist)
-def input_twice(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+def input_twice(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx y → e) xs xs ⇒ map (λx → e[y ↦ x]) xs"""
     match stm.exp:
-        case Map() | Redomap() | Scanomap() | Scatter() | Hist() as soac:
+        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
             found = repeated(soac.arrays)
             if found is None:
                 return None
@@ -156,23 +137,23 @@ def input_twice(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(Map, Redomap, Scanomap, Scatter, Hist)
-def input_replicate(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+def input_replicate(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → e) (replicate n a) ⇒ map (λ → e[x ↦ a])
 
     Provided: nothing consumes a, which lives longer now.
     """
     match stm.exp:
-        case Map() | Redomap() | Scanomap() | Scatter() | Hist() as soac:
-            copies: list[Stm] = []
+        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
+            copies: list[ir.Stm] = []
             keep: list[bool] = []
             for param, array in zip(soac.lam.params, soac.arrays, strict=True):
                 match scope.exp(array):
-                    case Replicate((_, *rest), value) if not (
+                    case ir.Replicate((_, *rest), value) if not (
                         isinstance(value, VName) and scope.consumes(value)
                     ):
-                        copies.append(Stm((param,), Replicate(tuple(rest), value) if rest
-                                          else AtomExp(value)))
+                        copies.append(ir.Stm((param,), ir.Replicate(tuple(rest), value) if rest
+                                          else ir.AtomExp(value)))
                         keep.append(False)
                     case _:
                         keep.append(True)
@@ -180,18 +161,18 @@ def input_replicate(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(Map, Redomap, Scanomap, Scatter, Hist)
-def input_copy(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+def input_copy(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f (copy xs) ⇒ map f xs
 
     Provided: nothing consumes xs, which lives longer now, and f does not update its parameter.
     """
     match stm.exp:
-        case Map() | Redomap() | Scanomap() | Scatter() | Hist() as soac:
+        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
             arrays: list[VName] = []
             for param, array in zip(soac.lam.params, soac.arrays, strict=True):
                 match scope.exp(array):
-                    case Copy(origin) if not (
+                    case ir.Copy(origin) if not (
                         scope.consumes(origin) or scope.consumes(param.name)
                     ):
                         arrays.append(origin)
@@ -202,25 +183,25 @@ def input_copy(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(Map, Redomap, Scanomap, Scatter, Hist)
-def input_index(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+def input_index(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λi → e[xs[i]]) (iota n) ⇒ map (λi x → e[x]) (iota n) xs
 
     Provided: xs is free in the lambda, has n elements and is not consumed.
     Because: what is read element by element can be fused with what makes it.
     """
     match stm.exp:
-        case Map() | Redomap() | Scanomap() | Scatter() | Hist() as soac:
+        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
             counters = {p.name for p, a in zip(soac.lam.params, soac.arrays, strict=True)
                         if is_counting(scope.exp(a))}
             if not counters:
                 return None
             bound = bound_by_lambda(soac.lam)
-            inputs: dict[VName, Param] = {}
-            body: list[Stm] = []
+            inputs: dict[VName, ir.Param] = {}
+            body: list[ir.Stm] = []
             for inner in soac.lam.body.stms:
                 match inner.exp:
-                    case Index(array, (VName() as first, *rest), False) if (
+                    case ir.Index(array, (VName() as first, *rest), False) if (
                         first in counters and array not in bound and not scope.consumes(array)
                         and shape_of(scope.type(array))[0] == soac.width
                     ):
@@ -231,8 +212,8 @@ def input_index(scope: Scope, stm: Stm) -> Replacement:
                         body.append(inner)
             if not inputs:
                 return None
-            lam = Lambda((*soac.lam.params, *inputs.values()),
-                         Body(tuple(body), soac.lam.body.result), soac.lam.ret)
+            lam = ir.Lambda((*soac.lam.params, *inputs.values()),
+                         ir.Body(tuple(body), soac.lam.body.result), soac.lam.ret)
             return replace(soac, lam=lam, arrays=(*soac.arrays, *inputs))
     return None
 
@@ -241,67 +222,68 @@ def _row(type_: Type) -> Type:
     return array_of(shape_of(type_)[1:], elem_of(type_))
 
 
-def _indexed(row: VName, dims: list[Dim]) -> AtomExp | Index:
-    return Index(row, tuple(dims)) if dims else AtomExp(row)
+def _indexed(row: VName, dims: list[ir.Dim]) -> ir.AtomExp | ir.Index:
+    return ir.Index(row, tuple(dims)) if dims else ir.AtomExp(row)
 
 
-def _with_inputs(soac: Soac, keep: list[bool], copies: tuple[Stm, ...]) -> Soac:
+def _with_inputs(soac: ir.Soac, keep: list[bool], copies: tuple[ir.Stm, ...]) -> ir.Soac:
     """``soac`` with some of its inputs; ``copies`` bind the parameters of the others."""
-    lam = Lambda(pick(soac.lam.params, keep),
-                 Body((*copies, *soac.lam.body.stms), soac.lam.body.result), soac.lam.ret)
+    lam = ir.Lambda(pick(soac.lam.params, keep),
+                 ir.Body((*copies, *soac.lam.body.stms), soac.lam.body.result), soac.lam.ret)
     return replace(soac, lam=lam, arrays=pick(soac.arrays, keep))
 
 
 # Widths
 
 
-@rule(Map, Redomap, Scanomap, Scatter, Hist)
-def width_zero(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+def width_zero(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f [] ⇒ [],  redomap ⊕ e f [] ⇒ e,  scatter d f [] ⇒ d"""
     soac = stm.exp
-    if not isinstance(soac, Soac) or soac.width != i64(0):
+    if not isinstance(soac, ir.Soac) or soac.width != i64(0):
         return None
     match soac:
-        case Scatter(dests=dests):
+        case ir.Scatter(dests=dests):
             return let(stm.pat, [d.array for d in dests])
-        case Hist(ops=hist_ops):
+        case ir.Hist(ops=hist_ops):
             return let(stm.pat, [d for op in hist_ops for d in op.dests])
-        case Redomap(ops=ops):
+        case ir.Redomap(ops=ops):
             neutral = [a for op in ops for a in op.neutral]
             return (*let(stm.pat[: len(neutral)], neutral),
                     *(_empty(p) for p in stm.pat[len(neutral):]))
     return tuple(_empty(p) for p in stm.pat)
 
 
-def _empty(param: Param) -> Stm:
-    return Stm((param,), Replicate(shape_of(param.type), zero(elem_of(param.type))))
+def _empty(param: ir.Param) -> ir.Stm:
+    return ir.Stm((param,), ir.Replicate(shape_of(param.type), zero(elem_of(param.type))))
 
 
-@rule(Map, Redomap, Scanomap)
-def width_one(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap)
+def width_one(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f [x] ⇒ [f x],  redomap ⊕ e f [x] ⇒ e ⊕ f x
 
     Provided: it stands in a lambda; outside, a scalar would travel from device to host.
     """
     match stm.exp:
-        case Map() | Redomap() | Scanomap() as soac if soac.width == i64(1) and scope.depth:
+        case (ir.Map() | ir.Redomap() | ir.Scanomap()) as soac if (
+                soac.width == i64(1) and scope.depth):
             elements = tuple(
-                Stm((p,), Index(a, (i64(0), *map(whole, shape_of(p.type)))), loc=stm.loc)
+                ir.Stm((p,), ir.Index(a, (i64(0), *map(whole, shape_of(p.type)))), loc=stm.loc)
                 for p, a in zip(soac.lam.params, soac.arrays, strict=True))
             rest, out = list(soac.lam.body.result), list(stm.pat)
-            stms: list[Stm] = [*elements, *soac.lam.body.stms]
-            if isinstance(soac, Redomap):
+            stms: list[ir.Stm] = [*elements, *soac.lam.body.stms]
+            if isinstance(soac, ir.Redomap):
                 for op in soac.ops:
                     count = len(op.neutral)
                     stms += _applied(op, rest[:count], out[:count])
                     rest, out = rest[count:], out[count:]
-            stms += [Stm((p,), ArrayLit((a,), _row(p.type)), loc=stm.loc)
+            stms += [ir.Stm((p,), ir.ArrayLit((a,), _row(p.type)), loc=stm.loc)
                      for p, a in zip(out, rest, strict=True)]
             return tuple(stms)
     return None
 
 
-def _applied(op: Operator, right: list[Atom], out: list[Param]) -> tuple[Stm, ...]:
+def _applied(op: ir.Operator, right: list[Atom], out: list[ir.Param]) -> tuple[ir.Stm, ...]:
     """``out = neutral ⊕ right``."""
     args = (*op.neutral, *right)
     return (*let(op.lam.params, args), *op.lam.body.stms, *let(out, op.lam.body.result))

@@ -7,48 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
-from runelift.ir.syntax import (
-    ArrayLit,
-    Assert,
-    AtomExp,
-    Body,
-    Concat,
-    Copy,
-    Exp,
-    Hist,
-    If,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    Operator,
-    Param,
-    Redomap,
-    Replicate,
-    Scanomap,
-    Scatter,
-    SegMap,
-    SegRed,
-    SegScan,
-    Stm,
-    Update,
-    Versions,
-    WhileLoop,
-)
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 from runelift.ir.types import Type, shape_of
 from runelift.rewrite.engine.pick import names_in, pick, pick_body
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
 
-FRESH = (ArrayLit, Update, Iota, Replicate, Concat, Copy, Map, Redomap, Scanomap, Scatter, Hist)
+FRESH = (ir.ArrayLit, ir.Update, ir.Iota, ir.Replicate, ir.Concat, ir.Copy, ir.Map, ir.Redomap,
+         ir.Scanomap, ir.Scatter, ir.Hist)
 """Expressions whose arrays share memory with nothing that lives on."""
 
 
-def may_fail_on_purpose(exp: Exp) -> bool:
+def may_fail_on_purpose(exp: ir.Exp) -> bool:
     """True if an assertion stands in ``exp``."""
-    if isinstance(exp, Assert):
+    if isinstance(exp, ir.Assert):
         return True
     bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
     return any(may_fail_on_purpose(stm.exp) for body in bodies for stm in body.stms)
@@ -59,7 +33,7 @@ def sizes_of(types: Sequence[Type]) -> set[VName]:
     return {size for type_ in types for size in names_in(shape_of(type_))}
 
 
-def used_results(pat: Sequence[Param], live: set[VName]) -> list[bool]:
+def used_results(pat: Sequence[ir.Param], live: set[VName]) -> list[bool]:
     """A flag for each name of a pattern: used later, if only as a size of another that is."""
     used: list[bool] = []
     sizes: set[VName] = set()
@@ -70,8 +44,8 @@ def used_results(pat: Sequence[Param], live: set[VName]) -> list[bool]:
     return used[::-1]
 
 
-@rule(*get_args(Exp))
-def unused_statement(scope: Scope, stm: Stm) -> Replacement:
+@rule(*get_args(ir.Exp))
+def unused_statement(scope: Scope, stm: ir.Stm) -> Replacement:
     """let x = e₁ in e₂ ⇒ e₂
 
     Provided: x does not occur in e₂ and e₁ asserts nothing.
@@ -82,41 +56,41 @@ def unused_statement(scope: Scope, stm: Stm) -> Replacement:
     return ()
 
 
-@rule(If)
-def unused_branch_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.If)
+def unused_branch_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(x, _) = if c then {in (a, b)} else {in (c, d)} ⇒ x = if c then {in a} else {in c}"""
     match stm.exp:
-        case If(cond, then_, else_, ret):
+        case ir.If(cond, then_, else_, ret):
             used = used_results(stm.pat, scope.live)
             if all(used):
                 return None
-            exp = If(cond, pick_body(then_, used), pick_body(else_, used), pick(ret, used))
-            return (Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
+            exp = ir.If(cond, pick_body(then_, used), pick_body(else_, used), pick(ret, used))
+            return (ir.Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
     return None
 
 
-@rule(Versions)
-def unused_version_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Versions)
+def unused_version_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(x, _) = versions (g ⇒ {in (a, b)})... ⇒ x = versions (g ⇒ {in a})..."""
     match stm.exp:
-        case Versions(site, alternatives, ret):
+        case ir.Versions(site, alternatives, ret):
             used = used_results(stm.pat, scope.live)
             if all(used):
                 return None
-            exp = Versions(site, tuple(replace(v, body=pick_body(v.body, used))
+            exp = ir.Versions(site, tuple(replace(v, body=pick_body(v.body, used))
                                        for v in alternatives), pick(ret, used))
-            return (Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
+            return (ir.Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
     return None
 
 
-@rule(Loop)
-def unused_loop_parameter(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Loop)
+def unused_loop_parameter(scope: Scope, stm: ir.Stm) -> Replacement:
     """(x, _) = loop (p, q) = (a, b) ... do {in (e, f)} ⇒ x = loop p = a ... do {in e}
 
     Provided: q is not needed for e, for the condition, or for an assertion in the body.
     """
     match stm.exp:
-        case Loop(params, form, body):
+        case ir.Loop(params, form, body):
             wanted = used_results(stm.pat, scope.live)
             if all(wanted):
                 return None
@@ -126,18 +100,18 @@ def unused_loop_parameter(scope: Scope, stm: Stm) -> Replacement:
                 return None
             stms = tuple(s for s in body.stms if may_fail_on_purpose(s.exp)
                          or any(p.name in names for p in s.pat))
-            exp = Loop(pick(params, needed), form, Body(stms, pick(body.result, needed)))
-            return (Stm(pick(stm.pat, needed), exp, stm.attrs, stm.loc),)
+            exp = ir.Loop(pick(params, needed), form, ir.Body(stms, pick(body.result, needed)))
+            return (ir.Stm(pick(stm.pat, needed), exp, stm.attrs, stm.loc),)
     return None
 
 
-def _needed_by_loop(loop: Loop, wanted: list[bool]) -> set[VName]:
+def _needed_by_loop(loop: ir.Loop, wanted: list[bool]) -> set[VName]:
     """The wanted parameters, and all that their next values need, directly or through others."""
     carried = {p.param.name: (p.param, result)
                for p, result in zip(loop.params, loop.body.result, strict=True)}
     maker = {p.name: stm for stm in loop.body.stms for p in stm.pat}
     todo = [name for name, w in zip(carried, wanted, strict=True) if w]
-    if isinstance(loop.form, WhileLoop):
+    if isinstance(loop.form, ir.WhileLoop):
         todo.append(loop.form.cond)
     for stm in loop.body.stms:
         if may_fail_on_purpose(stm.exp):
@@ -156,26 +130,26 @@ def _needed_by_loop(loop: Loop, wanted: list[bool]) -> set[VName]:
     return needed
 
 
-@rule(Map)
-def unused_map_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map)
+def unused_map_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(ys, _) = map (λx → (a, b)) xs ⇒ ys = map (λx → a) xs"""
     match stm.exp:
-        case Map(width, lam, arrays):
+        case ir.Map(width, lam, arrays):
             used = used_results(stm.pat, scope.live)
             if not all(used):
-                return (Stm(pick(stm.pat, used), Map(width, _pick_lambda(lam, used), arrays),
+                return (ir.Stm(pick(stm.pat, used), ir.Map(width, _pick_lambda(lam, used), arrays),
                             stm.attrs, stm.loc),)
     return None
 
 
-@rule(Redomap, Scanomap)
-def unused_redomap_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Redomap, ir.Scanomap)
+def unused_redomap_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(x, _) = redomap (⊕, ⊗) (λx → (a, b)) xs ⇒ x = redomap ⊕ (λx → a) xs
 
     Provided: an operator is dropped only as a whole, and when it asserts nothing.
     """
     match stm.exp:
-        case Redomap(ops=ops, lam=lam) | Scanomap(ops=ops, lam=lam):
+        case ir.Redomap(ops=ops, lam=lam) | ir.Scanomap(ops=ops, lam=lam):
             used = used_results(stm.pat, scope.live)
             kept, start = _used_operators(ops, used)
             keep = [k for op, kept_op in zip(ops, kept, strict=True)
@@ -183,11 +157,11 @@ def unused_redomap_result(scope: Scope, stm: Stm) -> Replacement:
             if all(keep):
                 return None
             exp = replace(stm.exp, ops=pick(ops, kept), lam=_pick_lambda(lam, keep))
-            return (Stm(pick(stm.pat, keep), exp, stm.attrs, stm.loc),)
+            return (ir.Stm(pick(stm.pat, keep), exp, stm.attrs, stm.loc),)
     return None
 
 
-def _used_operators(ops: Sequence[Operator], used: list[bool]) -> tuple[list[bool], int]:
+def _used_operators(ops: Sequence[ir.Operator], used: list[bool]) -> tuple[list[bool], int]:
     """A flag for each operator that must stay, and the number of results they have together."""
     kept: list[bool] = []
     start = 0
@@ -199,69 +173,70 @@ def _used_operators(ops: Sequence[Operator], used: list[bool]) -> tuple[list[boo
     return kept, start
 
 
-@rule(Scatter)
-def unused_scatter_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Scatter)
+def unused_scatter_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(ys, _) = scatter (d, e) f xs ⇒ ys = scatter d f' xs"""
     match stm.exp:
-        case Scatter(width, lam, arrays, dests):
+        case ir.Scatter(width, lam, arrays, dests):
             used = used_results(stm.pat, scope.live)
             if all(used) or not any(used):
                 return None
             keep = [k for d, u in zip(dests, used, strict=True) for k in [u] * (d.rank + 1)]
-            exp = Scatter(width, _pick_lambda(lam, keep), arrays, pick(dests, used))
-            return (Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
+            exp = ir.Scatter(width, _pick_lambda(lam, keep), arrays, pick(dests, used))
+            return (ir.Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
     return None
 
 
-@rule(Hist)
-def unused_hist_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Hist)
+def unused_hist_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(ys, _) = hist (d ⊕, e ⊗) f xs ⇒ ys = hist (d ⊕) f' xs
 
     Provided: an operator is dropped only as a whole, and when it asserts nothing.
     """
     match stm.exp:
-        case Hist(width, ops, lam, arrays):
+        case ir.Hist(width, ops, lam, arrays):
             used = used_results(stm.pat, scope.live)
             kept, _ = _used_operators([op.op for op in ops], used)
             if all(kept) or not any(kept):
                 return None
             values = [k for op, u in zip(ops, kept, strict=True) for k in [u] * len(op.dests)]
-            exp = Hist(width, pick(ops, kept), _pick_lambda(lam, [*kept, *values]), arrays)
-            return (Stm(pick(stm.pat, values), exp, stm.attrs, stm.loc),)
+            exp = ir.Hist(width, pick(ops, kept), _pick_lambda(lam, [*kept, *values]), arrays)
+            return (ir.Stm(pick(stm.pat, values), exp, stm.attrs, stm.loc),)
     return None
 
 
-@rule(SegMap, SegRed, SegScan)
-def unused_segmented_result(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.SegMap, ir.SegRed, ir.SegScan)
+def unused_segmented_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(ys, _) = segmap Σ {in (a, b)} ⇒ ys = segmap Σ {in a}
 
     Provided: what is dropped is no operand of an operator.
     """
     match stm.exp:
-        case SegMap(body=body, ret=ret) | SegRed(body=body, ret=ret) | SegScan(body=body, ret=ret):
-            ops = () if isinstance(stm.exp, SegMap) else stm.exp.ops
+        case (ir.SegMap(body=body, ret=ret) | ir.SegRed(body=body, ret=ret)
+              | ir.SegScan(body=body, ret=ret)):
+            ops = () if isinstance(stm.exp, ir.SegMap) else stm.exp.ops
             count = sum(len(op.neutral) for op in ops)
             used = [k < count or u
                     for k, u in enumerate(used_results(stm.pat, scope.live))]
             if not all(used):
                 exp = replace(stm.exp, body=pick_body(body, used), ret=pick(ret, used))
-                return (Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
+                return (ir.Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
     return None
 
 
-def _pick_lambda(lam: Lambda, keep: list[bool]) -> Lambda:
-    return Lambda(lam.params, pick_body(lam.body, keep), pick(lam.ret, keep))
+def _pick_lambda(lam: ir.Lambda, keep: list[bool]) -> ir.Lambda:
+    return ir.Lambda(lam.params, pick_body(lam.body, keep), pick(lam.ret, keep))
 
 
-@rule(Copy)
-def copy_of_dying(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Copy)
+def copy_of_dying(scope: Scope, stm: ir.Stm) -> Replacement:
     """let ys = copy xs in e ⇒ e[ys ↦ xs]
 
     Provided: xs does not occur in e, and is a separate array, made in the same body.
     """
     match stm.exp:
-        case Copy(array) if array not in scope.live and _own(scope, array):
-            return AtomExp(array)
+        case ir.Copy(array) if array not in scope.live and _own(scope, array):
+            return ir.AtomExp(array)
     return None
 
 
@@ -270,14 +245,14 @@ def _own(scope: Scope, array: VName) -> bool:
     return made is not None and isinstance(made.exp, FRESH)
 
 
-@rule(Map, Redomap, Scanomap, Scatter, Hist)
-def unused_input(scope: Scope, stm: Stm) -> Replacement:
+@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+def unused_input(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx y → e) xs ys ⇒ map (λx → e) xs
 
     Provided: y does not occur in e.
     """
     match stm.exp:
-        case Map() | Redomap() | Scanomap() | Scatter() | Hist() as soac:
+        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
             used = [p.name in scope.live for p in soac.lam.params]
             if all(used):
                 return None

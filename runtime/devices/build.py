@@ -19,15 +19,15 @@ from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, binary_k
 from runelift.runtime.devices.info import DeviceInfo
 
 BUILT_ONCE = b""
-"""What lies there in place of a binary that is kept when the program is built a second time."""
+"""The cache entry in place of a binary that is kept once the program is built a second time."""
 
 
 class Infeasible(Exception):
-    """A version cannot run on this device; ``lasting`` if not at any size."""
+    """A version cannot run on this device; ``at_any_size``: not for any sizes."""
 
-    def __init__(self, reason: str, *, lasting: bool = False) -> None:
+    def __init__(self, reason: str, *, at_any_size: bool = False) -> None:
         super().__init__(reason)
-        self.lasting = lasting
+        self.at_any_size = at_any_size
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def build_program(device: Device, source: str, *options: str) -> Any:
     """A program from the cache, or built and put there; another process may have done so just now.
 
     NVIDIA's binaries are assembler's text, which the driver translates when it is loaded for the
-    first time.  What was built from its source it has whole, in a cache of its own.
+    first time.  Programs built from source are in a cache of the driver.
     """
     info, context = device.info, device.context
     name = cache_name(info, source, *options)
@@ -62,7 +62,7 @@ def build_program(device: Device, source: str, *options: str) -> Any:
         program = cl.Program(context, source).build(options=_all_options(info, source, options))
     except cl.Error as error:
         raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
-                         f"{error}", lasting=True) from None
+                         f"{error}", at_any_size=True) from None
     if not info.is_simulator:
         once = info.slow_binaries and kept is None
         disk.store(KERNELS, name, BUILT_ONCE if once
@@ -77,19 +77,19 @@ def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[
 
 
 def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
-    """Under which name the binary of a program lies in the cache."""
+    """The name of the binary of a program in the cache."""
     return binary_key(info.label, source, " ".join(_all_options(info, source, options)))
 
 
 def build_request(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
-    """The text and the options that a driver is told to build; None if nobody knows."""
+    """The text and the options with which a driver builds a program; None if they are unknown."""
     target = build_target(info)
     return None if target is None else (source, target.all_options(" ".join(
         _all_options(info, source, options))))
 
 
 def build_target(info: DeviceInfo) -> BuildTarget | None:
-    """What others need to build for a device as the bindings do; None if they cannot."""
+    """The data for building as PyOpenCL does, in other processes; None if they cannot."""
     if not info.locked_compiler or info.slow_binaries or info.optimised_size < math.inf:
         return None
     context: Any = SimpleNamespace(devices=[info.handle])

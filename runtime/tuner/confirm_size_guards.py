@@ -13,11 +13,7 @@ from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.cross_validation import fitted_to_others
 from runelift.runtime.tuner.fit.fit import objective
-from runelift.runtime.tuner.fit.size_guards import (
-    SizeGuardKind,
-    fit_size_guards,
-    keeping,
-)
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards, keeping
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import (
     UNTUNED,

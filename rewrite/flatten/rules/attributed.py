@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    AtomExp,
-    Body,
-    Dim,
-    ForLoop,
-    Index,
-    Lambda,
-    Loop,
-    LoopParam,
-    Map,
-    Redomap,
-    Replicate,
-    Scanomap,
-    Stm,
-    Update,
-)
 from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import whole
@@ -30,28 +15,28 @@ from runelift.rewrite.flatten.walk import Walk
 OUTER = "sequential_outer"
 
 
-@flattening("sequential outer", Map, Redomap, Scanomap)
-def loop_of_elements(walk: Walk, stm: Stm) -> str | None:
+@flattening("sequential outer", ir.Map, ir.Redomap, ir.Scanomap)
+def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ #[sequential_outer] map (λx → e) xs ⇒ Σ ⊢ loop (ys = 0) for i < n do ys with [i] <- e
 
     The elements come one after the other, with x = xs[i]; e itself is flattened as ever.  The same
     for reductions and scans, which carry their accumulators.
     """
     soac = stm.exp
-    assert isinstance(soac, Map | Redomap | Scanomap)
+    assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
     if OUTER not in stm.attrs:
         return ""
     if why := irregular(walk, stm):
         return why
-    ops = () if isinstance(soac, Map) else soac.ops
+    ops = () if isinstance(soac, ir.Map) else soac.ops
     neutral = [atom for op in ops for atom in op.neutral]
     folded = len(neutral)
     index = fresh_param(walk, "i", Prim.I64)
     totals = tuple(fresh_param(walk, "total", type_) for op in ops for type_ in op.lam.ret)
-    filled = soac.lam.ret if isinstance(soac, Scanomap) else soac.lam.ret[folded:]
+    filled = soac.lam.ret if isinstance(soac, ir.Scanomap) else soac.lam.ret[folded:]
     arrays = tuple(fresh_param(walk, "filled", array_of((soac.width,), t)) for t in filled)
     blanks = tuple(_blank(walk, array.type) for array in arrays)
-    stms = [Stm((param,), Index(array, (index.name, *map(whole, shape_of(param.type)))))
+    stms = [ir.Stm((param,), ir.Index(array, (index.name, *map(whole, shape_of(param.type)))))
             for param, array in zip(soac.lam.params, soac.arrays, strict=True)]
     stms += soac.lam.body.stms
     mapped = soac.lam.body.result
@@ -61,37 +46,37 @@ def loop_of_elements(walk: Walk, stm: Stm) -> str | None:
         operands = (*(p.name for p in totals[here : here + count]), *mapped[here : here + count])
         stms += _applied(op.lam, operands)
         sums += op.lam.body.result
-    elements = (*sums, *mapped[folded:]) if isinstance(soac, Scanomap) else mapped[folded:]
+    elements = (*sums, *mapped[folded:]) if isinstance(soac, ir.Scanomap) else mapped[folded:]
     stored: list[Atom] = []
     for array, value, type_ in zip(arrays, elements, filled, strict=True):
         after = fresh_param(walk, "filled", array.type)
-        dims: tuple[Dim, ...] = (index.name, *map(whole, shape_of(type_)))
-        stms.append(Stm((after,), Update(array.name, dims, value)))
+        dims: tuple[ir.Dim, ...] = (index.name, *map(whole, shape_of(type_)))
+        stms.append(ir.Stm((after,), ir.Update(array.name, dims, value)))
         stored.append(after.name)
-    carried = [LoopParam(p, init) for p, init in
+    carried = [ir.LoopParam(p, init) for p, init in
                zip((*totals, *arrays), (*neutral, *(b.pat[0].name for b in blanks)), strict=True)]
     last = [fresh_param(walk, p.name.base, p.type) for p in totals] if isinstance(
-        soac, Scanomap) else []
-    loop = Loop(tuple(carried), ForLoop(index.name, soac.width),
-                Body(tuple(stms), (*sums, *stored)))
+        soac, ir.Scanomap) else []
+    loop = ir.Loop(tuple(carried), ir.ForLoop(index.name, soac.width),
+                ir.Body(tuple(stms), (*sums, *stored)))
     attrs = tuple(attr for attr in stm.attrs if attr != OUTER)
     walk.flattener.derivation.fired("sequential outer", stm, "a loop")
     walk.need(name.pat[0].name for name in blanks)
     with walk.flattener.derivation.inside():
         for blank in blanks:
             walk.statement(blank)
-        walk.statement(Stm((*last, *stm.pat), loop, attrs, stm.loc))
+        walk.statement(ir.Stm((*last, *stm.pat), loop, attrs, stm.loc))
     return None
 
 
-def _blank(walk: Walk, type_: Type) -> Stm:
+def _blank(walk: Walk, type_: Type) -> ir.Stm:
     """An array whose elements will all be overwritten."""
     assert isinstance(type_, ArrayType)
-    return Stm((fresh_param(walk, "blank", type_),),
-               Replicate(type_.shape, zero(prim_of(type_))))
+    return ir.Stm((fresh_param(walk, "blank", type_),),
+               ir.Replicate(type_.shape, zero(prim_of(type_))))
 
 
-def _applied(lam: Lambda, args: Sequence[Atom]) -> list[Stm]:
+def _applied(lam: ir.Lambda, args: Sequence[Atom]) -> list[ir.Stm]:
     """The statements of ``lam``, whose names are its own, on ``args``."""
-    bound = [Stm((p,), AtomExp(a)) for p, a in zip(lam.params, args, strict=True)]
+    bound = [ir.Stm((p,), ir.AtomExp(a)) for p, a in zip(lam.params, args, strict=True)]
     return [*bound, *lam.body.stms]

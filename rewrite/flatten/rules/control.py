@@ -5,23 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import (
-    Body,
-    ForLoop,
-    If,
-    Level,
-    Loop,
-    LoopParam,
-    Param,
-    SegMap,
-    Space,
-    Stm,
-    Version,
-    Versions,
-)
 from runelift.ir.types import Const, array_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.derivation import Derivation
@@ -31,15 +18,15 @@ from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of, show_
 from runelift.rewrite.flatten.walk import Walk
 
 
-@flattening("G7", Loop)
-def loop_interchange(walk: Walk, stm: Stm) -> str | None:
+@flattening("G7", ir.Loop)
+def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ loop (x = e) for i < n do f ⇒ loop (x' = e') for i < n do (Σ, x := x'[...] ⊢ f)
 
     Provided n is the same at all points of Σ, f has parallelism and the shape of x does not change.
     With an empty Σ the loop stays, and its body is flattened.  If all operations of the body have
     few points, a version runs the whole loop in one work-group.
     """
-    loop = node_of(stm, Loop)
+    loop = node_of(stm, ir.Loop)
     parallel = has_parallelism(loop.body)
     flattener = walk.flattener
     if not walk.nest.space:
@@ -48,7 +35,7 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
         one_group = _one_group(walk, stm)
         with flattener.derivation.inside():
             body, _ = flattener.body(Nest(), loop.body)
-        flat = Stm(stm.pat, Loop(loop.params, loop.form, body), stm.attrs, stm.loc)
+        flat = ir.Stm(stm.pat, ir.Loop(loop.params, loop.form, body), stm.attrs, stm.loc)
         if one_group is None:
             walk.emit(flat)
         else:
@@ -56,7 +43,7 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
         return None
     if not parallel:
         return ""
-    if not isinstance(loop.form, ForLoop):
+    if not isinstance(loop.form, ir.ForLoop):
         return "a while loop may run a different number of times at each point"
     if not walk.invariant(loop.form.bound):
         return "it runs a different number of times at each point"
@@ -66,7 +53,7 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
             return f"'{p.param.name.base}' has another shape at each point or iteration"
     if why := walk.prepare(stm):
         return why
-    params = tuple(Param(flattener.names.fresh(p.param.name),
+    params = tuple(ir.Param(flattener.names.fresh(p.param.name),
                          array_of(walk.nest.widths, p.param.type)) for p in loop.params)
     inits = [walk.expand(p.init, p.param.type) for p in loop.params]
     flattener.derivation.fired("G7", stm, f"the loop goes outside of {show_nest(walk.nest)}")
@@ -75,17 +62,17 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
                              for p, host in zip(loop.params, params, strict=True))
     with flattener.derivation.inside():
         body, _ = flattener.body(inner, loop.body, [p.param.type for p in loop.params])
-    carried = tuple(LoopParam(p, init) for p, init in zip(params, inits, strict=True))
-    emit_with_nest(walk, stm, walk.nest, Loop(carried, loop.form, body))
+    carried = tuple(ir.LoopParam(p, init) for p, init in zip(params, inits, strict=True))
+    emit_with_nest(walk, stm, walk.nest, ir.Loop(carried, loop.form, body))
     return None
 
 
-@flattening("G8", If)
-def branch_interchange(walk: Walk, stm: Stm) -> str | None:
+@flattening("G8", ir.If)
+def branch_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ if c then e else f ⇒ if c then (Σ ⊢ e) else (Σ ⊢ f)      c invariant to Σ"""
-    branch = node_of(stm, If)
+    branch = node_of(stm, ir.If)
     parallel = has_parallelism(branch.then_) or has_parallelism(branch.else_)
-    if not parallel and (walk.nest.space or walk.level is Level.LOCAL):
+    if not parallel and (walk.nest.space or walk.level is ir.Level.LOCAL):
         return ""
     flattener = walk.flattener
     if not walk.invariant(branch.cond):
@@ -103,7 +90,7 @@ def branch_interchange(walk: Walk, stm: Stm) -> str | None:
         then_, _ = flattener.body(walk.nest, branch.then_, branch.ret)
         else_, _ = flattener.body(walk.nest, branch.else_, branch.ret)
     ret = tuple(array_of(walk.nest.widths, t) for t in branch.ret)
-    emit_with_nest(walk, stm, walk.nest, If(branch.cond, then_, else_, ret))
+    emit_with_nest(walk, stm, walk.nest, ir.If(branch.cond, then_, else_, ret))
     return None
 
 
@@ -111,16 +98,16 @@ MOST_IN_GROUP = 1024
 """The most points of an operation in a loop that one work-group runs as a whole."""
 
 
-def _one_group(walk: Walk, stm: Stm) -> SegMap | None:
+def _one_group(walk: Walk, stm: ir.Stm) -> ir.SegMap | None:
     """The loop as the work of a single group, if all operations inside are known to be small.
 
     Each of its operations would be a launch that leaves nearly the whole device idle.
     """
     flattener = walk.flattener
     sizes = {size for p in stm.pat for size in shape_of(p.type)}
-    if walk.level is Level.LOCAL or any(isinstance(size, VName) for size in sizes):
+    if walk.level is ir.Level.LOCAL or any(isinstance(size, VName) for size in sizes):
         return None
-    whole = Body((stm,), tuple(p.name for p in stm.pat))
+    whole = ir.Body((stm,), tuple(p.name for p in stm.pat))
     group = flattener.inside_group()
     group.derivation = Derivation(flattener.fun)
     body, _ = group.body(Nest(), flattener.copy_body(whole))
@@ -128,27 +115,27 @@ def _one_group(walk: Walk, stm: Stm) -> SegMap | None:
     points = [_points(space) for space in spaces]
     if not points or not all(n is not None and n <= MOST_IN_GROUP for n in points):
         return None
-    return SegMap(Level.GROUP, (), body, tuple(p.type for p in stm.pat))
+    return ir.SegMap(ir.Level.GROUP, (), body, tuple(p.type for p in stm.pat))
 
 
-def _points(space: Space) -> int | None:
+def _points(space: ir.Space) -> int | None:
     """The number of points of a space, if it is known now."""
     widths = [dim.width.value for dim in space if isinstance(dim.width, Const)]
     return math.prod(map(int, widths)) if len(widths) == len(space) else None
 
 
-def _emit_choice(walk: Walk, flat: Stm, one_group: SegMap) -> None:
+def _emit_choice(walk: Walk, flat: ir.Stm, one_group: ir.SegMap) -> None:
     """Both forms of the loop; without tuning the group runs it."""
     flattener = walk.flattener
     most = max(_points(space) or 0 for space in segop_spaces(one_group.body))
     flattener.derivation.fired("G7", flat, "one work-group may run it all")
     guard = replace(flattener.guard(flat, Kind.INTRA, 0, Size.of(most), Size.of(most)), default=1)
-    fresh = tuple(Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
-    inside = tuple(Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
+    fresh = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
+    inside = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
     alternatives = (
-        Version(guard, Kind.INTRA, Body((Stm(inside, one_group, loc=flat.loc),),
+        ir.Version(guard, Kind.INTRA, ir.Body((ir.Stm(inside, one_group, loc=flat.loc),),
                                         tuple(p.name for p in inside))),
-        Version(None, Kind.FLAT, Body((replace(flat, pat=fresh),),
+        ir.Version(None, Kind.FLAT, ir.Body((replace(flat, pat=fresh),),
                                       tuple(p.name for p in fresh))))
     ret = tuple(p.type for p in flat.pat)
-    walk.emit(Stm(flat.pat, Versions(flattener.site(), alternatives, ret), loc=flat.loc))
+    walk.emit(ir.Stm(flat.pat, ir.Versions(flattener.site(), alternatives, ret), loc=flat.loc))

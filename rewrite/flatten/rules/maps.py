@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
+from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import greatest, least, product
-from runelift.ir.syntax import (
-    AtomExp,
-    Body,
-    Exp,
-    Lambda,
-    Level,
-    Loop,
-    Map,
-    Param,
-    SegMap,
-    Stm,
-    Version,
-    Versions,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Const, i64
 from runelift.rewrite.flatten.book import flattening
@@ -37,10 +24,10 @@ from runelift.rewrite.flatten.rules.sequential import inner_bodies
 from runelift.rewrite.flatten.walk import Walk
 
 
-@flattening("G2", Map)
-def map_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
+@flattening("G2", ir.Map)
+def map_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ segmap (Σ, ⟨x ∈ xs⟩) e      e has no parallelism"""
-    soac = node_of(stm, Map)
+    soac = node_of(stm, ir.Map)
     if why := irregular(walk, stm):
         return why
     if has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs:
@@ -53,8 +40,8 @@ def map_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     return None
 
 
-@flattening("G3", Map)
-def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
+@flattening("G3", ir.Map)
+def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ if t_top ≤ Par(Σ') then segmap Σ' e
                             else if t_intra ≤ Par(e) then segmap^group Σ' (∅ ⊢_local e)
                             else (Σ' ⊢ e)
@@ -63,14 +50,14 @@ def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     e_flat of the paper.  A candidate that would be no different from another, or that is
     irregular, is not built; the policy may drop others.
     """
-    soac = node_of(stm, Map)
+    soac = node_of(stm, ir.Map)
     if why := irregular(walk, stm):
         return why
     if why := walk.prepare(stm):
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
-    if walk.level is Level.LOCAL:
+    if walk.level is ir.Level.LOCAL:
         derivation.fired("G3", stm, "inside a group: the flat version only")
         return _descend(walk, stm, nest, soac.lam)
     kinds = frozenset({Kind.OUTER, Kind.INTRA, Kind.FLAT})
@@ -91,39 +78,39 @@ def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
             derivation.refused("G3 flat", stm, "nothing inside can be distributed")
             flat = None
     host = walk.expanded_pat(stm.pat)
-    alternatives: list[Version] = []
+    alternatives: list[ir.Version] = []
     if outer:
-        alternatives.append(Version(outer_guard, Kind.OUTER,
+        alternatives.append(ir.Version(outer_guard, Kind.OUTER,
                                     single_version(walk, host, outer, stm)))
     if intra:
-        alternatives.append(Version(intra_guard, Kind.INTRA,
+        alternatives.append(ir.Version(intra_guard, Kind.INTRA,
                                     single_version(walk, host, intra, stm)))
     if flat is not None:
-        alternatives.append(Version(None, Kind.FLAT, flat))
+        alternatives.append(ir.Version(None, Kind.FLAT, flat))
     if not alternatives:
         fallback = _outer(walk, nest, soac.lam)
-        alternatives.append(Version(None, Kind.OUTER, single_version(walk, host, fallback, stm)))
+        alternatives.append(ir.Version(None, Kind.OUTER, single_version(walk, host, fallback, stm)))
     emit_versions(walk, stm, host, site, alternatives)
     walk.bind(stm.pat, host)
     return None
 
 
-def emit_versions(walk: Walk, stm: Stm, host: tuple[Param, ...], site: str,
-                  alternatives: list[Version]) -> None:
+def emit_versions(walk: Walk, stm: ir.Stm, host: tuple[ir.Param, ...], site: str,
+                  alternatives: list[ir.Version]) -> None:
     """One alternative stands for itself; several become a ``Versions`` node."""
     last = alternatives[-1]
-    alternatives[-1] = Version(None, last.kind, last.body)
+    alternatives[-1] = ir.Version(None, last.kind, last.body)
     if len(alternatives) > 1:
-        versions = Versions(site, tuple(alternatives), tuple(p.type for p in host))
-        walk.emit(Stm(host, versions, stm.attrs, stm.loc))
+        versions = ir.Versions(site, tuple(alternatives), tuple(p.type for p in host))
+        walk.emit(ir.Stm(host, versions, stm.attrs, stm.loc))
         return
     for inner in last.body.stms:
         walk.emit(inner)
     for param, atom in zip(host, last.body.result, strict=True):
-        walk.emit(Stm((param,), AtomExp(atom)))
+        walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
 
 
-def _descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> str | None:
+def _descend(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda) -> str | None:
     """e_flat alone: continue with the body under the larger nest."""
     with walk.flattener.derivation.inside():
         flat, _ = walk.flattener.body(nest, lam.body, lam.ret)
@@ -131,17 +118,17 @@ def _descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> str | None:
         walk.emit(inner)
     host = walk.expanded_pat(stm.pat)
     for param, atom in zip(host, flat.result, strict=True):
-        walk.emit(Stm((param,), AtomExp(atom)))
+        walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
     walk.bind(stm.pat, host)
     return None
 
 
-def _outer(walk: Walk, nest: Nest, lam: Lambda) -> SegMap:
+def _outer(walk: Walk, nest: Nest, lam: ir.Lambda) -> ir.SegMap:
     """e_top: one work-item per point, everything inside sequential."""
     return walk.segmap(nest.space, nest.kernel_body(lam.body.stms, lam.body.result), lam.ret)
 
 
-def _intragroup(walk: Walk, nest: Nest, lam: Lambda) -> SegMap | str:
+def _intragroup(walk: Walk, nest: Nest, lam: ir.Lambda) -> ir.SegMap | str:
     """e_middle: one work-group per point, its body flattened over the work-items.
 
     If there is no such version, why not.
@@ -159,19 +146,19 @@ def _intragroup(walk: Walk, nest: Nest, lam: Lambda) -> SegMap | str:
         for dim in inner:
             if dim.width in inside:
                 return f"the width '{base_name(dim.width)}' is known only inside of the group"
-    return SegMap(Level.GROUP, space, group_body, lam.ret)
+    return ir.SegMap(ir.Level.GROUP, space, group_body, lam.ret)
 
 
-def _bound_inside(stm: Stm) -> list[VName]:
+def _bound_inside(stm: ir.Stm) -> list[VName]:
     names = [p.name for p in stm.pat]
-    if isinstance(stm.exp, Loop):
+    if isinstance(stm.exp, ir.Loop):
         names += [p.param.name for p in stm.exp.params]
     for body in inner_bodies(stm.exp):
         names += [name for inner in body.stms for name in _bound_inside(inner)]
     return names
 
 
-def _intra_guard(walk: Walk, stm: Stm, nest: Nest, intra: SegMap) -> Guard:
+def _intra_guard(walk: Walk, stm: ir.Stm, nest: Nest, intra: ir.SegMap) -> Guard:
     outside = free_vars(intra)
     points, elements = [], []
     for segop in segops(intra.body):
@@ -183,9 +170,9 @@ def _intra_guard(walk: Walk, stm: Stm, nest: Nest, intra: SegMap) -> Guard:
                                 greatest(*elements), nest.par)
 
 
-def single_version(walk: Walk, host: tuple[Param, ...], exp: Exp, stm: Stm) -> Body:
+def single_version(walk: Walk, host: tuple[ir.Param, ...], exp: ir.Exp, stm: ir.Stm) -> ir.Body:
     """A body that is one statement, with fresh names."""
-    pat = tuple(Param(walk.flattener.names.fresh(p.name), p.type) for p in host)
-    inner = Stm(pat, exp, loc=stm.loc)
+    pat = tuple(ir.Param(walk.flattener.names.fresh(p.name), p.type) for p in host)
+    inner = ir.Stm(pat, exp, loc=stm.loc)
     walk.flattener.learn(inner)
-    return Body((inner,), tuple(p.name for p in pat))
+    return ir.Body((inner,), tuple(p.name for p in pat))

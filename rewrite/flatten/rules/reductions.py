@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
+from runelift.ir import syntax as ir
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.source import Loc
-from runelift.ir.syntax import (
-    Body,
-    Dim,
-    Index,
-    Lambda,
-    Level,
-    Map,
-    Operator,
-    Param,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Scanomap,
-    SegRed,
-    SegScan,
-    Stm,
-    Version,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import flattening
@@ -39,15 +22,15 @@ from runelift.rewrite.flatten.rules.maps import emit_versions, single_version
 from runelift.rewrite.flatten.walk import Walk
 
 
-@flattening("G4", Redomap, Scanomap)
-def vector_operator_interchange(walk: Walk, stm: Stm) -> str | None:
+@flattening("G4", ir.Redomap, ir.Scanomap)
+def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ reduce (map ⊕) (replicate k e) xss ⇒ Σ ⊢ map (reduce ⊕ e) (transpose xss)
 
     The same for scan, with its result transposed back.  Nested vectors take one dimension at
     a time.
     """
     soac = stm.exp
-    assert isinstance(soac, Redomap | Scanomap)
+    assert isinstance(soac, ir.Redomap | ir.Scanomap)
     if len(soac.ops) != 1 or not is_identity(soac.lam):
         return ""
     inner = vector_operator(soac.ops[0])
@@ -58,39 +41,39 @@ def vector_operator_interchange(walk: Walk, stm: Stm) -> str | None:
     flattener = walk.flattener
     neutral = tuple(element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
     columns = [_transposed(walk, array, stm.loc) for array in soac.arrays]
-    params = tuple(Param(flattener.names.fresh("column"), row_of(flattener.types[c]))
+    params = tuple(ir.Param(flattener.names.fresh("column"), row_of(flattener.types[c]))
                    for c in columns)
-    elements = tuple(Param(flattener.names.fresh("x"), row_of(p.type)) for p in params)
-    operator = Operator(inner.lam, neutral, soac.ops[0].comm)
-    identity = Lambda(elements, Body((), tuple(p.name for p in elements)),
+    elements = tuple(ir.Param(flattener.names.fresh("x"), row_of(p.type)) for p in params)
+    operator = ir.Operator(inner.lam, neutral, soac.ops[0].comm)
+    identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
                       tuple(p.type for p in elements))
-    folded = tuple(Param(flattener.names.fresh(p.name),
-                         row_of(p.type) if isinstance(soac, Redomap)
+    folded = tuple(ir.Param(flattener.names.fresh(p.name),
+                         row_of(p.type) if isinstance(soac, ir.Redomap)
                          else array_of((soac.width,), row_of(p.type, 2)))
                    for p in stm.pat)
     fold = type(soac)(soac.width, (operator,), identity, tuple(p.name for p in params))
-    lam = Lambda(params, Body((Stm(folded, fold, stm.attrs, stm.loc),),
+    lam = ir.Lambda(params, ir.Body((ir.Stm(folded, fold, stm.attrs, stm.loc),),
                               tuple(p.name for p in folded)), tuple(p.type for p in folded))
     flattener.learn_lambda(lam)
     flattener.derivation.fired("G4", stm, "the map of the operator goes outside")
-    nested = Map(inner.width, lam, tuple(columns))
+    nested = ir.Map(inner.width, lam, tuple(columns))
     with flattener.derivation.inside():
-        if isinstance(soac, Redomap):
-            walk.statement(Stm(stm.pat, nested, stm.attrs, stm.loc))
+        if isinstance(soac, ir.Redomap):
+            walk.statement(ir.Stm(stm.pat, nested, stm.attrs, stm.loc))
             return None
-        rows = tuple(Param(flattener.names.fresh(p.name), array_of((inner.width,), f.type))
+        rows = tuple(ir.Param(flattener.names.fresh(p.name), array_of((inner.width,), f.type))
                      for p, f in zip(stm.pat, folded, strict=True))
         flattener.learn_params(rows)
         walk.need(p.name for p in rows)
-        walk.statement(Stm(rows, nested, stm.attrs, stm.loc))
+        walk.statement(ir.Stm(rows, nested, stm.attrs, stm.loc))
         for param, row in zip(stm.pat, rows, strict=True):
-            walk.statement(Stm((param,), _transposition(row.name, row.type), loc=stm.loc))
+            walk.statement(ir.Stm((param,), _transposition(row.name, row.type), loc=stm.loc))
     return None
 
 
-def _transposition(array: VName, type_: Type) -> Rearrange:
+def _transposition(array: VName, type_: Type) -> ir.Rearrange:
     """An array with its first two dimensions exchanged."""
-    return Rearrange((1, 0, *range(2, len(shape_of(type_)))), array)
+    return ir.Rearrange((1, 0, *range(2, len(shape_of(type_)))), array)
 
 
 def _transposed(walk: Walk, array: VName, loc: Loc | None) -> VName:
@@ -98,9 +81,9 @@ def _transposed(walk: Walk, array: VName, loc: Loc | None) -> VName:
     flattener = walk.flattener
     type_ = flattener.types[array]
     height, width, *inner = shape_of(type_)
-    column = Param(flattener.names.fresh(array),
+    column = ir.Param(flattener.names.fresh(array),
                    array_of((width, height, *inner), elem_of(type_)))
-    walk.statement(Stm((column,), _transposition(array, type_), loc=loc))
+    walk.statement(ir.Stm((column,), _transposition(array, type_), loc=loc))
     flattener.types[column.name] = column.type
     return column.name
 
@@ -109,23 +92,24 @@ def element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
     """An element of the neutral array of a vectorised operator; they are all equal."""
     assert isinstance(neutral, VName)
     definition = walk.nest.defs.get(neutral) or walk.flattener.host_defs.get(neutral)
-    if definition is not None and isinstance(definition.exp, Replicate):
+    if definition is not None and isinstance(definition.exp, ir.Replicate):
         shape, value = definition.exp.shape, definition.exp.value
         if len(shape) == 1:
             return value
     type_ = walk.flattener.types[neutral]
-    element = Param(walk.flattener.names.fresh("neutral"), row_of(type_))
+    element = ir.Param(walk.flattener.names.fresh("neutral"), row_of(type_))
     walk.flattener.learn_params([element])
-    if definition is not None and isinstance(definition.exp, Replicate):
-        walk.statement(Stm((element,), Replicate(definition.exp.shape[1:], definition.exp.value)))
+    if definition is not None and isinstance(definition.exp, ir.Replicate):
+        walk.statement(ir.Stm((element,),
+                              ir.Replicate(definition.exp.shape[1:], definition.exp.value)))
     else:
-        dims: tuple[Dim, ...] = (i64(0), *map(whole, shape_of(element.type)))
-        walk.statement(Stm((element,), Index(neutral, dims)))
+        dims: tuple[ir.Dim, ...] = (i64(0), *map(whole, shape_of(element.type)))
+        walk.statement(ir.Stm((element,), ir.Index(neutral, dims)))
     return element.name
 
 
-@flattening("G9", Redomap, Scanomap)
-def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
+@flattening("G9", ir.Redomap, ir.Scanomap)
+def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ redomap ⊕ e f xs ⇒ if t ≤ Par(Σ, ⟨x ∈ xs⟩) then segred (Σ, ⟨x ∈ xs⟩) ⊕ e f
                             else (Σ ⊢ reduce ⊕ e (map f xs))
 
@@ -133,7 +117,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     interchange takes the second side without a guard.
     """
     soac = stm.exp
-    assert isinstance(soac, Redomap | Scanomap)
+    assert isinstance(soac, ir.Redomap | ir.Scanomap)
     if is_identity(soac.lam):
         return ""
     scalar = all(scalar_operator(op) for op in soac.ops)
@@ -143,7 +127,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     if why := irregular(walk, stm):
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation
-    if not scalar or walk.level is Level.LOCAL or operator_needs_nest(walk, soac.ops):
+    if not scalar or walk.level is ir.Level.LOCAL or operator_needs_nest(walk, soac.ops):
         derivation.fired("G9", stm, "split into a map and a reduction")
         with derivation.inside():
             for part in _split_map(walk, stm):
@@ -158,47 +142,48 @@ def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     site = flattener.site()
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     host = walk.expanded_pat(stm.pat)
-    alternatives: list[Version] = []
+    alternatives: list[ir.Version] = []
     if Kind.REDOMAP in kinds:
         segop = _segmented(walk, nest, soac)
         guard = flattener.guard(stm, Kind.REDOMAP, len(nest.space), nest.par)
-        alternatives.append(Version(guard, Kind.REDOMAP, single_version(walk, host, segop, stm)))
+        alternatives.append(ir.Version(guard, Kind.REDOMAP, single_version(walk, host, segop, stm)))
     if Kind.FLAT in kinds:
-        copy = flattener.copy_body(Body((stm,), tuple(p.name for p in stm.pat)))
+        copy = flattener.copy_body(ir.Body((stm,), tuple(p.name for p in stm.pat)))
         with derivation.inside():
-            split = Body(tuple(_split_map(walk, copy.stms[0])), copy.result)
+            split = ir.Body(tuple(_split_map(walk, copy.stms[0])), copy.result)
             flat, _ = flattener.body(walk.nest, split)
-        alternatives.append(Version(None, Kind.FLAT, flat))
+        alternatives.append(ir.Version(None, Kind.FLAT, flat))
     emit_versions(walk, stm, host, site, alternatives)
     walk.bind(stm.pat, host)
     return None
 
 
-def _split_map(walk: Walk, stm: Stm) -> list[Stm]:
+def _split_map(walk: Walk, stm: ir.Stm) -> list[ir.Stm]:
     """A redomap or scanomap as a map and a plain reduce or scan of its results."""
     soac = stm.exp
-    assert isinstance(soac, Redomap | Scanomap)
+    assert isinstance(soac, ir.Redomap | ir.Scanomap)
     flattener = walk.flattener
     count = sum(len(op.neutral) for op in soac.ops)
-    mapped = tuple(Param(flattener.names.fresh("mapped"), array_of((soac.width,), type_))
+    mapped = tuple(ir.Param(flattener.names.fresh("mapped"), array_of((soac.width,), type_))
                    for type_ in soac.lam.ret[:count])
-    elements = tuple(Param(flattener.names.fresh("x"), type_) for type_ in soac.lam.ret[:count])
-    identity = Lambda(elements, Body((), tuple(p.name for p in elements)), soac.lam.ret[:count])
+    elements = tuple(ir.Param(flattener.names.fresh("x"), type_) for type_ in soac.lam.ret[:count])
+    identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
+                         soac.lam.ret[:count])
     flattener.learn_params([*mapped, *elements])
-    map_ = Stm((*mapped, *stm.pat[count:]), Map(soac.width, soac.lam, soac.arrays), stm.attrs,
+    map_ = ir.Stm((*mapped, *stm.pat[count:]), ir.Map(soac.width, soac.lam, soac.arrays), stm.attrs,
                stm.loc)
     fold = type(soac)(soac.width, soac.ops, identity, tuple(p.name for p in mapped))
-    return [map_, Stm(stm.pat[:count], fold, stm.attrs, stm.loc)]
+    return [map_, ir.Stm(stm.pat[:count], fold, stm.attrs, stm.loc)]
 
 
-@flattening("G1", Redomap, Scanomap)
-def reduction_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
+@flattening("G1", ir.Redomap, ir.Scanomap)
+def reduction_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ redomap ⊕ e f xs ⇒ segred (Σ, ⟨x ∈ xs⟩) ⊕ e f      f has no parallelism
 
     The same with segscan for scans.  Provided ⊕ and e are the same at all points of Σ.
     """
     soac = stm.exp
-    assert isinstance(soac, Redomap | Scanomap)
+    assert isinstance(soac, ir.Redomap | ir.Scanomap)
     if not all(scalar_operator(op) for op in soac.ops):
         return "its operator works on arrays and is not a map"
     if why := irregular(walk, stm):
@@ -208,21 +193,21 @@ def reduction_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
-    name = "segred" if isinstance(soac, Redomap) else "segscan"
+    name = "segred" if isinstance(soac, ir.Redomap) else "segscan"
     walk.flattener.derivation.fired("G1", stm, f"{name} over {show_nest(nest)}")
     emit_with_nest(walk, stm, nest, _segmented(walk, nest, soac))
     return None
 
 
-def _segmented(walk: Walk, nest: Nest, soac: Redomap | Scanomap) -> SegRed | SegScan:
+def _segmented(walk: Walk, nest: Nest, soac: ir.Redomap | ir.Scanomap) -> ir.SegRed | ir.SegScan:
     body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
     space, body = walk.flattener.fresh_kernel(nest.space, body)
     ops = walk.flattener.copy_operators(soac.ops)
-    node = SegRed if isinstance(soac, Redomap) else SegScan
+    node = ir.SegRed if isinstance(soac, ir.Redomap) else ir.SegScan
     return node(walk.level, space, ops, body, soac.lam.ret)
 
 
-def operator_needs_nest(walk: Walk, ops: tuple[Operator, ...]) -> str | None:
+def operator_needs_nest(walk: Walk, ops: tuple[ir.Operator, ...]) -> str | None:
     """The reason why the operators cannot run outside of Σ, if any."""
     for op in ops:
         for name in (*free_vars(op.lam), *(a for a in op.neutral if isinstance(a, VName))):

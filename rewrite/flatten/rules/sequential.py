@@ -2,26 +2,8 @@
 
 from __future__ import annotations
 
+from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    SOACS,
-    Body,
-    Concat,
-    Exp,
-    Hist,
-    If,
-    Index,
-    Level,
-    Loop,
-    Param,
-    Redomap,
-    Replicate,
-    Scanomap,
-    Scatter,
-    SegDim,
-    Stm,
-    Update,
-)
 from runelift.ir.types import Type, array_of, i64, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import whole
@@ -34,8 +16,8 @@ from runelift.rewrite.flatten.parallelism import (
 from runelift.rewrite.flatten.walk import Walk
 
 
-@flattening("sequential", *SOACS, Loop)
-def sequential_at_top(walk: Walk, stm: Stm) -> str | None:
+@flattening("sequential", *ir.SOACS, ir.Loop)
+def sequential_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     """∅ ⊢ e ⇒ segmap ⟨_ < 1⟩ e      e has no parallelism that a rule could use
 
     One work-item runs it, so that its scalar steps are not separate launches.  Loops over scalars
@@ -43,60 +25,62 @@ def sequential_at_top(walk: Walk, stm: Stm) -> str | None:
     """
     if walk.nest.space:
         return ""
-    if isinstance(stm.exp, Loop):
-        parallel = has_parallelism(Body((stm,), ()))
-        if parallel or walk.level is Level.LOCAL or not _touches_arrays(stm):
+    if isinstance(stm.exp, ir.Loop):
+        parallel = has_parallelism(ir.Body((stm,), ()))
+        if parallel or walk.level is ir.Level.LOCAL or not _touches_arrays(stm):
             return ""
     elif not _must_be_sequential(stm):
         return ""
     if not all(isinstance(p.type, Prim) or _known(p.type, stm) for p in stm.pat):
         return "a size of its result is known only when it has run"
-    dim = SegDim(walk.flattener.names.fresh("one"), i64(1))
+    dim = ir.SegDim(walk.flattener.names.fresh("one"), i64(1))
     result = tuple(p.name for p in stm.pat)
-    host = tuple(Param(walk.flattener.names.fresh(p.name), array_of((i64(1),), p.type))
+    host = tuple(ir.Param(walk.flattener.names.fresh(p.name), array_of((i64(1),), p.type))
                  for p in stm.pat)
-    kernel = walk.segmap((dim,), Body((stm,), result), tuple(p.type for p in stm.pat))
+    kernel = walk.segmap((dim,), ir.Body((stm,), result), tuple(p.type for p in stm.pat))
     walk.flattener.derivation.fired("sequential", stm, "one work-item")
-    walk.emit(Stm(host, kernel, stm.attrs, stm.loc))
+    walk.emit(ir.Stm(host, kernel, stm.attrs, stm.loc))
     for param, array in zip(stm.pat, host, strict=True):
-        walk.emit(Stm((param,), Index(array.name, (i64(0), *map(whole, shape_of(param.type)))),
+        walk.emit(ir.Stm((param,),
+                         ir.Index(array.name, (i64(0), *map(whole, shape_of(param.type)))),
                       loc=stm.loc))
     return None
 
 
-def _touches_arrays(stm: Stm) -> bool:
+def _touches_arrays(stm: ir.Stm) -> bool:
     """True if any statement inside reads or makes an array."""
     bodies = inner_bodies(stm.exp)
-    return any(isinstance(inner.exp, Index | Update | Concat | Replicate | Scatter | Hist)
+    return any(isinstance(inner.exp,
+                          ir.Index | ir.Update | ir.Concat | ir.Replicate | ir.Scatter | ir.Hist)
                or any(not isinstance(p.type, Prim) for p in inner.pat)
                or _touches_arrays(inner) for body in bodies for inner in body.stms)
 
 
-def inner_bodies(exp: Exp) -> tuple[Body, ...]:
+def inner_bodies(exp: ir.Exp) -> tuple[ir.Body, ...]:
     """The bodies of a loop or branch."""
     match exp:
-        case Loop(body=body):
+        case ir.Loop(body=body):
             return (body,)
-        case If(then_=then_, else_=else_):
+        case ir.If(then_=then_, else_=else_):
             return (then_, else_)
     return ()
 
 
-def _must_be_sequential(stm: Stm) -> bool:
+def _must_be_sequential(stm: ir.Stm) -> bool:
     """True if a SOAC has an operator that no segmented operation can run."""
     if "sequential" in stm.attrs:
         return True
     match stm.exp:
-        case Redomap(ops=ops, lam=lam) | Scanomap(ops=ops, lam=lam):
+        case ir.Redomap(ops=ops, lam=lam) | ir.Scanomap(ops=ops, lam=lam):
             odd = [op for op in ops if not scalar_operator(op)]
             return bool(odd) and is_identity(lam) and not (
                 len(ops) == 1 and vector_operator(ops[0]))
-        case Hist(ops=ops):
+        case ir.Hist(ops=ops):
             return any(not scalar_operator(op.op) for op in ops) and not (
                 len(ops) == 1 and vector_operator(ops[0].op))
     return False
 
 
-def _known(type_: Type, stm: Stm) -> bool:
+def _known(type_: Type, stm: ir.Stm) -> bool:
     bound = {p.name for p in stm.pat}
     return all(size not in bound for size in shape_of(type_))

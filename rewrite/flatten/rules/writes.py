@@ -6,30 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Body,
-    Concat,
-    Dest,
-    Dim,
-    Hist,
-    HistOp,
-    Index,
-    Lambda,
-    Map,
-    Operator,
-    Param,
-    PrimOp,
-    Rearrange,
-    Scatter,
-    SegDim,
-    SegHist,
-    SegScatter,
-    SliceDim,
-    Stm,
-    Update,
-)
 from runelift.ir.types import Atom, Type, array_of, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import flattening
@@ -54,13 +33,13 @@ from runelift.rewrite.flatten.rules.reductions import element_of_replicate, oper
 from runelift.rewrite.flatten.walk import Walk
 
 
-@flattening("G1", Scatter)
-def scatter_under_nest(walk: Walk, stm: Stm) -> str | None:
+@flattening("G1", ir.Scatter)
+def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ scatter d is vs ⇒ segscatter (Σ, ⟨i ∈ is, v ∈ vs⟩) d' (Σ's indices, i) v
 
     d' is d expanded by Σ.  A map part with parallelism is split off first.
     """
-    soac = node_of(stm, Scatter)
+    soac = node_of(stm, ir.Scatter)
     if why := irregular(walk, stm):
         return why
     stm, soac = _split_off(walk, stm, soac)
@@ -68,29 +47,29 @@ def scatter_under_nest(walk: Walk, stm: Stm) -> str | None:
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     depth = len(walk.nest.space)
-    dests: list[Dest] = []
+    dests: list[ir.Dest] = []
     result: list[Atom] = []
     values = list(soac.lam.body.result)
     for dest in soac.dests:
         array = walk.expand(dest.array, walk.flattener.types[dest.array])
         assert isinstance(array, VName)
-        dests.append(Dest(array, depth + dest.rank))
+        dests.append(ir.Dest(array, depth + dest.rank))
         result += [*walk.nest.indices, *values[: dest.rank + 1]]
         values = values[dest.rank + 1 :]
     body = nest.kernel_body(soac.lam.body.stms, tuple(result))
     space, body = walk.flattener.fresh_kernel(nest.space, body)
     walk.flattener.derivation.fired("G1", stm, f"segscatter over {show_nest(nest)}")
-    emit_with_nest(walk, stm, walk.nest, SegScatter(walk.level, space, tuple(dests), body))
+    emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, tuple(dests), body))
     return None
 
 
-@flattening("G4", Hist)
-def vector_hist_interchange(walk: Walk, stm: Stm) -> str | None:
+@flattening("G4", ir.Hist)
+def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ hist dss (map ⊕) es is vss ⇒ Σ ⊢ map (λ ds vs → hist ds ⊕ e is vs) over the columns
 
     Columns of dss and vss, whose results are transposed back; e is any element of es.
     """
-    soac = node_of(stm, Hist)
+    soac = node_of(stm, ir.Hist)
     inner = vector_operator(soac.ops[0].op) if len(soac.ops) == 1 else None
     if inner is None or "sequential" in stm.attrs:
         return ""
@@ -109,33 +88,33 @@ def vector_hist_interchange(walk: Walk, stm: Stm) -> str | None:
     dests, mapped = params[: len(op.dests)], params[len(op.dests) :]
     elements = (fresh_param(walk, "bin", Prim.I64),
                 *(fresh_param(walk, "x", row_of(p.type)) for p in mapped))
-    identity = Lambda(elements, Body((), tuple(p.name for p in elements)),
+    identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
                       tuple(p.type for p in elements))
-    scalar = HistOp(op.bins, tuple(p.name for p in dests),
-                    Operator(inner.lam, neutral, op.op.comm))
-    hist = Hist(soac.width, (scalar,), identity, (bins, *(p.name for p in mapped)))
+    scalar = ir.HistOp(op.bins, tuple(p.name for p in dests),
+                    ir.Operator(inner.lam, neutral, op.op.comm))
+    hist = ir.Hist(soac.width, (scalar,), identity, (bins, *(p.name for p in mapped)))
     counted = tuple(fresh_param(walk, p.name.base, p.type) for p in dests)
-    lam = Lambda(params, Body((Stm(counted, hist, stm.attrs, stm.loc),),
+    lam = ir.Lambda(params, ir.Body((ir.Stm(counted, hist, stm.attrs, stm.loc),),
                               tuple(p.name for p in counted)), tuple(p.type for p in counted))
     rows = tuple(fresh_param(walk, p.name.base, array_of((inner.width,), p.type))
                  for p in counted)
     walk.flattener.derivation.fired("G4", stm, "the map of the operator goes outside")
     walk.need(p.name for p in rows)
     with walk.flattener.derivation.inside():
-        walk.statement(Stm(rows, Map(inner.width, lam, tuple(c.name for c in columns)),
+        walk.statement(ir.Stm(rows, ir.Map(inner.width, lam, tuple(c.name for c in columns)),
                            stm.attrs, stm.loc))
         for param, row in zip(stm.pat, rows, strict=True):
-            walk.statement(Stm((param,), Rearrange(_swap(row.type), row.name), loc=stm.loc))
+            walk.statement(ir.Stm((param,), ir.Rearrange(_swap(row.type), row.name), loc=stm.loc))
     return None
 
 
-def _transposed(walk: Walk, stm: Stm, array: VName) -> Param:
+def _transposed(walk: Walk, stm: ir.Stm, array: VName) -> ir.Param:
     """The columns of an array, as a statement of the walk."""
     type_ = walk.flattener.types[array]
     outer, width, *rest = shape_of(type_)
     column = fresh_param(walk, array.base, array_of((width, outer, *rest), prim_of(type_)))
     walk.need([column.name])
-    walk.statement(Stm((column,), Rearrange(_swap(type_), array), loc=stm.loc))
+    walk.statement(ir.Stm((column,), ir.Rearrange(_swap(type_), array), loc=stm.loc))
     return column
 
 
@@ -143,10 +122,10 @@ def _swap(type_: Type) -> tuple[int, ...]:
     return (1, 0, *range(2, len(shape_of(type_))))
 
 
-@flattening("G1", Hist)
-def hist_under_nest(walk: Walk, stm: Stm) -> str | None:
+@flattening("G1", ir.Hist)
+def hist_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ hist d ⊕ e is vs ⇒ seghist (Σ, ⟨i ∈ is, v ∈ vs⟩) d' ⊕ e i v      d' is d over Σ"""
-    soac = node_of(stm, Hist)
+    soac = node_of(stm, ir.Hist)
     if why := irregular(walk, stm):
         return why
     if not all(scalar_operator(op.op) for op in soac.ops):
@@ -157,22 +136,22 @@ def hist_under_nest(walk: Walk, stm: Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
-    ops: list[HistOp] = []
+    ops: list[ir.HistOp] = []
     for op in soac.ops:
         dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in op.dests)
         (operator,) = walk.flattener.copy_operators((op.op,))
-        ops.append(HistOp(op.bins, dests, operator))
+        ops.append(ir.HistOp(op.bins, dests, operator))
     body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
     space, body = walk.flattener.fresh_kernel(nest.space, body)
     walk.flattener.derivation.fired("G1", stm, f"seghist over {show_nest(nest)}")
-    emit_with_nest(walk, stm, walk.nest, SegHist(walk.level, space, tuple(ops), body))
+    emit_with_nest(walk, stm, walk.nest, ir.SegHist(walk.level, space, tuple(ops), body))
     return None
 
 
-Write = TypeVar("Write", Scatter, Hist)
+Write = TypeVar("Write", ir.Scatter, ir.Hist)
 
 
-def _split_off(walk: Walk, stm: Stm, soac: Write) -> tuple[Stm, Write]:
+def _split_off(walk: Walk, stm: ir.Stm, soac: Write) -> tuple[ir.Stm, Write]:
     """The statement without the parallelism of its lambda, which the walk has taken before."""
     if not has_parallelism(soac.lam.body):
         return stm, soac
@@ -184,39 +163,39 @@ def _split_off(walk: Walk, stm: Stm, soac: Write) -> tuple[Stm, Write]:
     return replace(stm, exp=soac), soac
 
 
-def _split_lambda(walk: Walk, stm: Stm, width: Atom, lam: Lambda,
-                  arrays: tuple[VName, ...]) -> tuple[Lambda, Stm]:
+def _split_lambda(walk: Walk, stm: ir.Stm, width: Atom, lam: ir.Lambda,
+                  arrays: tuple[VName, ...]) -> tuple[ir.Lambda, ir.Stm]:
     """A SOAC's lambda as a separate map, and an identity in its place."""
     flattener = walk.flattener
-    mapped = tuple(Param(flattener.names.fresh("mapped"), array_of((width,), type_))
+    mapped = tuple(ir.Param(flattener.names.fresh("mapped"), array_of((width,), type_))
                    for type_ in lam.ret)
-    elements = tuple(Param(flattener.names.fresh("x"), type_) for type_ in lam.ret)
+    elements = tuple(ir.Param(flattener.names.fresh("x"), type_) for type_ in lam.ret)
     flattener.learn_params([*mapped, *elements])
-    identity = Lambda(elements, Body((), tuple(p.name for p in elements)), lam.ret)
-    return identity, Stm(mapped, Map(width, lam, arrays), stm.attrs, stm.loc)
+    identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)), lam.ret)
+    return identity, ir.Stm(mapped, ir.Map(width, lam, arrays), stm.attrs, stm.loc)
 
 
-@flattening("G1", Update)
-def update_under_nest(walk: Walk, stm: Stm) -> str | None:
+@flattening("G1", ir.Update)
+def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ xs with [d] <- v ⇒ segscatter Σ xs' (Σ's indices, d) v
 
     A slice adds its dimensions to the space.  Bounds are checked in the kernel.
     """
-    update = node_of(stm, Update)
+    update = node_of(stm, ir.Update)
     if not walk.nest.space:
         return ""
     (param,) = stm.pat
     if not walk.regular(param.type):
         return "the array has another shape at each point of the nest"
-    slices = [dim for dim in update.dims if isinstance(dim, SliceDim)]
+    slices = [dim for dim in update.dims if isinstance(dim, ir.SliceDim)]
     if any(not walk.invariant(dim.count) for dim in slices):
         return "the slice has another length at each point of the nest"
     if why := walk.prepare(stm):
         return why
     flattener = walk.flattener
     array = array_name(walk.expand(update.array, param.type))
-    inner = tuple(SegDim(flattener.names.fresh("k"), dim.count) for dim in slices)
-    stms: list[Stm] = []
+    inner = tuple(ir.SegDim(flattener.names.fresh("k"), dim.count) for dim in slices)
+    stms: list[ir.Stm] = []
     indices: list[Atom] = []
     remaining = iter(inner)
     for dim in update.dims:
@@ -226,32 +205,32 @@ def update_under_nest(walk: Walk, stm: Stm) -> str | None:
     value: Atom = update.value
     if inner and isinstance(value, VName):
         element = fresh_param(walk, "value", prim_of(param.type))
-        stms.append(Stm((element,), Index(value, tuple(dim.index for dim in inner))))
+        stms.append(ir.Stm((element,), ir.Index(value, tuple(dim.index for dim in inner))))
         value = element.name
     nest = Nest((*walk.nest.space, *inner), walk.nest.defs)
     body = nest.kernel_body(tuple(stms), (*walk.nest.indices, *indices, value))
     space, body = flattener.fresh_kernel(nest.space, body)
-    dest = Dest(array, len(walk.nest.space) + len(indices))
+    dest = ir.Dest(array, len(walk.nest.space) + len(indices))
     flattener.derivation.fired("G1", stm, "segscatter of the new elements")
-    emit_with_nest(walk, stm, walk.nest, SegScatter(walk.level, space, (dest,), body))
+    emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, (dest,), body))
     return None
 
 
-def _position(walk: Walk, stms: list[Stm], dim: Dim, inner: Iterator[SegDim]) -> Atom:
+def _position(walk: Walk, stms: list[ir.Stm], dim: ir.Dim, inner: Iterator[ir.SegDim]) -> Atom:
     """The index that ``dim`` selects: itself, or start + k * stride of its dimension."""
-    if not isinstance(dim, SliceDim):
+    if not isinstance(dim, ir.SliceDim):
         return dim
     scaled = fresh_param(walk, "offset", Prim.I64)
     place = fresh_param(walk, "index", Prim.I64)
-    stms.append(Stm((scaled,), PrimOp("mul", Prim.I64, (next(inner).index, dim.stride))))
-    stms.append(Stm((place,), PrimOp("add", Prim.I64, (dim.start, scaled.name))))
+    stms.append(ir.Stm((scaled,), ir.PrimOp("mul", Prim.I64, (next(inner).index, dim.stride))))
+    stms.append(ir.Stm((place,), ir.PrimOp("add", Prim.I64, (dim.start, scaled.name))))
     return place.name
 
 
-@flattening("G1", Concat)
-def concat_under_nest(walk: Walk, stm: Stm) -> str | None:
+@flattening("G1", ir.Concat)
+def concat_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ concat xs ys ⇒ concat along a dimension deeper by the depth of Σ, of xs' and ys'"""
-    concat = node_of(stm, Concat)
+    concat = node_of(stm, ir.Concat)
     if not walk.nest.space:
         return ""
     (param,) = stm.pat
@@ -263,5 +242,5 @@ def concat_under_nest(walk: Walk, stm: Stm) -> str | None:
     expanded = tuple(array_name(walk.expand(array, type_)) for array, type_ in arrays)
     walk.flattener.derivation.fired("G1", stm, "concat of the expanded arrays")
     emit_with_nest(walk, stm, walk.nest,
-                   Concat(concat.dim + len(walk.nest.space), expanded, concat.size))
+                   ir.Concat(concat.dim + len(walk.nest.space), expanded, concat.size))
     return None

@@ -33,11 +33,7 @@ from runelift.runtime.devices.build import Infeasible, build_program
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
-from runelift.runtime.execution.probes.on_demand import (
-    open_device,
-    plan_probes,
-    plans_of_probes,
-)
+from runelift.runtime.execution.probes.on_demand import open_device, plan_probes, plans_of_probes
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.host.background import frequent_switches
 from runelift.runtime.host.channel import receive, send

@@ -27,12 +27,7 @@ from runelift.runtime.tuner.measure.forced_runs import measure, with_builds_begu
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.tuner.report.text import (
-    facts,
-    render,
-    render_held_out,
-    run_times,
-)
+from runelift.runtime.tuner.report.text import facts, render, render_held_out, run_times
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.thresholds import conclude, tune_thresholds
 from tests.runtime.tuner.simulated import (

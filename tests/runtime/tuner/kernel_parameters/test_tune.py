@@ -20,9 +20,7 @@ from runelift.runtime.trials.protocol import OperationTime, Search, Searches, Up
 from runelift.runtime.trials.trial_run import TrialRun
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import (
-    SuccessiveHalving,
-)
+from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset

@@ -57,7 +57,7 @@ def test_undecided_runs_end_after_few_pairs_if_they_take_long(
     (100, 0, False)])  # to save so many gains less than there is to lose
 def test_runs_that_come_often_decide_where_the_default_launches_less(
         launches: int, others: int, asked: bool) -> None:
-    """The default one is slower, until its launches are joined."""
+    """The default one is slower, until its launches are fused."""
     class Joining(Simulated):
         often = False
 
