@@ -1,15 +1,17 @@
 """Find the best thresholds, and parameters of kernels, for the datasets of a program.
 
-Runs every code version on every dataset, solves for the thresholds that are best for all of
-them together, checks the result against the default, tries other settings of the kernels that take
-time (unless --no-parameters or --no-verify), checks those too, and writes PROGRAM.tuning, which
-'run', 'bench' and 'test' then use, and facts about it in PROGRAM.tuning.json.  Every run is logged
-in PROGRAM.tuning.log as soon as it is over.  Ctrl-C ends the measuring: the thresholds are then
-fitted to what has been measured.  If datasets are tagged 'tune', those are tuned for, else all that
-are not tagged 'notune' or 'disable'; cases without a name are used only if there are no others.
+Runs every code version on every dataset, and solves for the thresholds that are best for all of
+them together.  Checks the result against the default.  Then tries other settings of the kernels
+that take time, unless --no-parameters or --no-verify is given, and checks those, too.  Writes
+PROGRAM.tuning, which 'run', 'bench' and 'test' then use, and facts in PROGRAM.tuning.json.
 
-The program runs in a process of its own, which is ended and started again where a version takes far
-too long or crashes (--time-limit).
+Every run is logged in PROGRAM.tuning.log as soon as it is over.  Ctrl-C ends the measuring: the
+thresholds are then fitted to what has been measured.  If datasets are tagged 'tune', those are
+tuned for, else all that are not tagged 'notune' or 'disable'.  Cases without a name are used only
+if there are no others.
+
+The program runs in a separate process.  It is ended and started again where a version takes far too
+long or crashes (--time-limit).
 
 With --strategy replay, one run per dataset is enough: all versions run at every encounter, on the
 same inputs, and their results are compared.  Other strategies run the program with thresholds and

@@ -1,10 +1,10 @@
 """Time a program on the datasets of its test blocks, or on a file.
 
-Each dataset runs a few times to warm up and then several times.  Printed are the median and the
-median absolute deviation of the time of the call on the host (arguments and results stay on
-the device, no profiling) and of the time from the first to the last command on the device.
-Datasets tagged 'nobench' or 'disable' are left out; cases without a name are timed only if
-there are no others.
+Each dataset runs a few times to warm up and then several times.  Prints the median of two times and
+its median absolute deviation (MAD).  'wall' is the time of the call on the host: arguments and
+results stay on the device, without profiling.  'device' is the time from the first to the last
+command on the device.  Datasets tagged 'nobench' or 'disable' are left out; cases without a name
+are timed only if there are no others.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
 
 Input: TypeAlias = tuple[str, str, Callable[[], Sequence[Any]]]
-"""What to run: entry point, name, and a function that makes the arguments."""
+"""A dataset: entry point, name, and a function that makes the arguments."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,8 +1,8 @@
 """Run an entry point of a program.
 
-Reads the arguments, one value after the other, from a file or standard input: text such as
-'[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
-.npz.  Prints the results in the same text syntax.
+Reads the arguments, one value after the other, from a file or standard input.  They are text such
+as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
+.npz.  Prints the results in the syntax of such text.
 
   echo '[1, 2, 3]' | runelift run sum.fut
   runelift run matmul.fut --input a-and-b.npz --device pocl

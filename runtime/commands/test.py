@@ -120,7 +120,7 @@ def _print(outcomes: Iterable[dict[str, Any]], verbose: bool) -> None:
 
 
 def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """How many cases failed for each cause, and how many passed, failed and were skipped."""
+    """The numbers of cases that failed for each cause, and that passed, failed and were skipped."""
     failed = Counter(o["cause"] for o in outcomes if o["outcome"] == FAILED)
     if len(failed) > 1:
         for cause, count in failed.most_common():

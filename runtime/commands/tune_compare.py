@@ -1,8 +1,8 @@
-"""Compare ways to tune: how fast what they find is, and how long they take to find it.
+"""Compare ways to tune: the speed of their results, and the time to find them.
 
-SOURCE is a log that 'runelift autotune' wrote (PROGRAM.tuning.log), on which runs are simulated,
-or a program, which is run: first instrumented, for the costs that results are judged by, then by
-each strategy.  A strategy may have options: --strategy random:tries=1000.
+SOURCE is a log that 'runelift autotune' wrote (PROGRAM.tuning.log), on which runs are simulated.
+Or it is a program, which is run: first every version, for the costs that results are judged by,
+then by each strategy.  A strategy may have options: --strategy random:tries=1000.
 
 {strategies}
 """
@@ -121,7 +121,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _about(source: Path, log: Path | None) -> dict[str, str]:
-    """What was compared, for the page."""
+    """The source of the comparison, for the page."""
     recorded = source if source.suffix != ".fut" else log
     runs = {"log": str(recorded), "runs_of":
             "; ".join(sorted(made_for(recorded))) or "not said"} if recorded else {}

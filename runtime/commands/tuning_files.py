@@ -1,4 +1,4 @@
-"""What a tuning is for and what it leaves: files of thresholds, of results, and a page."""
+"""Files that a tuning writes: thresholds, facts, results and a page, and what they hold for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from runelift.runtime.versions.tuning_file import (
 
 
 def runs_are_for(program: Program) -> str:
-    """What runs in a log are of."""
+    """The program, policy and device that runs in a log are of, in one line."""
     about = about_program(program)
     return " ".join(about[key] for key in (PROGRAM, "policy", "device", "driver"))
 
@@ -79,7 +79,7 @@ def write_report(args: argparse.Namespace, program: Program, state: State,
 
 
 def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:
-    """What the runs hold for, which may be another text or device if they are from a log."""
+    """The program and device of the runs, which may be others if they are from a log."""
     about = about_program(program)
     if args.replay is None:
         return about
@@ -90,7 +90,7 @@ def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:
 
 
 def about_program(program: Program) -> dict[str, str]:
-    """What the tuning holds for: the program, the device, and when it was made."""
+    """The program and device that the tuning holds for, and its date."""
     assert program.device_info is not None
     info = program.device_info
     return {"program": program.compiled.source.name,

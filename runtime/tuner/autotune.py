@@ -40,7 +40,7 @@ TRIALS_PART = 0.75
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the stages so far have found.
+    """The results of the stages so far.
 
     ``thresholds`` are by entry point, as are ``parameters`` and ``guards``.  ``validated`` has the
     times of datasets that are kept out of tuning.  ``interrupted``: Ctrl-C ended a stage.
@@ -68,7 +68,7 @@ class State:
 
     @property
     def measured(self) -> bool:
-        """Whether some dataset was measured completely."""
+        """True if some dataset was measured completely."""
         return bool(self.parameters) or any(
             entry.costs.datasets for entry in self.thresholds.entries)
 
@@ -173,8 +173,8 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
          time_limit: str | None = None, **options: Any) -> Tuning:
     """Tune the thresholds of a compiled program for datasets: name to entry point and arguments.
 
-    It runs in a process of its own; ``time_limit`` is as for the command line, so that ``none``
-    means that it runs in this one.  The other options are fields of
+    It runs in a separate process.  ``time_limit`` is as for the command line: with ``none`` the
+    program runs in this process.  The other options are fields of
     :class:`~runelift.runtime.tuner.job.TuningJob`.
     """
     info = program.device_info

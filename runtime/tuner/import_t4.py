@@ -1,4 +1,4 @@
-"""Adopting what another tuner found: what of it is stale, and what of the rest is worth keeping."""
+"""Adopting the results of another tuner: stale ones are reported, others run before they stay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class T4Target(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """What parameters of kernels hold for."""
+        """The program and device that parameters of kernels hold for."""
         ...
 
     def kernel_parameters(self) -> dict[str, str]:
@@ -35,13 +35,13 @@ class T4Target(Protocol):
         ...
 
     def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
-        """What the parameters can be."""
+        """The spaces of the parameters."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class UsableResults:
-    """What of a file can be used for a program, and what is wrong with the rest."""
+    """The results of a file that a program can use, and the problems of the rest."""
 
     results: tuple[T4Result, ...]
     problems: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""What measured costs say about each guard, as curves over the parallelism that it compares with.
+"""Curves of measured costs over the parallelism that a guard compares with.
 
-Two views of one guard: what its version costs against what runs otherwise (Breddam 2019, figure
-3.4), and what the whole tuning is worth as its threshold moves (figure 2.4).
+There are two views of a guard.  One is the cost of its version against that of the others (Breddam
+2019, figure 3.4), the other the score of the whole tuning as its threshold moves (figure 2.4).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from runelift.runtime.versions.version_names import (
 Curve: TypeAlias = tuple[tuple[int, float], ...]
 """Parallelism and seconds, ascending."""
 MOST_SCORES = 200
-"""Of how many thresholds of a guard the score is worked out; of more, some evenly spread."""
+"""Most thresholds of a guard whose score is worked out; of more, some evenly spread."""
 INDIFFERENT = 0.01
 """A guard does not matter if no threshold of it changes the score by more than this fraction."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardCurves:
-    """What the versions of a site cost at the values that one of its guards compares with.
+    """Costs of the versions of a site at the values that one of its guards compares with.
 
     ``versions`` has a curve by version; encounters with one value are summed up by their median.
     ``holding`` and ``failing`` are the two sides of the guard: the version that runs if it holds,
@@ -76,7 +76,7 @@ class ScoreCurve:
 
     @property
     def matters(self) -> bool:
-        """Whether some threshold is worse than another by more than chance."""
+        """True if some threshold is worse than another by more than chance."""
         scores = [score for _, score in self.scores]
         return bool(scores) and max(scores) > (1 + INDIFFERENT) * min(scores)
 
@@ -117,7 +117,7 @@ def _curve(points: Sequence[EncounterCosts], guard: str,
 
 
 def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
-    """Where two curves cross, interpolated in the logarithms of both axes.
+    """Points at which two curves cross, interpolated in the logarithms of both axes.
 
     >>> [round(x, 3) for x in crossovers(((1, 4.0), (4, 1.0)), ((1, 2.0), (4, 2.0)))]
     [2.0]
@@ -130,7 +130,7 @@ def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
 
 
 def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
-    """How good the thresholds are as each of them moves, the others being those chosen."""
+    """The score of the thresholds as each of them moves, the others being those chosen."""
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     found = []
     for site in costs.forest.sites().values() if datasets else ():
@@ -153,5 +153,5 @@ def _spread(values: Sequence[int]) -> list[int]:
 
 
 def is_never(threshold: int) -> bool:
-    """Whether no parallelism that was met reaches a threshold."""
+    """True if no parallelism that was met reaches a threshold."""
     return threshold >= NEVER

@@ -1,4 +1,4 @@
-"""What tuning found, as text for people and as facts for the JSON file."""
+"""The results of a tuning, as text for people and as facts for the JSON file."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from runelift.runtime.versions.version_names import with_version_names
 LEGEND = "by size: built-in rule. never: this version is switched off."
 """The meaning of the words for thresholds."""
 TRIABLE = 1_000_000_000
-"""How many costs of encounters an exhaustive search may look at,"""
+"""Most costs of encounters that an exhaustive search may look at."""
 QUICK = 1_000_000
-"""and how many if the thresholds have been solved for exactly, so that it would find no others."""
+"""Most such costs if the thresholds are exact, so that the search would find no better ones."""
 
 
 def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
-    """What each dataset takes with thresholds that are fitted to the others; the head first."""
+    """Times of each dataset with thresholds that are fitted to the others; the head first."""
     return [["left out", "default", "with the others'", "with its own", "slower by"],
             *([each.dataset, show_seconds(each.default), show_seconds(each.seconds),
                show_seconds(each.oracle),
@@ -43,7 +43,7 @@ def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
 
 
 def render_held_out(entry: str, found: list[HeldOut]) -> str:
-    """The same as text."""
+    """A table of the datasets that are left out of the fit, and a summary."""
     if not found:
         return f"{entry}: there are too few datasets to leave one out."
     return f"{entry}: datasets left out of the fit\n\n" + (
@@ -58,7 +58,7 @@ def validation_rows(validated: Mapping[str, PairedTimes]) -> list[list[str]]:
 
 
 def render_validation(validated: Mapping[str, PairedTimes]) -> str:
-    """The same as text; nothing if there are none."""
+    """A table of the datasets that are kept out of tuning; nothing if there are none."""
     return "Datasets kept out of tuning:\n" + table(
         validation_rows(validated), "  ") if validated else ""
 
@@ -137,7 +137,7 @@ def run_times(entry: EntryTuning) -> list[list[str]]:
 
 
 def show_gain(before: float, after: float) -> str:
-    """How many times faster it is after than before, where both are known.
+    """The factor by which it is faster after than before, where both are known.
 
     >>> show_gain(3.0, 2.0), show_gain(math.inf, 2.0), show_gain(3.0, 0.0)
     ('1.50×', '-', '-')
@@ -146,7 +146,7 @@ def show_gain(before: float, after: float) -> str:
 
 
 def _runs(entry: EntryTuning) -> str:
-    """How many there were, and why."""
+    """The number of runs, and the reason for it."""
     count, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
     versions, data = _counted(count, "version"), _counted(datasets, "dataset")
     if not datasets:
@@ -169,7 +169,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _losses(entry: EntryTuning) -> Iterator[str]:
-    """How far the choice is from what an exhaustive search finds."""
+    """The distance of the choice from the best of an exhaustive search."""
     loss = loss_to_exhaustive(entry.known, entry.defaults, entry.fit, entry.aim)
     if loss is not None:
         yield (f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs "
@@ -187,12 +187,12 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
 
 
 def _ratio(one: float, other: float) -> float | None:
-    """How many times as much one is; None where nobody knows."""
+    """The ratio of two numbers; None where one is not known."""
     return one / other if other and math.isfinite(one + other) else None
 
 
 def _source(entry: EntryTuning) -> str:
-    """What the times of versions were measured in."""
+    """The runs that the times of versions are from."""
     if not entry.measurements.replayed:
         return "single-version runs"
     others = set(entry.measurements.datasets) - entry.measurements.replayed
@@ -218,7 +218,7 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
 
 
 def _observations(entry: EntryTuning) -> Iterator[str]:
-    """Where the sides of each guard cost the same, and how far repeated runs lie apart."""
+    """Notes: break-even points of guards, conflicts, and the noise of repeated runs."""
     thresholds, costs = entry.fit.thresholds, entry.costs.compact()
     idle = [curve.guard for curve in score_curves(costs, thresholds) if not curve.matters]
     if idle:
@@ -237,10 +237,10 @@ def _observations(entry: EntryTuning) -> Iterator[str]:
 
 def _failures(entry: EntryTuning) -> Iterator[str]:
     reasons: dict[str, str] = {}
-    hasty: dict[str, int] = defaultdict(int)
+    without_time: dict[str, int] = defaultdict(int)
     for run in entry.measurements.runs:
         if run.error == NO_TIME:
-            hasty[run.dataset] += 1
+            without_time[run.dataset] += 1
         elif run.error:
             reasons.setdefault(run.error.splitlines()[0], run.dataset)
         elif run.record:
@@ -253,13 +253,13 @@ def _failures(entry: EntryTuning) -> Iterator[str]:
         if count := dataset.estimates():
             yield (f"  note: {dataset.name}: {count} times of slow versions are estimates from "
                    "similar encounters")
-    for name, count in hasty.items():
+    for name, count in without_time.items():
         if name not in entry.measurements.left_out:
             yield (f"  note: {name}: the budget was spent before {count} of "
                    f"{len(plans(entry.forest))} runs; versions not measured are not chosen")
     for name in entry.measurements.left_out:
         yield (f"  note: {name}: skipped, as the budget was spent" + (
-            " before all default versions had been measured" if name in hasty else ""))
+            " before all default versions had been measured" if name in without_time else ""))
     for name, dropped in entry.costs.incomplete.items():
         if dropped:
             yield f"  note: {name}: {dropped} encounters skipped, as not every version had them"

@@ -1,7 +1,7 @@
-"""Comparing strategies: what each finds, and what finding it takes.
+"""Comparing strategies: the result of each, and its runs and time.
 
-The yardstick is the best thresholds for the costs in a log, so that what a strategy found is
-judged by the same costs whether it ran the program or the log.
+The yardstick is the best thresholds for the costs in a log.  So results are judged by the same
+costs, whether a strategy ran the program or the log.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from runelift.runtime.tuner.strategies.trials import Budget, Oracle
 from runelift.runtime.versions.forest import plans
 
 CLOSE = 0.01
-"""Up to which regret thresholds are as good as the best."""
+"""The regret up to which thresholds count as the best."""
 WIDTH = 84
-"""How long the lines below the table may be."""
+"""Width of the lines below the table."""
 TRIABLE = 1_000_000
-"""How many combinations, times encounters, are tried to know the best."""
+"""Most combinations, times encounters, that are tried to know the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _regret(loss: float, best: float) -> float:
 
 
 def yardstick(costs: Costs, default: Mapping[str, int]) -> tuple[float, int | None]:
-    """The least sum of relative times, and how many combinations it is the least of."""
+    """The least sum of relative times, and the number of combinations it is the least of."""
     count = combinations(costs)
     if count * sum(len(d.points) for d in costs.compact().datasets) <= TRIABLE:
         found = exhaustive(costs, default, constrained=False)
@@ -154,7 +154,7 @@ def _render(comparison: Comparison) -> Iterator[str]:
 
 
 def rows(comparison: Comparison) -> list[list[str]]:
-    """What each strategy found and took, medians over the seeds; the head first."""
+    """A row per strategy, with medians over the seeds; the head first."""
     head = ["strategy", "runs", "tries", "tuning time", "regret", "best", "worst", "slowest"]
     return [head, *(_line(row) for row in comparison.rows)]
 
@@ -176,7 +176,7 @@ def explanation(comparison: Comparison) -> list[str]:
 
 
 def _arrival(row: StrategyRow, best: float) -> str:
-    """After how many runs the searches were close to the best (median), if they came close."""
+    """The runs after which the searches were close to the best (median), if they came close."""
     limit = (1 + CLOSE) * best
     arrivals = [next((float(step.runs) for step in each.search.history if step.score <= limit),
                      float(each.search.runs) if each.loss <= limit else math.inf)

@@ -1,7 +1,7 @@
 """Tuning with a strategy that runs the program with thresholds, and judges them by its time.
 
-Whatever a strategy finds is run beside the default before it is kept, as after a fit; but as
-there are no records to fit anew, what makes a dataset slower is dropped altogether.
+The result of a strategy is run beside the default before it is kept, as after a fit.  There are no
+records to fit anew, so thresholds that make a dataset slower are dropped altogether.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from runelift.runtime.versions.forest import Forest
 
 @dataclass(frozen=True, slots=True)
 class SearchTuning:
-    """What a strategy found for one entry point, and what became of it.
+    """The thresholds that a strategy found for one entry point, and their verification.
 
-    ``verified`` are the datasets' times by default and with the thresholds found, run in turn;
-    ``kept_default`` says why those found are not used, if they are not.
+    ``verified`` are the datasets' times by default and with the thresholds found, run in turn.
+    ``kept_default`` is the reason not to use those found, if they are not.
     """
 
     forest: Forest
@@ -80,7 +80,7 @@ def confirm(job: TuningJob, found: SearchTuning) -> SearchTuning:
 
 
 def render_searches(found: Sequence[SearchTuning]) -> str:
-    """What each search did, its thresholds, and the times they were verified by."""
+    """The effort of each search, its thresholds, and the times of their verification."""
     return "\n\n".join("\n".join(_render(each)) for each in found)
 
 

@@ -52,16 +52,16 @@ from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import described_version
 
 MOST_ROWS = 60
-"""How many rows of repeated runs are drawn; the table has all."""
+"""Most rows of repeated runs that are drawn; the table has all."""
 BEYOND = 2.0
-"""How many times the greatest parallelism is where thresholds that nothing reaches are drawn."""
+"""The multiple of the greatest parallelism at which thresholds that nothing reaches are drawn."""
 
 
 def tuned(tuning: Tuning, about: Mapping[str, str],
           tried: Sequence[ParameterTuning] = (), finer: Sequence[ConfirmedSizeGuards] = (),
           validated: Mapping[str, PairedTimes] | None = None,
           left_out: Mapping[str, list[HeldOut]] | None = None) -> list[Markup]:
-    """What is said about a tuning: thresholds, parameters, finer guards, and what it holds for."""
+    """The parts of the page: thresholds, parameters, size guards, and the environment."""
     measured = [entry.measurements for entry in tuning.entries]
     return [*(section(f"Entry point {entry.forest.entry}", list(
         _entry(entry, (left_out or {}).get(entry.forest.entry, []))))
