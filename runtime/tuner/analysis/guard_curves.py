@@ -1,7 +1,7 @@
 """Curves of measured costs over the parallelism that a guard compares with.
 
 There are two views of a guard.  One is the cost of its version against that of the others (Breddam
-2019, figure 3.4), the other the score of the whole tuning as its threshold moves (figure 2.4).
+2019, figure 3.4).  The other is the score of the whole tuning as its threshold moves (figure 2.4).
 """
 
 from __future__ import annotations
