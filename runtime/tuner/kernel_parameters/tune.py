@@ -82,7 +82,7 @@ class ParameterTuning:
 
 @dataclass(frozen=True, slots=True)
 class SampledOperation:
-    """Meetings of an operation in a run, of which a few stand for all; weights by meeting."""
+    """Meetings of an operation in a run, of which a few stand for all; weights by operation."""
 
     dataset: Dataset
     force: dict[str, int]
@@ -225,7 +225,7 @@ def _occasions(scope: SearchScope, dataset: Dataset) -> list[SampledOperation]:
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
             met = program.try_settings(dataset.entry, args, force=dict(force),
                                        thresholds=scope.thresholds)
-            weights = _representatives([m for m in met if m.meeting[0] not in seen],
+            weights = _representatives([m for m in met if m.operation[0] not in seen],
                                        sum(m.seconds for m in met), best / seconds, scope.policy)
             seen |= {name for name, _ in weights}
             if weights:
@@ -269,7 +269,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
     """
     by_name = defaultdict[str, list[OperationTime]](list)
     for each in met:
-        by_name[each.meeting[0]].append(each)
+        by_name[each.operation[0]].append(each)
     found: dict[OperationId, float] = {}
     for meetings in by_name.values():
         total = sum(each.seconds for each in meetings)
@@ -281,7 +281,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
             sofar += each.seconds
             while marks and sofar >= marks[0]:
                 del marks[0]
-                found[each.meeting] = found.get(each.meeting, 0.0) + (
+                found[each.operation] = found.get(each.operation, 0.0) + (
                     weight * total / whole / parts)
     return found
 
@@ -298,17 +298,17 @@ def _hold(program: Measurable, contests: Mapping[str, SuccessiveHalving],
     held: dict[str, SuccessiveHalving] = {}
     for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
         args = program.place(occasion.dataset.arguments())
-        for meeting, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
+        for operation, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
             if time.perf_counter() > end:
                 return held
-            name = meeting[0]
+            name = operation[0]
             contest = held.setdefault(name, contests[name])
             seconds = max(0.0, end - time.perf_counter()) * weight / left
             left -= weight
             progress(f"{name} on {occasion.dataset.name}")
             try:
                 program.try_settings(occasion.dataset.entry, args, force=occasion.force,
-                                     thresholds=thresholds, searches={meeting: partial(
+                                     thresholds=thresholds, searches={operation: partial(
                                          contest.search, occasion.dataset.name, weight, seconds)})
             except RuneliftError:
                 continue
