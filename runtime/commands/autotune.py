@@ -86,7 +86,7 @@ def execute(args: argparse.Namespace) -> int:
         limit = limit_on(program.device_info, args.time_limit)
         runner = runners.open(program, limit)
         if args.scheduler is None:
-            pool = runners.crew() if several else None
+            pool = runners.device_pool() if several else None
             return _tune(args, strategy, program, runner, pool, started)
         # late: optional, as its package is
         from runelift.runtime.tuner.workers.dask_cluster import Cluster

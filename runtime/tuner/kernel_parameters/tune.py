@@ -79,7 +79,7 @@ class ParameterTuning:
 
 @dataclass(frozen=True, slots=True)
 class SampledOperation:
-    """Meetings of an operation in a run, of which a few stand for all; weights by meeting."""
+    """Meetings of an operation in a run, of which a few stand for all; weights by operation."""
 
     dataset: Dataset
     force: dict[str, int]
@@ -215,7 +215,7 @@ def _occasions(scope: SearchScope, dataset: Dataset) -> list[SampledOperation]:
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
             met = program.try_settings(dataset.entry, args, force=dict(force),
                                        thresholds=scope.thresholds)
-            weights = _representatives([m for m in met if m.meeting[0] not in seen],
+            weights = _representatives([m for m in met if m.operation[0] not in seen],
                                        sum(m.seconds for m in met), best / seconds, scope.policy)
             seen |= {name for name, _ in weights}
             if weights:
@@ -259,7 +259,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
     """
     by_name = defaultdict[str, list[OperationTime]](list)
     for each in met:
-        by_name[each.meeting[0]].append(each)
+        by_name[each.operation[0]].append(each)
     found: dict[OperationId, float] = {}
     for meetings in by_name.values():
         total = sum(each.seconds for each in meetings)
@@ -271,7 +271,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
             sofar += each.seconds
             while marks and sofar >= marks[0]:
                 del marks[0]
-                found[each.meeting] = found.get(each.meeting, 0.0) + (
+                found[each.operation] = found.get(each.operation, 0.0) + (
                     weight * total / whole / parts)
     return found
 

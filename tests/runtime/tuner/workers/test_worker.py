@@ -363,16 +363,16 @@ def test_the_driver_has_what_was_built_from_its_source(
 def test_settings_are_tried_there(program: Program, shared: Remote) -> None:
     args, space = shared.place([MATRIX]), program.spaces("main")[0]
     met = shared.try_settings("main", args)
-    (meeting,) = [m.meeting for m in met if m.meeting[0] == space.operation.name] or [
-        met[0].meeting]
-    space = next(s for s in program.spaces("main") if s.operation.name == meeting[0])
+    (operation,) = [m.operation for m in met if m.operation[0] == space.operation.name] or [
+        met[0].operation]
+    space = next(s for s in program.spaces("main") if s.operation.name == operation[0])
     found: list[float] = []
 
     def search():  # type: ignore[no-untyped-def]
         for setting in [space.default, *space.settings()][:4]:
             found.append((yield setting))
 
-    assert shared.try_settings("main", args, searches={meeting: search})
+    assert shared.try_settings("main", args, searches={operation: search})
     assert len(found) == 4
     assert isinstance(found[0], float)
 
