@@ -25,14 +25,15 @@ from runelift.runtime.replay.compare_results import Differences, VersionPair
 from runelift.runtime.replay.racing import Race, RaceState, rotated
 from runelift.runtime.replay.replay_records import UnknownCost
 from runelift.runtime.replay.replay_run import ReplayRun
-from runelift.runtime.tuner.autotune import autotune, conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, Measurements, read_log
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.replay_runs import RecordingCorrection, ReplayRuns
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.thresholds import conclude, tune_thresholds
 from runelift.runtime.versions.forest import plans
 from tests.replays import replayed, results_agree
 
@@ -238,14 +239,15 @@ def test_a_wrong_version_is_reported_and_not_chosen(monkeypatch: pytest.MonkeyPa
     assert entry.program_runs == 2  # the second without the version
     assert dataset.points[0].choose(entry.defaults) == 0
     assert all(point.choose(tuning.thresholds) != 0 for point in dataset.points)
-    assert "main.versions_0/0 must not run: its results differ" in render(tuning)
+    assert "V1 must not run: its results differ" in render(tuning)
 
 
 def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 64,
           method: MeasuringMethod = TWICE, **options: Any) -> Any:
     inputs = [Dataset(name, "main", lambda args=args: args)  # type: ignore[misc]
               for name, args in datasets.items()]
-    return autotune(program, program.tree, inputs, device, method=method, **options)
+    job = TuningJob(program, program.tree, inputs, device, method=method, **options)
+    return tune_thresholds(job)
 
 
 def test_one_run_per_dataset(shrinking: Program) -> None:
@@ -430,7 +432,7 @@ def test_measured_costs_take_the_place_of_estimates(nested: Program) -> None:
     tuning = conclude(forest, dict.fromkeys(forest.guards(), 64), found)
     count = sum(len(p.estimated) for p in tuning.costs.datasets[0].points)
     assert tuning.costs.datasets[0].estimates() >= count > 0
-    assert "times of versions far behind are estimated" in render(Tuning((tuning,)))
+    assert "times of slow versions are estimates" in render(Tuning((tuning,)))
     sure = found.with_further(method.surely().measure(nested, forest, inputs))
     assert not any(p.estimated for p in costs_of(forest, sure).datasets[0].points)
     assert len(sure.runs) > len(found.runs)
@@ -470,7 +472,7 @@ def test_datasets_that_there_is_no_time_for_are_left_out(nested: Program) -> Non
     found = tuned(nested, {"cube": (CUBE, np.int64(2))}, method=ReplayRuns(budget=0.0))
     (entry,) = found.entries
     assert entry.measurements.left_out == ["cube"]
-    assert "cube: left out, as the budget was spent" in render(found)
+    assert "cube: skipped, as the budget was spent" in render(found)
 
 
 def test_an_interruption_keeps_the_datasets_that_were_over(shrinking: Program) -> None:
