@@ -78,7 +78,7 @@ class Reader:
 
     def fail(self, message: str, at: int | None = None, hint: str = "",
              code: Code = "malformed-data") -> NoReturn:
-        """Report what is wrong at ``at``, or at the current position."""
+        """Raise an error at ``at``, or at the current position."""
         start = self.position if at is None else at
         span = Span(self.source, start, min(start + 1, self._end))
         raise ProgramError(Diagnostic(code, span, message, hints=(hint,) if hint else ()))
@@ -90,12 +90,12 @@ class Reader:
             self.position = match.end()
 
     def at_end(self) -> bool:
-        """Whether only blanks are left."""
+        """Test whether only blanks are left."""
         self.skip_blanks()
         return self.position >= self._end
 
     def looking_at(self, text: str) -> bool:
-        """Whether ``text`` comes next after blanks."""
+        """Test whether ``text`` comes next after blanks."""
         self.skip_blanks()
         return self._text.startswith(text, self.position, self._end)
 
@@ -163,7 +163,7 @@ class Reader:
         return Spec(tuple(shape), Prim(token["type"]))
 
     def spec_or_value(self) -> Spec | Value:
-        """A type, for which a value is to be made up, or a value."""
+        """A type, which stands for a random value, or a value."""
         start = self.position
         self.skip_blanks()
         if re.compile(rf"(?:\[\s*\d[\d_]*(?:i64)?\s*\]\s*)*(?:{_NAMES})(?![\w.])").match(

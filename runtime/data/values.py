@@ -28,7 +28,7 @@ def load_values(path: Path, wanted: Sequence[Prim] = ()) -> list[Value]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """What is in a file; UserError if it cannot be read."""
+    """The bytes of a file; UserError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -78,7 +78,7 @@ def write_values(values: Iterable[Value], out: BinaryIO, binary: bool = False) -
 
 
 def format_values(values: Iterable[Value], binary: bool = False) -> bytes:
-    """What :func:`write_values` writes."""
+    """The bytes that :func:`write_values` writes."""
     out = io.BytesIO()
     write_values(values, out, binary)
     return out.getvalue()
@@ -103,7 +103,7 @@ def save_values(path: Path, values: Iterable[Value]) -> None:
                 out = files.enter_context(cast("BinaryIO", gzip.GzipFile("", "wb", fileobj=out,
                                                                          mtime=0)))
             if kind == [".npz"]:
-                archive = io.BytesIO()  # whose writer goes back, as not all files do
+                archive = io.BytesIO()  # its writer seeks back, which not all files can
                 np.savez(archive, *kept)
                 out.write(archive.getbuffer())
             elif kind == [".npy"]:

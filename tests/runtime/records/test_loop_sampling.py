@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import runelift
 from runelift.runtime.program import Program
 from runelift.runtime.records.loop_sampling import (
-    FEW,
+    LEAST_SAMPLE,
     LoopSample,
     RecordPosition,
-    how_many,
+    sample_size,
     with_all_commands,
     with_all_encounters,
 )
@@ -101,9 +101,10 @@ def test_results_are_those_of_whole_runs(args: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("iterations", "expected"), [
-    (1, 1), (2 * FEW - 1, 2 * FEW - 1), (2 * FEW, FEW), (64, FEW), (1000, 63)])
+    (1, 1), (2 * LEAST_SAMPLE - 1, 2 * LEAST_SAMPLE - 1), (2 * LEAST_SAMPLE, LEAST_SAMPLE),
+    (64, LEAST_SAMPLE), (1000, 63)])
 def test_long_loops_have_longer_samples(iterations: int, expected: int) -> None:
-    assert how_many(iterations) == expected
+    assert sample_size(iterations) == expected
 
 
 Shape = list[tuple[int, list[int]]]

@@ -105,9 +105,9 @@ def test_what_cannot_win_is_not_run() -> None:
 
 def test_few_work_items_take_long_for_what_a_crowd_did() -> None:
     estimates = Estimates()
-    estimates.saw_crowd("s", 3000.0)
-    estimates.saw_crowd("s", 2000.0)
-    estimates.saw_crowd("s", 4000.0)
+    estimates.saw_lone_seconds("s", 3000.0)
+    estimates.saw_lone_seconds("s", 2000.0)
+    estimates.saw_lone_seconds("s", 4000.0)
     assert estimates.alone("s/0", 100) == 20.0
     assert "100 work-items would take more than 20 s" in str(estimates.hopeless("s/0", 100, 1e-3))
     assert estimates.hopeless("s/0", 100, 20.0 / HOPELESS) is None
