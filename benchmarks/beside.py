@@ -35,6 +35,7 @@ from runelift.runtime.devices.info import select
 from runelift.runtime.records.statistics import median
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import datasets_of
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 ROUNDS = 3
@@ -119,11 +120,12 @@ def _large(name: str, program: Any) -> Iterator[Case]:
 def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
     """Median microseconds of the peer, of our default and of our fastest version; peak bytes."""
     args = case.arguments()
-    resident = program.place(args)
+    measured = MeasuredProgram(program)
+    resident = measured.place(args)
     versions = [{}, *plans(program.tree.entry(case.entry))]
     ours: list[list[float]] = [[] for _ in versions]
     for force in versions:
-        program.warm_up(case.entry, resident, force=force)
+        measured.warm_up(case.entry, resident, force=force)
     theirs: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
@@ -135,14 +137,14 @@ def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
                 number = place % len(versions)
                 force, times = versions[number], ours[number]
                 if sum(times) < 1e6 * PATIENCE:
-                    program.time(case.entry, resident, force=force)  # the peer does so, too
+                    measured.time(case.entry, resident, force=force)  # the peer does so, too
                 for _ in range(RUNS):
                     if sum(times) < 1e6 * PATIENCE:
-                        times.append(1e6 * program.time(case.entry, resident, force=force))
+                        times.append(1e6 * measured.time(case.entry, resident, force=force))
     medians = [median(times) for times in ours]
     return {"peer": median(theirs), "default": medians[0], "best": min(medians),
             "versions": medians[1:], "peer_peak": peer_peak,
-            "peak": program.record(case.entry, resident, samples=False).peak_bytes}
+            "peak": measured.record(case.entry, resident, samples=False).peak_bytes}
 
 
 def _run_peer(peer: Sequence[str], entry: str, data: Path) -> list[float]:

@@ -26,6 +26,7 @@ from runelift.ir.prim import INTS
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Bounds, Generator, parse_spec
 from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -162,7 +163,7 @@ def measure(program: Any, row: Row, runs: int) -> dict[str, Any]:
     """Microseconds of the default and of every version, and whether their results agree."""
     _, entry, _, specs, _, skip_outer = row
     args = arguments(program, specs)
-    resident = program.place(args)
+    resident = MeasuredProgram(program).place(args)
     assignments = plans(program.tree.entry(entry))
     versions: list[float | None] = []
     reference: list[Any] = []
@@ -197,11 +198,11 @@ def arguments(program: Any, specs: list[str]) -> list[Any]:
 
 def timed(program: Any, entry: str, args: list[Any], force: Any, runs: int) -> float:
     """The median of up to ``runs`` samples, fewer if they take more than two seconds."""
-    program.warm_up(entry, args, force=force)
+    MeasuredProgram(program).warm_up(entry, args, force=force)
     samples: list[float] = []
     started = time.perf_counter()
     while len(samples) < runs and (len(samples) < 2 or time.perf_counter() - started < 2):
-        samples.append(program.time(entry, args, force=force))
+        samples.append(MeasuredProgram(program).time(entry, args, force=force))
     return median(samples) * 1e6
 
 

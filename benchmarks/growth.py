@@ -23,6 +23,7 @@ from compare import EXAMPLES, VOLATILITY, arguments, timed
 
 import runelift
 from runelift.ir.errors import RuneliftError
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 
@@ -134,7 +135,7 @@ def main() -> None:
 
 def measure(program: Any, series: Series, size: int, *, best: bool) -> float:
     """Seconds of the default version, or of the fastest."""
-    args = program.place(arguments(program, series.inputs(size)))
+    args = MeasuredProgram(program).place(arguments(program, series.inputs(size)))
     forces = plans(program.tree.entry(series.entry)) if best else [None]
     for force in forces:
         program.run(series.entry, args, force=force, device_arrays=True)

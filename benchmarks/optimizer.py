@@ -43,6 +43,7 @@ from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, SuccessiveHalving
 from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -134,7 +135,7 @@ def pair(row: Row, device: str | None, contract: bool) -> tuple[Program, Program
     naive, program = (runelift.compile(EXAMPLES / f"{row.name}.fut", device=device, tuning={},
                                        fp_contract=contract) for _ in range(2))
     assert naive.device_info is not None
-    naive.device_info = naive.device_info.plain()
+    naive.loaded.info = naive.loaded.info.plain()
     return naive, program
 
 
@@ -198,7 +199,7 @@ def measure(row: Row, number: int, naive: Program, program: Program,
             budget: float, strategy: str) -> dict[str, Any]:
     """Microseconds of the three, and whether their results agree."""
     args = row.inputs(number)
-    resident, plain = program.place(args), naive.place(args)
+    resident, plain = MeasuredProgram(program).place(args), MeasuredProgram(naive).place(args)
     force = plans(naive.tree.entry("main"))[row.naive]
     expected = naive.run("main", plain, force=force)[0]
     slow = timed(naive, plain, [Run(force)])[0]
@@ -248,8 +249,8 @@ def search(row: Row, program: Program, args: Sequence[Any], budget: float,
         if number < row.naive or time.perf_counter() > (started + end) / 2:
             continue
         with contextlib.suppress(RuneliftError):
-            program.time("main", args, force=force)
-            once = program.time("main", args, force=force) * 1e6
+            MeasuredProgram(program).time("main", args, force=force)
+            once = MeasuredProgram(program).time("main", args, force=force) * 1e6
             if once > FAR * min(each.time for each in found):
                 continue
             found.append(Chosen(number + 1, Run(force), timed(program, args, [Run(force)], 3)[0]))
@@ -269,13 +270,14 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
            seconds: float, strategy: str) -> dict[str, int]:
     """The best settings for the operations of a version that take a good part of its time."""
     spaces = {space.operation.name: space for space in program.spaces("main")}
-    met = program.try_settings("main", args, force=force, thresholds={})
+    measured = MeasuredProgram(program)
+    met = measured.try_settings("main", args, force=force, thresholds={})
     whole = sum(each.seconds for each in met)
     chosen: dict[str, int] = {}
     for each in met:
         if each.seconds >= NORMAL.parameters.share * whole:
             contest = SuccessiveHalving(spaces[each.meeting[0]], strategy=strategy)
-            program.try_settings("main", args, force=force, thresholds={}, searches={
+            measured.try_settings("main", args, force=force, thresholds={}, searches={
                 each.meeting: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})
             chosen |= contest.space.named(contest.best())
     return chosen
@@ -288,12 +290,13 @@ def timed(program: Program, args: Sequence[Any], runs: Sequence[Run],
     The runs are timed in turn, so that a drift of the clock frequency meets them alike.
     """
     found: list[list[float]] = [[] for _ in runs]
+    measured = MeasuredProgram(program)
     for run in runs:
-        program.time("main", args, force=run.force, thresholds=run.settings)
+        measured.time("main", args, force=run.force, thresholds=run.settings)
     started = time.perf_counter()
     while len(found[0]) < samples and (not found[0] or time.perf_counter() - started < 1):
         for times, run in zip(found, runs, strict=True):
-            times.append(program.time("main", args, force=run.force, thresholds=run.settings))
+            times.append(measured.time("main", args, force=run.force, thresholds=run.settings))
     return [median(times) * 1e6 for times in found]
 
 

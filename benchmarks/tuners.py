@@ -78,6 +78,7 @@ from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.strategies import compare, parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import limit_on
 from runelift.runtime.versions.forest import Forests, plans
@@ -199,7 +200,7 @@ def prepare(program: Program, runner: Remote, sizes: Sizes, several: Sequence[Da
     """Build what the versions of a program need on datasets, as far as that is known."""
     forces = [{}, *plans(program.tree.entry(sizes.entry))]
     for dataset in several:
-        runner.prepare(dataset.entry, runner.place(dataset.arguments()), forces)
+        runner.prebuild(dataset.entry, runner.place(dataset.arguments()), forces)
 
 
 # What tuning is worth
@@ -306,7 +307,7 @@ def judge(program: Program, dataset: Dataset, costs: Costs, default: Mapping[str
         return None
     choices = {"default": default, "tuned": tuned}
     choices |= candidates(costs, known, choices)
-    args = program.place(dataset.arguments())
+    args = MeasuredProgram(program).place(dataset.arguments())
     times = in_turn(program, dataset.entry, args, choices)
     best = min(times, key=lambda name: times[name])
     placed = replace(dataset, arguments=lambda: args)
@@ -339,12 +340,13 @@ def in_turn(program: Program, entry: str, args: Sequence[Any],
             choices: Mapping[Name, Mapping[str, int]]) -> dict[Name, float]:
     """The median time of each, when it is as fast as it becomes; the order changes every round."""
     times: dict[Name, list[float]] = {name: [] for name in choices}
+    measured = MeasuredProgram(program)
     for thresholds in choices.values():
-        program.warm_up(entry, args, thresholds=thresholds)
+        measured.warm_up(entry, args, thresholds=thresholds)
     started, names = time.perf_counter(), list(choices)
     for number in range(MOST_ROUNDS):
         for name in names:
-            times[name].append(program.time(entry, args, thresholds=choices[name]))
+            times[name].append(measured.time(entry, args, thresholds=choices[name]))
         names.append(names.pop(0))
         if number and time.perf_counter() > started + ROUNDS_SECONDS:
             break
@@ -484,7 +486,8 @@ def run_together(program: Program, costs: Costs, several: Sequence[Dataset],
         known = next(d for d in costs.datasets if d.name == dataset.name)
         paths = {name: known.path(thresholds) for name, thresholds in found.items()}
         different = {path: found[name] for name, path in reversed(paths.items())}
-        times = in_turn(program, dataset.entry, program.place(dataset.arguments()), different)
+        times = in_turn(program, dataset.entry,
+                        MeasuredProgram(program).place(dataset.arguments()), different)
         for name, path in paths.items():
             means[name] += times[path] / min(times.values()) / len(several)
     least = min(means.values())

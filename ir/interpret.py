@@ -124,7 +124,7 @@ class Interpreter:
         return self.body(lam.body, inner)
 
     def exp(self, exp: ir.Exp, env: Env, stm: ir.Stm) -> list[Value]:
-        """The results of an expression."""
+        """The results of an expression; long, with one case per construct."""
         match exp:
             case ir.PrimOp(op, prim, args):
                 values = [atom(a, env) for a in args]

@@ -119,6 +119,7 @@ def _block(lines: Iterable[str]) -> Lines:
 
 
 def _exp(exp: ir.Exp) -> Lines:
+    """The lines of an expression; long, with one case per construct."""
     match exp:
         case ir.AtomExp(atom):
             yield _atom(atom)

@@ -164,7 +164,10 @@ def _same_inside(new: ir.Exp, exp: ir.Exp) -> bool:
 
 
 def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
-    """Like :func:`map_exp`, but a new object even if nothing changes."""
+    """Like :func:`map_exp`, but a new object even if nothing changes.
+
+    One case per construct makes it long.
+    """
     match exp:
         case ir.PrimOp(op, prim, args):
             return ir.PrimOp(op, prim, m.atoms(args))

@@ -57,9 +57,28 @@ class Timing:
     seconds: list[tuple[str, float]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Observation of a run of passes: the program and the time after each of them."""
+
+    watch: Watch | None = None
+    timing: Timing | None = None
+
+    def note(self, each: Pass, program: Program, seconds: float) -> None:
+        """Note that a pass has run."""
+        if self.timing is not None:
+            self.timing.seconds.append((each.name, seconds))
+        if self.watch is not None:
+            self.watch(each, program)
+
+    @property
+    def is_active(self) -> bool:
+        """True if anything is observed."""
+        return bool(self.watch or self.timing)
+
+
 def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase: str,
-               rewriting: Rewriting | None = None, watch: Watch | None = None,
-               timing: Timing | None = None) -> Program:
+               rewriting: Rewriting | None = None, observer: Observer | None = None) -> Program:
     """``program`` after the passes; CompilerBug names a pass whose result is not well formed.
 
     Checking takes time, so only the last result is checked unless each pass is watched.  If that or
@@ -67,11 +86,12 @@ def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase:
     """
     rewriting = rewriting or Rewriting(names)
     passes = tuple(passes)
-    watched = watch or timing or rewriting.trace or rewriting.fuel is not None
+    observer = observer or Observer()
+    watched = observer.is_active or rewriting.trace or rewriting.fuel is not None
     if not (watched or EVERY_PASS):
         before, fired = copy(names), rewriting.fired.copy()
         try:
-            done = _passed(passes, program, names, rewriting, lambda _: None)
+            done = _passed(passes, program, names, rewriting, lambda _: None, Observer())
             check(done, phase)
         except (UserError, CompilerLimitation):
             raise
@@ -81,13 +101,12 @@ def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase:
         else:
             return done
     check(program, phase)
-    return _passed(passes, program, names, rewriting, lambda program: check(program, phase), watch,
-                   timing)
+    return _passed(passes, program, names, rewriting, lambda program: check(program, phase),
+                   observer)
 
 
 def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: Rewriting,
-            checked: Callable[[Program], None], watch: Watch | None = None,
-            timing: Timing | None = None) -> Program:
+            checked: Callable[[Program], None], observer: Observer) -> Program:
     settled: dict[str, int] = {}
     for number, each in enumerate(passes, 1):
         start = time.perf_counter()
@@ -98,10 +117,7 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
             except CompilerBug as bug:
                 raise CompilerBug(f"in pass {number}, '{each.name}': {bug}") from bug
             settled[each.name] = rewriting.fired.total()
-        if timing is not None:
-            timing.seconds.append((each.name, time.perf_counter() - start))
-        if watch is not None:
-            watch(each, program)
+        observer.note(each, program, time.perf_counter() - start)
     return program
 
 
@@ -112,18 +128,17 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     ``rewriting`` says which rules and passes are left out and how often rules may fire; its trace
     sees every firing.  ``watch`` sees the program after each pass.
     """
-    return _run(STANDARD, program, names, "core", rewriting, watch, timing)
+    return _run(STANDARD, program, names, "core", rewriting, Observer(watch, timing))
 
 
 def clean(program: Program, names: Names, rewriting: Rewriting | None = None, *,
           watch: Watch | None = None, timing: Timing | None = None) -> Program:
     """The versioned program after :data:`AFTER_FLATTENING`; otherwise as :func:`optimise`."""
-    return _run(AFTER_FLATTENING, program, names, "versioned", rewriting, watch, timing)
+    return _run(AFTER_FLATTENING, program, names, "versioned", rewriting, Observer(watch, timing))
 
 
 def _run(passes: tuple[Pass, ...], program: Program, names: Names, phase: str,
-         rewriting: Rewriting | None, watch: Watch | None, timing: Timing | None) -> Program:
+         rewriting: Rewriting | None, observer: Observer) -> Program:
     rewriting = rewriting or Rewriting(names)
     wanted = [each for each in passes if each.name not in rewriting.disabled]
-    return run_passes(wanted, program, names, phase=phase, rewriting=rewriting, watch=watch,
-                      timing=timing)
+    return run_passes(wanted, program, names, phase=phase, rewriting=rewriting, observer=observer)

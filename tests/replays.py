@@ -16,8 +16,9 @@ from runelift.runtime.replay.replay_run import replay
 def replayed(program: Program, entry: str, args: Sequence[Any], race: Race | None = None
              ) -> tuple[list[Any], ReplayRecord]:
     """The results of a run in which all versions are replayed, and what it found out."""
-    plan = program._plan(entry)
-    outcome, found = replay(program._executable(entry), program._bind(plan, list(args)), {},
+    plan = program.loaded.plan(entry)
+    outcome, found = replay(program.loaded.executable(entry),
+                            program.loaded.bind(plan, list(args)), {},
                             race or Race(rounds=2))
     results = [program._result(value, spec, False)
                for value, spec in zip(outcome.results, plan.results, strict=True)]

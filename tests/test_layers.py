@@ -60,15 +60,17 @@ ALLOWED = {
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
     "running": "devices execution execution.probes prebuild",
+    "loaded_program": "codegen.plan compilation devices execution prebuild running",
     "program":
-        "codegen.plan versions records data compilation devices geometry execution replay "
-        "trials prebuild running tuner.autotune",
+        "codegen.plan versions records compilation devices geometry execution prebuild "
+        "loaded_program tuner.autotune",
     "compile": "versions compilation devices processes prebuild program",
     "runelift": "execution program compile",
     "tuner.policy": "records",
     "tuner.costs": "versions records tuner.policy",
     "tuner.prune": "versions records tuner.costs",
-    "tuner.measure": "versions records host execution replay tuner.policy tuner.costs tuner.prune",
+    "tuner.measure":
+        "versions records host geometry replay trials tuner.policy tuner.costs tuner.prune",
     "tuner.fit": "versions records tuner.policy tuner.costs",
     "tuner.analysis": "versions records tuner.costs tuner.fit",
     "tuner.result": "versions tuner.costs tuner.measure tuner.fit",
@@ -83,8 +85,8 @@ ALLOWED = {
         "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis "
         "tuner.result",
     "tuner.kernel_parameters":
-        "codegen.plan versions records geometry execution trials tuner.policy tuner.costs "
-        "tuner.measure tuner.autotune",
+        "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
+        "tuner.autotune",
     "tuner.strategies":
         "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.result",
     "tuner.report":

@@ -370,7 +370,7 @@ def test_random_programs_on_wider_arrays(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 100))
 def test_random_programs_are_repeated(seed: int, simulator: str,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
-    """On arguments of two sizes in turn, with launches that are joined soon."""
+    """On arguments of two sizes in turn, with launches that are fused soon."""
     monkeypatch.setattr(command_buffer, "SUBMITS_BEFORE_FUSION", 2)
     compiled = runelift.compile(Writer(seed).program(), device=simulator)
     info = compiled.device_info

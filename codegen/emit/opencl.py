@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from runelift.codegen.emit.prelude import TYPES, linked
 from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_around
-from runelift.codegen.passes.unrolling import in_pieces
+from runelift.codegen.passes.unrolling import splits_into_pieces
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
@@ -242,9 +242,9 @@ class _Printer:
         return f"{qualifier}__global {TYPES[param.prim]} *{name(param.name)}"
 
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
-        lines, present = list[str](), list(self.present(stms))
-        for stm, after in zip_longest(present, present[1:]):
-            if isinstance(stm, imp.Barrier) and not self.separated and not self.stays(after):
+        lines, taken = list[str](), list(self.taken(stms))
+        for stm, after in zip_longest(taken, taken[1:]):
+            if isinstance(stm, imp.Barrier) and not self.separated and not self.is_kept(after):
                 lines.append(f"{'    ' * depth}JOINED;")
                 self.separated = True
             lines += self.stm(stm, depth)
@@ -263,7 +263,7 @@ class _Printer:
                     self.separated = False
         return lines
 
-    def repeats(self, bound: Exp) -> bool:
+    def remains_loop(self, bound: Exp) -> bool:
         """True if the optimiser keeps a loop, so that an iteration begins with its index.
 
         One of known length may be unrolled: then the end of an iteration comes before the next.
@@ -271,15 +271,15 @@ class _Printer:
         return (isinstance(bound, imp.Var) and bound.name in self.shared
                 and bound.name not in self.constants)
 
-    def present(self, stms: tuple[Stm, ...]) -> Iterator[Stm]:
+    def taken(self, stms: tuple[Stm, ...]) -> Iterator[Stm]:
         """The statements, with known branches replaced by the side that is taken."""
         for stm in stms:
             if isinstance(stm, imp.If) and (known := self.known(stm.cond)) is not None:
-                yield from self.present(stm.then_ if known else stm.else_)
+                yield from self.taken(stm.then_ if known else stm.else_)
             else:
                 yield stm
 
-    def stays(self, stm: Stm | None) -> bool:
+    def is_kept(self, stm: Stm | None) -> bool:
         """True if the optimiser keeps a statement at its place, outside of branches."""
         return isinstance(stm, imp.Store) and stm.mem in self.shared and _is_branch_free(
             stm.index) and _is_branch_free(stm.value)
@@ -365,8 +365,8 @@ class _Printer:
                     lines.append(f"{pad}GOES_ROUND")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
-                self.separated = self.repeats(bound)
-                if how == [UNROLL_FULLY] and in_pieces(stm, self.kernel):
+                self.separated = self.remains_loop(bound)
+                if how == [UNROLL_FULLY] and splits_into_pieces(stm, self.kernel):
                     lines.append(f"{pad}    NEXT_PIECE;")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
             case imp.While(cond, body):

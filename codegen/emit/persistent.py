@@ -6,9 +6,9 @@ one kernel can stay on the device and go through all iterations themselves.  The
 groups as fit on the device at once.  All of them meet at a barrier after each of the loop's
 kernels, its *phases*.
 
-The literature: Gupta, Stuart and Owens 2012, "A study of persistent threads style GPU programming
-for GPGPU workloads"; Xiao and Feng 2010, "Inter-block GPU communication via fast barrier
-synchronization".
+See Gupta, Stuart and Owens 2012, "A study of persistent threads style GPU programming for GPGPU
+workloads".  For the barrier, see Xiao and Feng 2010, "Inter-block GPU communication via fast
+barrier synchronization".
 
 :mod:`runelift.codegen.plan.steady_loops` says which loops qualify.
 :mod:`runelift.runtime.execution.persistent_loops` finds the phases when the loop runs, since sizes

@@ -34,7 +34,7 @@ _DEFINED = re.compile(r"^#define (\w+)|^inline [^(]+?(\w+)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class _Piece:
     """A part of the prelude, the names that it defines, and all words of it."""
 
     text: str
@@ -53,9 +53,9 @@ def linked(kernels: str) -> str:
 
 
 @cache
-def pieces() -> Sequence[Piece]:
+def pieces() -> Sequence[_Piece]:
     """All pieces, each after those that it needs."""
-    found, members = list[Piece](), _families()["ALL"]
+    found, members = list[_Piece](), _families()["ALL"]
     for part in (resources.files("runelift.codegen.emit") / "prelude.cl").read_text().split("\n\n"):
         if part.startswith(FAMILY_MARK):
             members = _families()[part.removeprefix(FAMILY_MARK)]
@@ -64,7 +64,7 @@ def pieces() -> Sequence[Piece]:
         for member in members if code else ():
             text = Template(code).substitute(member)
             defines = {name for names in _DEFINED.findall(text) for name in names if name}
-            found.append(Piece(text, frozenset(defines), frozenset(_WORD.findall(text))))
+            found.append(_Piece(text, frozenset(defines), frozenset(_WORD.findall(text))))
     return found
 
 

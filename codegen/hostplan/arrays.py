@@ -10,24 +10,11 @@ from runelift.codegen.hostplan.segops import SegOps
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import replicate
 from runelift.ir import failures, imp
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.placement import PLACED
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import (
-    Body,
-    Dest,
-    Dim,
-    Index,
-    Level,
-    Param,
-    PrimOp,
-    SegDim,
-    SegScatter,
-    SliceDim,
-    Stm,
-    Update,
-)
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, i64, shape_of
 
 
@@ -36,7 +23,7 @@ class Arrays(SegOps):
 
     __slots__ = ()
 
-    def index(self, stm: Stm, exp: Index) -> None:
+    def index(self, stm: ir.Stm, exp: ir.Index) -> None:
         """An element, or a slice, which is a view."""
         view, (param,) = self.views[exp.array], stm.pat
         if exp.checked:
@@ -65,14 +52,14 @@ class Arrays(SegOps):
                       plan.CopyBuffer(held, view.mem, param.type, Size.of(1), view.at(indices)))
             self.scalar_result(param.name, param.type, held)
 
-    def _check_bounds(self, exp: Index | Update, stm: Stm) -> None:
+    def _check_bounds(self, exp: ir.Index | ir.Update, stm: ir.Stm) -> None:
         """Have the host check that an access is inside of its array."""
         shape = shape_of(self.types[exp.array])
         written = [self._written(dim) for dim in exp.dims]
         message = failures.access([len(each) for each in written])
         values = (*(value for each in written for value in each), *shape)
         for dim, size in zip(exp.dims, shape, strict=True):
-            if isinstance(dim, SliceDim):
+            if isinstance(dim, ir.SliceDim):
                 if dim.start == i64(0) and dim.count == size and dim.stride == i64(1):
                     continue
                 steps = self.compute("sub", dim.count, i64(1))
@@ -87,9 +74,9 @@ class Arrays(SegOps):
                 fine = self._within(dim, size)
             self.emit(plan.Check(fine, message, values, stm.loc))
 
-    def _written(self, dim: Dim) -> tuple[Atom, ...]:
+    def _written(self, dim: ir.Dim) -> tuple[Atom, ...]:
         """A dimension of an access as a program writes it: an index, or start, stop and step."""
-        if not isinstance(dim, SliceDim):
+        if not isinstance(dim, ir.SliceDim):
             return (dim,)
         if dim.stride == i64(1):
             return dim.start, self.compute("add", dim.start, dim.count)
@@ -101,7 +88,7 @@ class Arrays(SegOps):
         return self.compute("and", self.compute("le", i64(0), index),
                             self.compute("lt", index, size), prim=Prim.BOOL)
 
-    def check_reshape(self, stm: Stm, shape: tuple[Atom, ...], array: VName) -> None:
+    def check_reshape(self, stm: ir.Stm, shape: tuple[Atom, ...], array: VName) -> None:
         """Have the host check that a shape has as many elements, unless that is known."""
         old = shape_of(self.types[array])
         if product([self.size(s) for s in shape]) == product([self.size(s) for s in old]):
@@ -113,7 +100,7 @@ class Arrays(SegOps):
         same = self.compute("eq", sizes[0], sizes[1])
         self.emit(plan.Check(same, failures.RESHAPE, (sizes[1], sizes[0]), stm.loc))
 
-    def replicate(self, stm: Stm, shape: tuple[Atom, ...], value: Atom) -> None:
+    def replicate(self, stm: ir.Stm, shape: tuple[Atom, ...], value: Atom) -> None:
         """A view that shows a value at all indices; of a copy, if the value may change here."""
         (param,) = stm.pat
         outer = tuple(self.scalar(s) for s in shape)
@@ -125,7 +112,7 @@ class Arrays(SegOps):
         else:
             self.bind_view(param, replicate(elem_of(param.type), outer, self.scalar(value)))
 
-    def update(self, stm: Stm, exp: Update) -> None:
+    def update(self, stm: ir.Stm, exp: ir.Update) -> None:
         """A kernel that writes the value, unless it has been made in its place."""
         (param,) = stm.pat
         if PLACED in stm.attrs and self.is_in_place(exp):
@@ -135,20 +122,22 @@ class Arrays(SegOps):
             return
         if exp.checked:
             self._check_bounds(exp, stm)
-        slices = [d for d in exp.dims if isinstance(d, SliceDim)]
-        inner = tuple(SegDim(self.names.fresh("k"), d.count) for d in slices) or (
-            SegDim(self.names.fresh("one"), i64(1)),)
-        stms: list[Stm] = []
+        slices = [d for d in exp.dims if isinstance(d, ir.SliceDim)]
+        inner = tuple(ir.SegDim(self.names.fresh("k"), d.count) for d in slices) or (
+            ir.SegDim(self.names.fresh("one"), i64(1)),)
+        stms: list[ir.Stm] = []
         indices: list[Atom] = []
         place = iter(inner)
         for dim in exp.dims:
-            if not isinstance(dim, SliceDim):
+            if not isinstance(dim, ir.SliceDim):
                 indices.append(dim)
                 continue
             scaled, at = self.names.fresh("o"), self.names.fresh("at")
             index = next(place).index
-            stms += [Stm((Param(scaled, Prim.I64),), PrimOp("mul", Prim.I64, (index, dim.stride))),
-                     Stm((Param(at, Prim.I64),), PrimOp("add", Prim.I64, (dim.start, scaled)))]
+            stms += [ir.Stm((ir.Param(scaled, Prim.I64),),
+                            ir.PrimOp("mul", Prim.I64, (index, dim.stride))),
+                     ir.Stm((ir.Param(at, Prim.I64),),
+                            ir.PrimOp("add", Prim.I64, (dim.start, scaled)))]
             indices.append(at)
         value = exp.value
         if slices and isinstance(value, VName):
@@ -156,14 +145,14 @@ class Arrays(SegOps):
             if self.touches(self.views[value], self.views[exp.array].mem or value):
                 source = self.copy(value)
             element = self.names.fresh("x")
-            stms.append(Stm((Param(element, elem_of(param.type)),),
-                            Index(source, tuple(d.index for d in inner))))
+            stms.append(ir.Stm((ir.Param(element, elem_of(param.type)),),
+                            ir.Index(source, tuple(d.index for d in inner))))
             value = element
-        body = Body(tuple(stms), (*indices, value))
-        scatter = SegScatter(Level.GRID, inner, (Dest(exp.array, len(indices)),), body)
-        self.operation(Stm(stm.pat, scatter, stm.attrs, stm.loc), scatter)
+        body = ir.Body(tuple(stms), (*indices, value))
+        scatter = ir.SegScatter(ir.Level.GRID, inner, (ir.Dest(exp.array, len(indices)),), body)
+        self.operation(ir.Stm(stm.pat, scatter, stm.attrs, stm.loc), scatter)
 
-    def concat(self, stm: Stm, dim: int, arrays: tuple[VName, ...]) -> None:
+    def concat(self, stm: ir.Stm, dim: int, arrays: tuple[VName, ...]) -> None:
         """A kernel for each part, which copies it to its place."""
         (param,) = stm.pat
         self.allocate(param)
@@ -171,34 +160,35 @@ class Arrays(SegOps):
         whole = self.views[param.name]
         for array in arrays:
             shape = shape_of(self.types[array])
-            dims = tuple(SegDim(self.names.fresh("i"), s) for s in shape)
+            dims = tuple(ir.SegDim(self.names.fresh("i"), s) for s in shape)
             at = self.names.fresh("at")
             element = self.names.fresh("x")
-            body = Body((
-                Stm((Param(at, Prim.I64),), PrimOp("add", Prim.I64, (dims[dim].index, start))),
-                Stm((Param(element, elem_of(param.type)),),
-                    Index(array, tuple(d.index for d in dims)))),
+            body = ir.Body((
+                ir.Stm((ir.Param(at, Prim.I64),),
+                       ir.PrimOp("add", Prim.I64, (dims[dim].index, start))),
+                ir.Stm((ir.Param(element, elem_of(param.type)),),
+                    ir.Index(array, tuple(d.index for d in dims)))),
                 (*(at if k == dim else d.index for k, d in enumerate(dims)), element))
-            part = SegScatter(Level.GRID, dims, (Dest(param.name, len(dims)),), body)
-            self.segop(Stm((param,), part, loc=stm.loc))
+            part = ir.SegScatter(ir.Level.GRID, dims, (ir.Dest(param.name, len(dims)),), body)
+            self.segop(ir.Stm((param,), part, loc=stm.loc))
             start = self.compute("add", start, shape[dim])
         self.views[param.name] = whole
 
-    def literal(self, stm: Stm, elems: tuple[Atom, ...], row: Type) -> None:
+    def literal(self, stm: ir.Stm, elems: tuple[Atom, ...], row: Type) -> None:
         """A kernel for each element, which copies it to its place."""
         (param,) = stm.pat
         self.allocate(param)
         rows = shape_of(row)
         for k, elem in enumerate(elems):
-            dims = tuple(SegDim(self.names.fresh("i"), s) for s in rows) or (
-                SegDim(self.names.fresh("one"), i64(1)),)
-            stms: tuple[Stm, ...] = ()
+            dims = tuple(ir.SegDim(self.names.fresh("i"), s) for s in rows) or (
+                ir.SegDim(self.names.fresh("one"), i64(1)),)
+            stms: tuple[ir.Stm, ...] = ()
             value: Atom = elem
             if rows and isinstance(elem, VName):
                 value = self.names.fresh("x")
-                stms = (Stm((Param(value, elem_of(row)),),
-                            Index(elem, tuple(d.index for d in dims))),)
+                stms = (ir.Stm((ir.Param(value, elem_of(row)),),
+                            ir.Index(elem, tuple(d.index for d in dims))),)
             indices: tuple[Atom, ...] = (i64(k), *(d.index for d in dims if rows))
-            body = Body(stms, (*indices, value))
-            part = SegScatter(Level.GRID, dims, (Dest(param.name, 1 + len(rows)),), body)
-            self.segop(Stm((param,), part, loc=stm.loc))
+            body = ir.Body(stms, (*indices, value))
+            part = ir.SegScatter(ir.Level.GRID, dims, (ir.Dest(param.name, 1 + len(rows)),), body)
+            self.segop(ir.Stm((param,), part, loc=stm.loc))

@@ -17,26 +17,13 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.plan.views import View, behind, lit, row_major
 from runelift.ir import imp
+from runelift.ir import syntax as ir
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import PLACED, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import (
-    Body,
-    Dim,
-    Exp,
-    Index,
-    Lambda,
-    Level,
-    Param,
-    SegDim,
-    SegMap,
-    SliceDim,
-    Stm,
-    Update,
-)
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 from runelift.ir.types import ArrayType, Atom, Type, array_of, elem_of, shape_of
 
@@ -109,7 +96,7 @@ class Buffers:
         """The number of elements of a type."""
         return product([self.size(s) for s in shape_of(type_)])
 
-    def new_operation(self, pat: Sequence[Param]) -> Parameters:
+    def new_operation(self, pat: Sequence[ir.Param]) -> Parameters:
         """The parameters of the next operation, which is named by what it makes."""
         base = pat[0].name.base if pat else "effect"
         self.operations += 1
@@ -143,18 +130,18 @@ class Buffers:
 
     # Names
 
-    def bind_input(self, param: Param) -> None:
+    def bind_input(self, param: ir.Param) -> None:
         """A parameter of the entry point; its buffer belongs to the caller."""
         self.types[param.name] = param.type
         if isinstance(param.type, ArrayType):
             self.views[param.name] = row_major(param.name, param.type.elem, self.shape(param.type))
 
-    def bind_view(self, param: Param, view: View) -> None:
+    def bind_view(self, param: ir.Param, view: View) -> None:
         """Bind an array that needs no new buffer."""
         self.types[param.name] = param.type
         self.views[param.name] = view
 
-    def allocate(self, param: Param) -> View:
+    def allocate(self, param: ir.Param) -> View:
         """A fresh row-major buffer under the name of ``param``."""
         prim = elem_of(param.type)
         self.emit(plan.Alloc(param.name, prim, self.count(param.type)))
@@ -163,7 +150,7 @@ class Buffers:
         self.bind_view(param, view)
         return view
 
-    def adopt(self, param: Param, buffer: VName) -> None:
+    def adopt(self, param: ir.Param, buffer: VName) -> None:
         """``param`` is another name for a buffer that this body owns from now on."""
         if buffer != param.name:
             self.emit(plan.Bind(param.name, buffer))
@@ -212,41 +199,41 @@ class Buffers:
     def copy(self, name: VName, outer: int = 0) -> VName:
         """The buffer of a fresh row-major copy; the ``outer`` first dimensions become the last."""
         if outer:
-            name = self._turned(name, outer)
-        param = Param(self.names.fresh(name), self.types[name])
+            name = self._with_outer_last(name, outer)
+        param = ir.Param(self.names.fresh(name), self.types[name])
         view = self.views[name]
         if view.dense and view.mem is not None:
             self.allocate(param)
             self.emit(plan.CopyBuffer(param.name, view.mem, view.prim, self.count(param.type)))
         else:
-            self._elementwise(param, lambda indices: Index(name, indices))
+            self._elementwise(param, lambda indices: ir.Index(name, indices))
         return param.name
 
-    def _turned(self, name: VName, outer: int) -> VName:
+    def _with_outer_last(self, name: VName, outer: int) -> VName:
         """A view with the ``outer`` first dimensions behind the others."""
         type_ = self.types[name]
         order = behind(len(shape_of(type_)), outer)
         turned = array_of(tuple(shape_of(type_)[d] for d in order), elem_of(type_))
-        view = Param(self.names.fresh(name), turned)
+        view = ir.Param(self.names.fresh(name), turned)
         self.bind_view(view, self.views[name].rearrange(order))
         return view.name
 
-    def _elementwise(self, param: Param, element: Callable[[tuple[VName, ...]], Exp]) -> None:
+    def _elementwise(self, param: ir.Param, element: Callable[[tuple[VName, ...]], ir.Exp]) -> None:
         """A kernel that computes each element of an array from its indices."""
-        dims = tuple(SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
+        dims = tuple(ir.SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
         prim = elem_of(param.type)
-        out = Param(self.names.fresh("x"), prim)
-        body = Body((Stm((out,), element(tuple(d.index for d in dims))),), (out.name,))
+        out = ir.Param(self.names.fresh("x"), prim)
+        body = ir.Body((ir.Stm((out,), element(tuple(d.index for d in dims))),), (out.name,))
         self.allocate(param)
-        self.segop(Stm((param,), SegMap(Level.GRID, dims, body, (prim,))))
+        self.segop(ir.Stm((param,), ir.SegMap(ir.Level.GRID, dims, body, (prim,))))
 
-    def segop(self, stm: Stm) -> None:
+    def segop(self, stm: ir.Stm) -> None:
         """The steps of a segmented operation whose result buffers exist."""
         raise NotImplementedError
 
     # Results made in place
 
-    def place_results(self, followed: Sequence[tuple[Stm, Set[VName]]], place: int) -> None:
+    def place_results(self, followed: Sequence[tuple[ir.Stm, Set[VName]]], place: int) -> None:
         """Give the results of a map room in the arrays that updates put them into.
 
         ``followed``: the statements of the body, with the names that are used after each.
@@ -256,7 +243,7 @@ class Buffers:
         wanted = [p for p in found if PLACED in stms[p.place].attrs]
         if not wanted:
             return
-        assert isinstance(exp, SegMap)
+        assert isinstance(exp, ir.SegMap)
         array = found[0].update.array
         whole, (_, later) = self.views[array], followed[place + found[0].place]
         if whole.mem is None or not self._may_change(array, whole.mem, later, exp):
@@ -272,7 +259,7 @@ class Buffers:
             self.places.rename(second, whole.mem)
             self.emit(plan.Bind(second, whole.mem))
 
-    def _may_change(self, array: VName, mem: VName, later: Set[VName], exp: Exp) -> bool:
+    def _may_change(self, array: VName, mem: VName, later: Set[VName], exp: ir.Exp) -> bool:
         """True if ``exp`` may write into an array that it reads under this name only."""
         return (self.views[array].dense and mem in self.owned[-1]
                 and not any(alias in later and self.touches(view, mem)
@@ -295,7 +282,7 @@ class Buffers:
         if sites:
             self.emit(plan.Commit(tuple(sites)))
 
-    def is_in_place(self, exp: Update) -> bool:
+    def is_in_place(self, exp: ir.Update) -> bool:
         """True if the value of an update has been made in the memory of its operand."""
         value, mem = exp.value, self.views[exp.array].mem
         if not isinstance(value, VName) or value not in self.places.waiting:
@@ -308,13 +295,13 @@ class Buffers:
             raise CompilerBug(f"{exp.array} is read after {value} was made in its memory")
         return True
 
-    def read_by(self, exp: Exp) -> set[VName]:
+    def read_by(self, exp: ir.Exp) -> set[VName]:
         """The arrays around that the code of a segmented operation reads."""
-        inside: list[Body | Lambda] = [*bodies_of(exp), *lambdas_of(exp)]
+        inside: list[ir.Body | ir.Lambda] = [*bodies_of(exp), *lambdas_of(exp)]
         return set().union(*map(free_vars, inside)) & self.views.keys()
 
-    def dim(self, dim: Dim) -> imp.Exp | tuple[imp.Exp, imp.Exp, imp.Exp]:
+    def dim(self, dim: ir.Dim) -> imp.Exp | tuple[imp.Exp, imp.Exp, imp.Exp]:
         """A dimension of an access as expressions."""
-        if isinstance(dim, SliceDim):
+        if isinstance(dim, ir.SliceDim):
             return self.scalar(dim.start), self.scalar(dim.count), self.scalar(dim.stride)
         return self.scalar(dim)

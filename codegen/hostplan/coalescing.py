@@ -6,10 +6,10 @@ are made for two reasons.
 
 * A loop of the host reads such an array, unchanged, in all iterations.  The copy is made once.
 * A work-item walks along its row.  Caches serve such reads, but more slowly than coalesced ones,
-  and worse if there are too many rows for the cache.  A copy costs about as much as one walk.  So
-  two walks along a row pay for a copy: by points that differ in another index, or along several
-  arrays.  Rows within a cache line, and few rows, stay as they are.  The host decides that when it
-  knows the sizes.
+  and worse if there are too many rows for the cache.  A copy costs about as much as one coalesced
+  walk saves.  So two walks along a row pay for it: by points that differ in another index, or along
+  several arrays.  Rows within a cache line, and few rows, stay as they are.  The host decides that
+  when it knows the sizes.
 
 Kernels that copy what they need to local memory do without
 (:mod:`~runelift.codegen.segops.segred_blocked`, :mod:`~runelift.codegen.segops.product_tiles`).
@@ -27,32 +27,12 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from runelift.codegen.segops.segments import segments_of_map, sharing
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_in, root_of
 from runelift.ir.names import Names, VName
 from runelift.ir.patterns import WHOLE, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import product_of
-from runelift.ir.syntax import (
-    SEGOPS,
-    SOACS,
-    Body,
-    Copy,
-    ForLoop,
-    Fun,
-    Index,
-    Lambda,
-    Level,
-    Loop,
-    Param,
-    PrimOp,
-    SegHist,
-    SegMap,
-    SegOp,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Stm,
-)
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, substitute_stm
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, shape_of
 
@@ -111,12 +91,12 @@ class _Reads:
 HOST_LOOP_READS = _Reads(LOOP_READS, 1, lasting=True)
 
 
-def coalesce(fun: Fun, names: Names) -> Fun:
+def coalesce(fun: ir.Fun, names: Names) -> ir.Fun:
     """The function with transposed copies, to be made when they are needed."""
     return replace(fun, body=_Coalescer(names, fun).body(fun.body, fun.params))
 
 
-def number(stm: Stm, attribute: str) -> int:
+def attribute_number(stm: ir.Stm, attribute: str) -> int:
     """The number in an attribute of a lazy copy that begins like this; 1 without it."""
     return next((int(attr.removeprefix(attribute)) for attr in stm.attrs
                  if attr.startswith(attribute)), 1)
@@ -125,26 +105,26 @@ def number(stm: Stm, attribute: str) -> int:
 class _Coalescer:
     """The code that the host runs."""
 
-    def __init__(self, names: Names, fun: Fun) -> None:
+    def __init__(self, names: Names, fun: ir.Fun) -> None:
         self.names = names
         self.types: dict[VName, Type] = {p.name: p.type for p in fun.params}
-        self.defs: dict[VName, Stm] = {}
-        self.known: dict[int, tuple[SegOp, dict[Wish, _Reads]]] = {}
+        self.defs: dict[VName, ir.Stm] = {}
+        self.known: dict[int, tuple[ir.SegOp, dict[Wish, _Reads]]] = {}
         self._collect(fun.body)
 
-    def _collect(self, body: Body) -> None:
+    def _collect(self, body: ir.Body) -> None:
         """Note the types and definitions of all that the host knows."""
         for stm in body.stms:
             self.types |= {p.name: p.type for p in stm.pat}
             self.defs |= {p.name: stm for p in stm.pat}
-            if isinstance(stm.exp, Loop):
+            if isinstance(stm.exp, ir.Loop):
                 self.types |= {p.param.name: p.param.type for p in stm.exp.params}
-                if isinstance(stm.exp.form, ForLoop):
+                if isinstance(stm.exp.form, ir.ForLoop):
                     self.types[stm.exp.form.index] = Prim.I64
-            for inner in () if isinstance(stm.exp, SEGOPS) else bodies_of(stm.exp):
+            for inner in () if isinstance(stm.exp, ir.SEGOPS) else bodies_of(stm.exp):
                 self._collect(inner)
 
-    def body(self, body: Body, known: Sequence[Param], *, looped: bool = False) -> Body:
+    def body(self, body: ir.Body, known: Sequence[ir.Param], *, looped: bool = False) -> ir.Body:
         """The body with lazy copies of the arrays ``known`` and of those that it makes.
 
         ``looped``: it runs in a loop.  Copies that only one iteration reads are not made: they
@@ -152,12 +132,12 @@ class _Coalescer:
         """
         wanted = self.wanted(body, once=not looped)
         own = {p.name for p in known if _is_matrix(p)}
-        stms: list[Stm] = []
+        stms: list[ir.Stm] = []
         copies: dict[Wish, VName] = {}
         for stm in body.stms:
             wishes = {w for w in self.wishes(stm) if w[0] in own and w in wanted}
             for wish in sorted(wishes - copies.keys(), key=lambda w: (w[0].tag, w[1])):
-                if not self.is_changed(wish, body):
+                if not self.is_overwritten(wish, body):
                     lazy_copy = self.lazy_copy(wish, wanted[wish])
                     copies[wish] = lazy_copy.pat[0].name
                     stms.append(lazy_copy)
@@ -165,14 +145,14 @@ class _Coalescer:
             own |= {p.name for p in stm.pat if _is_matrix(p)}
         return replace(body, stms=tuple(stms))
 
-    def is_changed(self, wish: Wish, body: Body) -> bool:
+    def is_overwritten(self, wish: Wish, body: ir.Body) -> bool:
         """True if a body overwrites an array before the last kernel that wants a copy."""
         last = max(place for place, stm in enumerate(body.stms) if wish in self.wishes(stm))
-        until = Body(body.stms[:last + 1], ())
+        until = ir.Body(body.stms[:last + 1], ())
         root = root_of(wish[0], self.defs)
         return any(root_of(name, self.defs) == root for name in consumed_in(until))
 
-    def wanted(self, body: Body, *, once: bool) -> dict[Wish, tuple[str, ...]]:
+    def wanted(self, body: ir.Body, *, once: bool) -> dict[Wish, tuple[str, ...]]:
         """The wishes in a body that are worth a copy, with attributes for their conditions.
 
         ``once``: also those of kernels that no loop launches.
@@ -187,44 +167,45 @@ class _Coalescer:
                 wanted[array, dim] = (ONLY_IF_LONG, f"{WALKED_TOGETHER}{walk.beside}")
         return wanted
 
-    def lazy_copy(self, wish: Wish, conditions: tuple[str, ...]) -> Stm:
+    def lazy_copy(self, wish: Wish, conditions: tuple[str, ...]) -> ir.Stm:
         """The statement that announces a copy."""
         array, dim = wish
-        copy = Param(self.names.fresh(array), self.types[array])
+        copy = ir.Param(self.names.fresh(array), self.types[array])
         self.types[copy.name] = copy.type
-        return Stm((copy,), Copy(array), (LAZY, *conditions, f"{CONTIGUOUS_ALONG}{dim}"))
+        return ir.Stm((copy,), ir.Copy(array), (LAZY, *conditions, f"{CONTIGUOUS_ALONG}{dim}"))
 
-    def inside(self, stm: Stm, *, looped: bool) -> Stm:
+    def inside(self, stm: ir.Stm, *, looped: bool) -> ir.Stm:
         """The statement with lazy copies in the bodies that the host runs."""
         match stm.exp:
-            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
+            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
                 return stm
-            case Loop(params, _, body):
+            case ir.Loop(params, _, body):
                 known, looped = [p.param for p in params], True
-                carried = tuple(f"{CARRIED_LAYOUT}{place} {outer}" for place,
-                                param in enumerate(known)
-                                if (outer := self.carried(param, body.result[place], body)))
-                stm = replace(stm, attrs=(*stm.attrs, *carried))
+                layouts = tuple(
+                    f"{CARRIED_LAYOUT}{place} {outer}" for place, param in enumerate(known)
+                    if (outer := self.carried_layout(param, body.result[place], body)))
+                stm = replace(stm, attrs=(*stm.attrs, *layouts))
             case _:
                 known = []
         return replace(stm, exp=map_inside(
             stm.exp, lambda body: self.body(body, known, looped=looped), _as_it_is))
 
-    def carried(self, param: Param, result: Atom, body: Body) -> int:
+    def carried_layout(self, param: ir.Param, result: Atom, body: ir.Body) -> int:
         """The number of dimensions in which work-items divide an array that iterations hand on.
 
         0 if they do not each make a part of it, or do not each walk along their part alone.
         """
         made = next((s for s in body.stms if any(p.name == result for p in s.pat)), None)
-        if made is None or not isinstance(made.exp, SegMap) or made.exp.level is not Level.GRID:
+        if made is None or not isinstance(made.exp,
+                                          ir.SegMap) or made.exp.level is not ir.Level.GRID:
             return 0
         outer = len(made.exp.space)
         alone = outer < len(shape_of(param.type)) and all(
-            isinstance(stm.exp, SEGOPS) and (param.name, outer - 1) in self.wishes(stm)
+            isinstance(stm.exp, ir.SEGOPS) and (param.name, outer - 1) in self.wishes(stm)
             for stm in body.stms if param.name in free_vars(stm))
         return outer if alone else 0
 
-    def wishes_in(self, body: Body, *, looped: bool = False) -> dict[Wish, _Reads]:
+    def wishes_in(self, body: ir.Body, *, looped: bool = False) -> dict[Wish, _Reads]:
         """The wishes of the kernels that a body launches, all after each other."""
         found = dict[Wish, _Reads]()
         for stm in body.stms:
@@ -232,22 +213,22 @@ class _Coalescer:
                 found[wish] = found[wish].after(walk) if wish in found else walk
         return found
 
-    def wishes(self, stm: Stm, *, looped: bool = False) -> dict[Wish, _Reads]:
+    def wishes(self, stm: ir.Stm, *, looped: bool = False) -> dict[Wish, _Reads]:
         """The wishes of the kernels that a statement launches; of versions and branches, one runs.
 
         ``looped``: a loop around launches the kernels again and again, so the wishes are lasting.
         """
-        if isinstance(stm.exp, SEGOPS):
-            grid = stm.exp.level is Level.GRID
+        if isinstance(stm.exp, ir.SEGOPS):
+            grid = stm.exp.level is ir.Level.GRID
             return self.wishes_of(stm.exp, looped=looped) if grid else {}
         found = dict[Wish, _Reads]()
         for body in bodies_of(stm.exp):
-            inner = self.wishes_in(body, looped=looped or isinstance(stm.exp, Loop))
+            inner = self.wishes_in(body, looped=looped or isinstance(stm.exp, ir.Loop))
             for wish, walk in inner.items():
                 found[wish] = found[wish].instead_of(walk) if wish in found else walk
         return found
 
-    def wishes_of(self, kernel: SegOp, *, looped: bool) -> dict[Wish, _Reads]:
+    def wishes_of(self, kernel: ir.SegOp, *, looped: bool) -> dict[Wish, _Reads]:
         """The arrays around a kernel that neighbouring work-items had better read coalesced."""
         if looped:
             return dict.fromkeys(_wishes_of(kernel), HOST_LOOP_READS)
@@ -255,9 +236,9 @@ class _Coalescer:
             self.known[id(kernel)] = kernel, self.walks(kernel)
         return self.known[id(kernel)][1]
 
-    def walks(self, kernel: SegOp) -> dict[Wish, _Reads]:
+    def walks(self, kernel: ir.SegOp) -> dict[Wish, _Reads]:
         """The arrays around a kernel whose rows its work-items walk along, one row each."""
-        loops = any(isinstance(stm.exp, (Loop, *SOACS)) for stm in _statements([kernel.body]))
+        loops = any(isinstance(stm.exp, (ir.Loop, *ir.SOACS)) for stm in _statements([kernel.body]))
         if not loops or self.uses_local_memory(kernel):
             return {}
         fast, others = kernel.space[-1].index, set[VName]()
@@ -279,59 +260,60 @@ class _Coalescer:
         return {wish: _Reads(sum(times.values()), len(found)) for wish, times in found.items()
                 if wish[0] not in others and arrays.count(wish[0]) == 1}
 
-    def uses_local_memory(self, kernel: SegOp) -> bool:
+    def uses_local_memory(self, kernel: ir.SegOp) -> bool:
         """True if a kernel copies elements that its work-items have in common to local memory."""
         match kernel:
-            case SegRed():
+            case ir.SegRed():
                 return sharing(self.types.__getitem__, kernel) is not None
-            case SegMap():
+            case ir.SegMap():
                 segments = segments_of_map(kernel, self.names)
                 return product_of(kernel) is not None or (
                     segments is not None
                     and sharing(self.types.__getitem__, segments.exp) is not None)
         return False
 
-    def with_copies(self, stm: Stm, copies: Mapping[Wish, VName], *, looped: bool = False) -> Stm:
+    def with_copies(self, stm: ir.Stm, copies: Mapping[Wish, VName], *,
+                    looped: bool = False) -> ir.Stm:
         """The statement with the copies in kernels that wish for them."""
-        if isinstance(stm.exp, SEGOPS):
-            if not copies or stm.exp.level is not Level.GRID:
+        if isinstance(stm.exp, ir.SEGOPS):
+            if not copies or stm.exp.level is not ir.Level.GRID:
                 return stm
             wishes = self.wishes_of(stm.exp, looped=looped)
             return substitute_stm(stm, {wish[0]: copy for wish, copy in copies.items()
                                         if wish in wishes})
-        looped |= isinstance(stm.exp, Loop)
+        looped |= isinstance(stm.exp, ir.Loop)
 
-        def inner(body: Body) -> Body:
+        def inner(body: ir.Body) -> ir.Body:
             return replace(body, stms=tuple(self.with_copies(s, copies, looped=looped)
                                             for s in body.stms))
 
         return replace(stm, exp=map_inside(stm.exp, inner, _as_it_is)) if copies else stm
 
 
-def _is_matrix(param: Param) -> bool:
+def _is_matrix(param: ir.Param) -> bool:
     return isinstance(param.type, ArrayType) and len(param.type.shape) > 1
 
 
-def _as_it_is(lam: Lambda) -> Lambda:
+def _as_it_is(lam: ir.Lambda) -> ir.Lambda:
     return lam
 
 
-def _wishes_of(kernel: SegOp) -> Iterator[Wish]:
+def _wishes_of(kernel: ir.SegOp) -> Iterator[Wish]:
     """The arrays around a kernel that its neighbouring work-items read far apart."""
     fast = {kernel.space[-1].index}
     bodies = [*bodies_of(kernel), *(lam.body for lam in lambdas_of(kernel))]
     around = {v for body in bodies for v in free_vars(body)}
     for stm in _statements(bodies):
         match stm.exp:
-            case PrimOp("add" | "sub", _, args) if len(fast.intersection(args)) == 1:
+            case ir.PrimOp("add" | "sub", _, args) if len(fast.intersection(args)) == 1:
                 fast.add(stm.pat[0].name)
-            case Index(array, dims) if array in around:
+            case ir.Index(array, dims) if array in around:
                 picked = [place for place, dim in enumerate(dims) if dim in fast]
                 if picked and picked[-1] != len(dims) - 1:
                     yield array, picked[-1]
 
 
-def _statements(bodies: list[Body]) -> Iterator[Stm]:
+def _statements(bodies: list[ir.Body]) -> Iterator[ir.Stm]:
     for body in bodies:
         for stm in body.stms:
             yield stm

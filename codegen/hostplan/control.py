@@ -17,24 +17,13 @@ from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.interface import spec_of
 from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_in, root_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.placement import MOVED
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest
-from runelift.ir.syntax import (
-    Body,
-    ForLoop,
-    If,
-    Loop,
-    Param,
-    Stm,
-    Update,
-    Version,
-    Versions,
-    WhileLoop,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, elem_of, i64
 
@@ -47,11 +36,11 @@ class Control(Arrays):
 
     __slots__ = ()
 
-    def body(self, body: Body, used_after: Set[VName]) -> tuple[Atom, ...]:
+    def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""
         raise NotImplementedError
 
-    def _side(self, body: Body, pat: Sequence[Param], inherited: Set[VName],
+    def _side(self, body: ir.Body, pat: Sequence[ir.Param], inherited: Set[VName],
               site: str | None = None) -> tuple[plan.Step, ...]:
         """A branch or version: its results end up under the names of ``pat``."""
         with self.block(inherited, site) as steps:
@@ -59,7 +48,7 @@ class Control(Arrays):
             self._bind_results(pat, results)
         return tuple(steps)
 
-    def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom],
+    def _bind_results(self, pat: Sequence[ir.Param], results: Sequence[Atom],
                       outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
         """Give the results of a body the names of ``pat``, each array in a buffer without other
         users.
@@ -101,7 +90,7 @@ class Control(Arrays):
                 moved.append((target, source))
         self.emit(*(plan.Bind(target, source) for target, source in moved))
 
-    def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset(),
+    def _own_results(self, pat: Sequence[ir.Param], borrowed: Set[VName] = frozenset(),
                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
         """Bind arrays to buffers of their names; this body owns all but the ``borrowed`` ones."""
         for param in pat:
@@ -111,21 +100,21 @@ class Control(Arrays):
                 self.bind_view(param, interleaved(param.name, param.type.elem, self.shape(
                     param.type), outers.get(param.name, 0)))
 
-    def branch(self, stm: Stm, exp: If) -> None:
+    def branch(self, stm: ir.Stm, exp: ir.If) -> None:
         """The steps of a branch on a condition that the host knows."""
         then_ = self._side(exp.then_, stm.pat, self.owned[-1])
         else_ = self._side(exp.else_, stm.pat, self.owned[-1])
         self.emit(plan.Branch(exp.cond, then_, else_))
         self._own_results(stm.pat)
 
-    def loop(self, stm: Stm, exp: Loop) -> None:
+    def loop(self, stm: ir.Stm, exp: ir.Loop) -> None:
         """The steps of a loop, whose arrays are in the same buffers in every iteration."""
         params = [p.param for p in exp.params]
         outers = self._outers(stm.attrs, params)
         borrowed = self._start(exp, params, outers)
         with self.block() as steps:
             self._own_results(params, borrowed, outers)
-            if isinstance(exp.form, ForLoop):
+            if isinstance(exp.form, ir.ForLoop):
                 self.types[exp.form.index] = Prim.I64
                 self.indices.add(exp.form.index)
             self.loops += 1
@@ -134,15 +123,16 @@ class Control(Arrays):
             self.loops -= 1
         self._emit_loop(exp.form, params, tuple(steps))
         pairs = list(zip(stm.pat, params, strict=True))
-        self._parallel_bind([(out.name, p.name) for out,
-                             p in pairs if p.name not in self.scalar_buffers])
+        self._parallel_bind([(out.name, p.name) for out, p in pairs
+                             if p.name not in self.scalar_buffers])
         for out, param in pairs:
             if (buffer := self.scalar_buffers.get(param.name)) is not None:
                 self.scalar_result(out.name, elem_of(out.type), buffer)
         self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed},
                           {out.name: outers[p.name] for out, p in pairs if p.name in outers})
 
-    def _start(self, exp: Loop, params: Sequence[Param], outers: Mapping[VName, int]) -> set[VName]:
+    def _start(self, exp: ir.Loop, params: Sequence[ir.Param],
+               outers: Mapping[VName, int]) -> set[VName]:
         """Bind the parameters of a loop to their initial values.
 
         The result names those that are in buffers of the caller, which the loop only reads.
@@ -167,7 +157,7 @@ class Control(Arrays):
         self._parallel_bind(start)
         return borrowed
 
-    def _outers(self, attrs: Sequence[str], params: Sequence[Param]) -> dict[VName, int]:
+    def _outers(self, attrs: Sequence[str], params: Sequence[ir.Param]) -> dict[VName, int]:
         """The number of fastest dimensions, for arrays of a loop that are not row-major."""
         found = dict[VName, int]()
         for attr in attrs:
@@ -177,7 +167,7 @@ class Control(Arrays):
                     found[params[place].name] = outer
         return found
 
-    def _emit_loop(self, form: ForLoop | WhileLoop, params: Sequence[Param],
+    def _emit_loop(self, form: ir.ForLoop | ir.WhileLoop, params: Sequence[ir.Param],
                    body: tuple[plan.Step, ...]) -> None:
         """A loop; one kernel may run it if buffers hold all that iterations compute.
 
@@ -187,7 +177,7 @@ class Control(Arrays):
                         if isinstance(p.type, ArrayType) or p.name in self.scalar_buffers)
         scalars = [p.name for p in params
                    if isinstance(p.type, Prim) and p.name not in self.scalar_buffers]
-        if isinstance(form, ForLoop):
+        if isinstance(form, ir.ForLoop):
             loop = plan.CountedLoop(form.index, form.bound, body, carried)
             self.emit(with_loop_scalars(loop, scalars, self.types, self.names)
                       or replace(loop, carried=None))
@@ -197,7 +187,7 @@ class Control(Arrays):
         else:
             self.emit(plan.WhileLoop(form.cond, body))
 
-    def versions(self, stm: Stm, exp: Versions) -> None:
+    def versions(self, stm: ir.Stm, exp: ir.Versions) -> None:
         """The steps of each version that can be compiled; CompilerLimitation if none can."""
         updated = {mem for version in exp.alternatives for array in _moved_into(version.body)
                    if array in self.views and (mem := self.views[array].mem) is not None
@@ -211,7 +201,7 @@ class Control(Arrays):
         self.emit(plan.Choose(exp.site, versions, _recorded(exp), results))
         self._own_results(stm.pat)
 
-    def _version(self, version: Version, pat: Sequence[Param], updated: Set[VName],
+    def _version(self, version: ir.Version, pat: Sequence[ir.Param], updated: Set[VName],
                  site: str) -> plan.PlanVersion:
         """A version; if there is no kernel for it, the reason instead of its steps.
 
@@ -237,7 +227,7 @@ class Control(Arrays):
             self.local_bytes = outer
 
 
-def _recorded(exp: Versions) -> tuple[VName, ...]:
+def _recorded(exp: ir.Versions) -> tuple[VName, ...]:
     """The sizes that guards are made of; records of a run hold them."""
     sizes = {v for version in exp.alternatives if version.guard is not None
              for size in version.guard.sizes() for v in size.variables()}
@@ -259,17 +249,17 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
     return found, tuple(rest)
 
 
-def _moved_into(body: Body) -> Iterator[VName]:
+def _moved_into(body: ir.Body) -> Iterator[VName]:
     """The arrays that versions update as their last action."""
     for stm in body.stms:
-        if isinstance(stm.exp, Update) and MOVED in stm.attrs:
+        if isinstance(stm.exp, ir.Update) and MOVED in stm.attrs:
             yield stm.exp.array
-        elif isinstance(stm.exp, Versions):
+        elif isinstance(stm.exp, ir.Versions):
             for version in stm.exp.alternatives:
                 yield from _moved_into(version.body)
 
 
-def _only_read(exp: Loop) -> set[VName]:
+def _only_read(exp: ir.Loop) -> set[VName]:
     """The arrays of a loop that its body neither updates nor hands on."""
     defs = {p.name: stm for stm in exp.body.stms for p in stm.pat}
     handed = {root_of(a, defs) for a in exp.body.result if isinstance(a, VName)}

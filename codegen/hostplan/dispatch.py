@@ -3,7 +3,9 @@
 | construct | lowered by | if |
 | --- | --- | --- |
 | ``SegMap(GROUP)`` | :mod:`~runelift.codegen.intragroup.group_version` | always |
-| ``SegMap``, ``SegRed``, ``SegScan``, ``SegHist`` | :mod:`~runelift.codegen.segops` | always |
+| ``SegMap`` | :mod:`~runelift.codegen.segops` | points do related or little work |
+| ``SegMap`` | :func:`_segmap_items` here: a work-item per point | else |
+| ``SegRed``, ``SegScan``, ``SegHist`` | :mod:`~runelift.codegen.segops` | always |
 | ``SegScatter`` | :func:`_segscatter` here: a work-item per point | always |
 
 The table in :mod:`~runelift.codegen.segops` states which module of that folder is taken when.
@@ -16,15 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from runelift.codegen.intragroup.group_version import lower_group
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import PlanEnv, Scratch, is_small
-from runelift.codegen.kernel.launch_builder import (
-    Lowered,
-    Lowering,
-    branch,
-    choose_by_length,
-    each_point,
-    run_point,
-)
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.segops.product_tiles import lower_product
@@ -53,14 +48,14 @@ REGISTER_ARRAYS_BYTES = 256
 
 
 def lower_segop(stm: Stm, env: PlanEnv, names: Names,
-                parameters: Parameters | None = None) -> Lowered:
+                parameters: Parameters | None = None) -> launches.Lowered:
     """The kernels and launches of a segmented operation at host level.
 
     The results are row-major buffers under the names of the pattern.  For scatters and histograms
     they hold the destinations already.  ``parameters`` collects the parameters that the steps ask
     for.  CompilerLimitation if there is no kernel for the operation.
     """
-    lowering = Lowering(stm, env, names, parameters)
+    lowering = launches.Lowering(stm, env, names, parameters)
     match stm.exp:
         case SegMap(Level.GROUP):
             lower_group(lowering, stm.exp)
@@ -79,29 +74,31 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
     return lowering.done()
 
 
-def _segmap(lowering: Lowering, exp: SegMap) -> None:
+def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
     """A work-item per point, or blocks of points for products and transposed copies."""
     if (copied := transposition_of(lowering, exp)) is not None:
         lower_transposition(lowering, copied,
-                            branch(lowering, lambda: _segmap_plain(lowering, exp, wide=False)))
+                            launches.branch(lowering,
+                                            lambda: _segmap_plain(lowering, exp, wide=False)))
     elif (found := product_of(exp)) is not None:
-        lower_product(lowering, found, branch(lowering, lambda: _segmap_points(lowering, exp)))
+        lower_product(lowering, found,
+                      launches.branch(lowering, lambda: _segmap_points(lowering, exp)))
     else:
         lower_blocked(lowering, segments_of_map(exp, lowering.names),
                       lambda: _segmap_points(lowering, exp))
 
 
-def _segmap_points(lowering: Lowering, exp: SegMap) -> None:
+def _segmap_points(lowering: launches.Lowering, exp: SegMap) -> None:
     """A work-item per point, or per strip of neighbouring columns that are reduced."""
     columns = None if lowering.interleave else columns_of_map(exp)
     if columns is None:
         _segmap_plain(lowering, exp)
     else:
         reduce_columns(lowering, exp.space, columns,
-                       branch(lowering, lambda: _segmap_plain(lowering, exp)))
+                       launches.branch(lowering, lambda: _segmap_plain(lowering, exp)))
 
 
-def _segmap_plain(lowering: Lowering, exp: SegMap, *, wide: bool = True) -> None:
+def _segmap_plain(lowering: launches.Lowering, exp: SegMap, *, wide: bool = True) -> None:
     """A work-item per point, or for several if they have no loops.
 
     Small arrays of a work-item are in registers.
@@ -114,15 +111,15 @@ def _segmap_plain(lowering: Lowering, exp: SegMap, *, wide: bool = True) -> None
         _or_small(lowering, steps, arrays, lambda: _segmap_items(lowering, exp, "segmap_small"))
 
 
-def _with_arrays(lowering: Lowering, make: Callable[[], None]
+def _with_arrays(lowering: launches.Lowering, make: Callable[[], None]
                  ) -> tuple[tuple[plan.Step, ...], list[tuple[Size, Prim]]]:
     """The steps that ``make`` adds, and the arrays of a work-item outside private memory."""
     lowering.scratch = tuple[Scratch, ...]()
-    steps = branch(lowering, make)
+    steps = launches.branch(lowering, make)
     return steps, [(s.count, s.prim) for s in lowering.scratch]
 
 
-def _or_small(lowering: Lowering, steps: tuple[plan.Step, ...],
+def _or_small(lowering: launches.Lowering, steps: tuple[plan.Step, ...],
               arrays: Sequence[tuple[Size, Prim]], make: Callable[[], None]) -> None:
     """``steps``, or the steps that ``make`` adds if all arrays of a work-item are small.
 
@@ -134,15 +131,15 @@ def _or_small(lowering: Lowering, steps: tuple[plan.Step, ...],
         lowering.steps += steps
         return
     lowering.fixed = tuple(sorted(sizes, key=lambda n: n.tag))
-    small = branch(lowering, make)
+    small = launches.branch(lowering, make)
     lowering.fixed = None
     need = Size.of(0)
     for count, prim in arrays:
         need = need + count * prim.bytes
-    choose_by_length(lowering, need, small, steps, i64(REGISTER_ARRAYS_BYTES))
+    launches.choose_by_length(lowering, need, small, steps, i64(REGISTER_ARRAYS_BYTES))
 
 
-def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
+def _carried(lowering: launches.Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
     """The numbers of elements of results that loops carry, without private ones."""
     looped = {p.name for stm in exp.body.stms if isinstance(stm.exp, Loop) for p in stm.pat}
     found = [(product([lowering.size(s) for s in shape_of(param.type)[len(exp.space):]]),
@@ -152,32 +149,33 @@ def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
     return [(count, prim) for count, prim in found if not is_small(prim, count)]
 
 
-def _segmap_items(lowering: Lowering, exp: SegMap, kind: str) -> None:
+def _segmap_items(lowering: launches.Lowering, exp: SegMap, kind: str) -> None:
     k = lowering.builder()
     outs = lowering.results
-    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), kind,
+    launches.each_point(lowering, k, exp.space,
+                        lambda ix: launches.run_point(k, exp.body, outs, ix), kind,
                busy=not is_cheap(exp.body))
 
 
-def _segred(lowering: Lowering, exp: SegRed) -> None:
+def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
     """The segments by themselves, or strips of neighbouring columns."""
     columns = None if lowering.interleave else columns_of_reduction(exp)
     if columns is None:
         _segred_elements(lowering, exp)
     else:
         reduce_columns(lowering, exp.space[:-1], columns,
-                       branch(lowering, lambda: _segred_elements(lowering, exp)))
+                       launches.branch(lowering, lambda: _segred_elements(lowering, exp)))
 
 
-def _segred_elements(lowering: Lowering, exp: SegRed) -> None:
+def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:
     """The segments by themselves, small arrays of a work-item in registers."""
     steps, arrays = _with_arrays(lowering, lambda: segred(lowering, exp))
     _or_small(lowering, steps, arrays, lambda: segred(lowering, exp))
 
 
-def _segscatter(lowering: Lowering, exp: SegScatter) -> None:
+def _segscatter(lowering: launches.Lowering, exp: SegScatter) -> None:
     k = lowering.builder()
     outs = lowering.results
-    each_point(lowering, k, exp.space,
+    launches.each_point(lowering, k, exp.space,
                lambda ix: k.write_inside(outs, [d.rank for d in exp.dests], k.body(exp.body)),
                "segscatter")

@@ -18,8 +18,8 @@ from runelift.codegen.hostplan.coalescing import (
     LAZY,
     ONLY_IF_LONG,
     WALKED_TOGETHER,
+    attribute_number,
     coalesce,
-    number,
 )
 from runelift.codegen.hostplan.control import Control
 from runelift.codegen.hostplan.scalar_residence import residence
@@ -28,44 +28,16 @@ from runelift.codegen.plan.interface import interface
 from runelift.codegen.plan.liveness import release_dead
 from runelift.codegen.plan.views import iota
 from runelift.ir import imp
+from runelift.ir import syntax as ir
 from runelift.ir.consumption import idle_copies
 from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    ArrayLit,
-    Assert,
-    AtomExp,
-    Body,
-    Concat,
-    Convert,
-    Copy,
-    Fun,
-    If,
-    Index,
-    Iota,
-    Level,
-    Loop,
-    Param,
-    PrimOp,
-    Rearrange,
-    Replicate,
-    Reshape,
-    SegDim,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.types import Atom, array_of, i64, shape_of
 
 
-def plan_fun(fun: Fun, names: Names, *, interleave: bool = False,
+def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
              coherent: bool = False) -> plan.Plan:
     """The plan of an entry point; CompilerLimitation if no version of it can be compiled.
 
@@ -107,98 +79,98 @@ class HostBuilder(Control):
 
     __slots__ = ()
 
-    def body(self, body: Body, used_after: Set[VName]) -> tuple[Atom, ...]:
+    def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
         followed = with_uses_after(body, used_after)
         for place, (stm, after) in enumerate(followed):
             self.later.append(after)
-            if isinstance(stm.exp, SegMap):
+            if isinstance(stm.exp, ir.SegMap):
                 self.place_results(followed, place)
             self.statement(stm)
             self.later.pop()
         return body.result
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         """The steps of one statement."""
         for param in stm.pat:
             self.types[param.name] = param.type
         match stm.exp:
-            case PrimOp() | Convert() | AtomExp():
+            case ir.PrimOp() | ir.Convert() | ir.AtomExp():
                 self._scalar(stm, stm.exp)
-            case Index():
+            case ir.Index():
                 self.index(stm, stm.exp)
-            case Update():
+            case ir.Update():
                 self.update(stm, stm.exp)
-            case Iota(count, start, step, prim):
+            case ir.Iota(count, start, step, prim):
                 self.bind_view(stm.pat[0], iota(prim, self.scalar(count), self.scalar(start),
                                                 self.scalar(step)))
-            case Replicate() if SCRATCH in stm.attrs:
+            case ir.Replicate() if SCRATCH in stm.attrs:
                 self.allocate(stm.pat[0])
-            case Replicate(shape, value):
+            case ir.Replicate(shape, value):
                 self.replicate(stm, shape, value)
-            case Rearrange(perm, array):
+            case ir.Rearrange(perm, array):
                 self.bind_view(stm.pat[0], self.views[array].rearrange(perm))
                 if array in self.places.waiting:
                     self.places.waiting.add(stm.pat[0].name)
-            case Reshape(shape, array):
+            case ir.Reshape(shape, array):
                 self.check_reshape(stm, shape, array)
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
-            case Copy(array) if LAZY in stm.attrs:
-                self.copy_lazily(stm.pat[0], array, number(stm, CONTIGUOUS_ALONG),
-                                 beside=number(stm,
-                                               WALKED_TOGETHER) if ONLY_IF_LONG in stm.attrs
-                                 else None)
-            case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
+            case ir.Copy(array) if LAZY in stm.attrs:
+                beside = attribute_number(stm, WALKED_TOGETHER)
+                self.copy_lazily(stm.pat[0], array, attribute_number(stm, CONTIGUOUS_ALONG),
+                                 beside=beside if ONLY_IF_LONG in stm.attrs else None)
+            case ir.Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
                 self.bind_view(stm.pat[0], self.views[array])
-            case Copy(array):
+            case ir.Copy(array):
                 self.adopt(stm.pat[0], self.own_buffer(array))
-            case Concat(dim, arrays, _):
+            case ir.Concat(dim, arrays, _):
                 self.concat(stm, dim, arrays)
-            case ArrayLit(elems, row):
+            case ir.ArrayLit(elems, row):
                 self.literal(stm, elems, row)
-            case Assert(cond, message, args):
+            case ir.Assert(cond, message, args):
                 self.emit(plan.Check(cond, message, args, stm.loc))
-            case If():
+            case ir.If():
                 self.branch(stm, stm.exp)
-            case Loop():
+            case ir.Loop():
                 self.loop(stm, stm.exp)
-            case Versions():
+            case ir.Versions():
                 self.versions(stm, stm.exp)
-            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
+            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
                 self.operation(stm, stm.exp)
             case _:
                 self._sequential(stm)
 
-    def _scalar(self, stm: Stm, exp: PrimOp | Convert | AtomExp) -> None:
+    def _scalar(self, stm: ir.Stm, exp: ir.PrimOp | ir.Convert | ir.AtomExp) -> None:
         """A scalar operation, on the host or deferred, or another name for an atom."""
         match exp:
-            case PrimOp(op, prim, args) if not exp.may_trap and self.defers(stm, args):
+            case ir.PrimOp(op, prim, args) if not exp.may_trap and self.defers(stm, args):
                 self.defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
-            case Convert(from_, to, arg) if self.defers(stm, (arg,)):
+            case ir.Convert(from_, to, arg) if self.defers(stm, (arg,)):
                 self.defer(stm, imp.Convert(from_, to, self.scalar(arg)))
-            case AtomExp(atom) if self.defers(stm, (atom,)):
+            case ir.AtomExp(atom) if self.defers(stm, (atom,)):
                 self.defer(stm, self.scalar(atom))
-            case PrimOp(name, prim, args):
+            case ir.PrimOp(name, prim, args):
                 self.emit(plan.Compute(stm.pat[0].name, name, prim, args, stm.loc))
-            case Convert(from_, to, arg):
+            case ir.Convert(from_, to, arg):
                 self.emit(plan.ConvertScalar(stm.pat[0].name, from_, to, arg))
-            case AtomExp(atom):
+            case ir.AtomExp(atom):
                 if isinstance(atom, VName) and atom in self.views:
                     self.bind_view(stm.pat[0], self.views[atom])
                 else:
                     self.emit(plan.Bind(stm.pat[0].name, atom))
 
-    def _sequential(self, stm: Stm) -> None:
+    def _sequential(self, stm: ir.Stm) -> None:
         """A statement that only one work-item can run, as a kernel of one point."""
-        one = SegDim(self.names.fresh("one"), i64(1))
-        pat = tuple(Param(self.names.fresh(p.name), array_of((i64(1),), p.type)) for p in stm.pat)
-        kernel = SegMap(Level.GRID, (one,), Body((stm,), tuple(p.name for p in stm.pat)),
+        one = ir.SegDim(self.names.fresh("one"), i64(1))
+        pat = tuple(ir.Param(self.names.fresh(p.name),
+                             array_of((i64(1),), p.type)) for p in stm.pat)
+        kernel = ir.SegMap(ir.Level.GRID, (one,), ir.Body((stm,), tuple(p.name for p in stm.pat)),
                         tuple(p.type for p in stm.pat))
         for param in stm.pat:
             del self.types[param.name]
-        self.statement(Stm(pat, kernel, stm.attrs, stm.loc))
+        self.statement(ir.Stm(pat, kernel, stm.attrs, stm.loc))
         for param, array in zip(stm.pat, pat, strict=True):
             self.types[param.name] = param.type
             if isinstance(param.type, Prim):

@@ -29,9 +29,11 @@ FEW_ROWS = 32
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A copy of the array ``turned``; where ``short`` holds, memory ``source`` stands for it."""
+    """A copy of the array ``transposed``; where ``short`` holds, memory ``source`` stands for
+    it.
+    """
 
-    turned: VName
+    transposed: VName
     source: VName
     short: VName | None
 
@@ -56,19 +58,19 @@ class LazyCopies(DeviceScalars):
         before, behind = shape[:dim], shape[dim + 1:]
         rest = behind[0] if len(behind) == 1 else self._count(behind)
         if view.dense:  # a matrix of all behind is turned by tiles, however long its dimensions are
-            turned = self._array(param, (*before, rest, shape[dim]), view.reshape(
+            transposed = self._array(param, (*before, rest, shape[dim]), view.reshape(
                 (*view.shape[:dim + 1], self.scalar(rest))).rearrange(
                 (*range(dim), dim + 1, dim)))
         else:
             order = (*range(dim), *range(dim + 1, len(shape)), dim)
-            turned = self._array(param, [shape[d] for d in order], view.rearrange(order))
+            transposed = self._array(param, [shape[d] for d in order], view.rearrange(order))
         near: Atom = i64(1)
         far, short = shape[dim], None
         if beside is not None:
             short = self._is_short(rest, shape[dim], view.prim, beside)
             near, far = self._either(short, (rest, i64(1)), (near, far))
-        self.lazy_copies[param.name] = _Copy(turned, view.mem or array, short)
-        self.bind_view(param, self._lying(param, dim, near, far))
+        self.lazy_copies[param.name] = _Copy(transposed, view.mem or array, short)
+        self.bind_view(param, self._view_in_memory(param, dim, near, far))
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
         """True if ``rows`` rows of ``rest`` elements need no copy."""
@@ -106,7 +108,7 @@ class LazyCopies(DeviceScalars):
             for atoms in (yes, no))))
         return names
 
-    def _lying(self, param: Param, dim: int, near: Atom, far: Atom) -> View:
+    def _view_in_memory(self, param: Param, dim: int, near: Atom, far: Atom) -> View:
         """The array in its memory.
 
         Neighbours along ``dim`` are ``near`` elements apart, neighbours along the last dimension
@@ -133,7 +135,7 @@ class LazyCopies(DeviceScalars):
             lazy = self.lazy_copies[name]
             with self.block() as steps:
                 with self.block() as copying:
-                    self.emit(plan.Bind(name, self.copy(lazy.turned)))
+                    self.emit(plan.Bind(name, self.copy(lazy.transposed)))
                 if lazy.short is None:
                     self.emit(*copying)
                 else:

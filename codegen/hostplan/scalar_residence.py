@@ -13,41 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Assert,
-    AtomExp,
-    Body,
-    Convert,
-    Exp,
-    ForLoop,
-    Fun,
-    Hist,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Map,
-    Param,
-    PrimOp,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Scatter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Stm,
-    Update,
-    Versions,
-    WhileLoop,
-)
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 from runelift.ir.types import Atom, Type, shape_of
 
@@ -64,7 +32,7 @@ class Residence:
     on_device: frozenset[VName]
 
 
-def residence(fun: Fun, *, coherent: bool = False) -> Residence:
+def residence(fun: ir.Fun, *, coherent: bool = False) -> Residence:
     """The places of the scalars of ``fun`` when the host runs it.
 
     ``coherent``: one kernel can run all iterations of a loop.  It then also reads the condition, if
@@ -72,7 +40,7 @@ def residence(fun: Fun, *, coherent: bool = False) -> Residence:
     """
     asked = _shapes(fun)
     steady = {loop.form.cond: loop for loop in _loops(fun.body)
-              if isinstance(loop.form, WhileLoop)} if coherent else {}
+              if isinstance(loop.form, ir.WhileLoop)} if coherent else {}
     if steady:  # the host runs loops of its own scalars
         made = _made_by_device(fun.body)
         steady = {cond: loop for cond, loop in steady.items() if cond in made}
@@ -94,22 +62,22 @@ def residence(fun: Fun, *, coherent: bool = False) -> Residence:
             del steady[cond]
 
 
-def _shapes(fun: Fun) -> list[Atom]:
+def _shapes(fun: ir.Fun) -> list[Atom]:
     """The results that the host must know before the end: sizes of other results."""
     hidden = {size for p in fun.results for size in shape_of(p.type)}
     return [atom for p, atom in zip(fun.results, fun.body.result, strict=True) if p.name in hidden]
 
 
-def _loops(body: Body) -> Iterator[Loop]:
+def _loops(body: ir.Body) -> Iterator[ir.Loop]:
     """The loops that the host runs."""
     for stm in body.stms:
-        if isinstance(stm.exp, Loop):
+        if isinstance(stm.exp, ir.Loop):
             yield stm.exp
         for inner in _host_bodies(stm.exp):
             yield from _loops(inner)
 
 
-def _bound_in(loop: Loop) -> Iterator[VName]:
+def _bound_in(loop: ir.Loop) -> Iterator[VName]:
     """The names that are bound by a loop of the host, but for those that kernels bind."""
     yield from (p.param.name for p in loop.params)
     bodies = [loop.body]
@@ -119,11 +87,11 @@ def _bound_in(loop: Loop) -> Iterator[VName]:
             bodies += _host_bodies(stm.exp)
 
 
-def _host_bodies(exp: Exp) -> tuple[Body, ...]:
-    return tuple(bodies_of(exp)) if isinstance(exp, If | Loop | Versions) else ()
+def _host_bodies(exp: ir.Exp) -> tuple[ir.Body, ...]:
+    return tuple(bodies_of(exp)) if isinstance(exp, ir.If | ir.Loop | ir.Versions) else ()
 
 
-def _made_by_device(body: Body, given: Iterable[VName] = ()) -> frozenset[VName]:
+def _made_by_device(body: ir.Body, given: Iterable[VName] = ()) -> frozenset[VName]:
     """The scalars of host code that kernels compute, or that depend on those or on ``given``."""
     made = set(given)
     count = -1
@@ -133,7 +101,7 @@ def _made_by_device(body: Body, given: Iterable[VName] = ()) -> frozenset[VName]
     return frozenset(made)
 
 
-def _add_made(body: Body, made: set[VName]) -> None:
+def _add_made(body: ir.Body, made: set[VName]) -> None:
     for stm in body.stms:
         for inner in _host_bodies(stm.exp):
             _add_made(inner, made)
@@ -142,21 +110,21 @@ def _add_made(body: Body, made: set[VName]) -> None:
                 made.add(param.name)
 
 
-def _sources(stm: Stm) -> Iterator[tuple[Param, set[Atom] | None]]:
+def _sources(stm: ir.Stm) -> Iterator[tuple[ir.Param, set[Atom] | None]]:
     """The names that a statement binds on the host, and what each is; None for kernels."""
     match stm.exp:
-        case PrimOp(args=args):
+        case ir.PrimOp(args=args):
             yield stm.pat[0], set() if stm.exp.may_trap else set(args)
-        case Convert(arg=arg) | AtomExp(arg):
+        case ir.Convert(arg=arg) | ir.AtomExp(arg):
             yield stm.pat[0], {arg}
-        case If(_, then_, else_):
+        case ir.If(_, then_, else_):
             for param, *results in zip(stm.pat, then_.result, else_.result, strict=True):
                 yield param, set(results)
-        case Versions(_, alternatives):
+        case ir.Versions(_, alternatives):
             bodies = [version.body.result for version in alternatives]
             for param, *results in zip(stm.pat, *bodies, strict=True):
                 yield param, set(results)
-        case Loop(params, _, body):
+        case ir.Loop(params, _, body):
             for out, given, result in zip(stm.pat, params, body.result, strict=True):
                 yield given.param, {given.init, result}
                 yield out, {given.param.name}
@@ -210,45 +178,46 @@ class _Needs:
 
     # Code that the host runs
 
-    def body(self, body: Body) -> None:
+    def body(self, body: ir.Body) -> None:
         for stm in body.stms:
             self.types(p.type for p in stm.pat)
             self.statement(stm)
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         exp = stm.exp
         match exp:
-            case PrimOp(args=args) if not exp.may_trap:
+            case ir.PrimOp(args=args) if not exp.may_trap:
                 self.sources[stm.pat[0].name] = {a for a in args if isinstance(a, VName)}
-            case Convert(arg=arg) | AtomExp(arg):
+            case ir.Convert(arg=arg) | ir.AtomExp(arg):
                 self.sources[stm.pat[0].name] = {arg} if isinstance(arg, VName) else set()
-            case PrimOp():
+            case ir.PrimOp():
                 self.atoms(exp.args)
-            case Index(_, dims, checked):
+            case ir.Index(_, dims, checked):
                 scalar = isinstance(stm.pat[0].type, Prim)
-                self.atoms(d for d in dims if not isinstance(d, SliceDim) and (checked or scalar))
+                self.atoms(d for d in dims
+                           if not isinstance(d, ir.SliceDim) and (checked or scalar))
                 self._slices(dims, checked)
-            case Update(_, dims, _, checked):
-                self.atoms(d for d in dims if not isinstance(d, SliceDim) and checked)
+            case ir.Update(_, dims, _, checked):
+                self.atoms(d for d in dims if not isinstance(d, ir.SliceDim) and checked)
                 self._slices(dims, checked)
-            case Assert(cond, _, args):
+            case ir.Assert(cond, _, args):
                 self.atoms((cond, *args))
-            case If(cond, then_, else_):
+            case ir.If(cond, then_, else_):
                 self.atoms((cond,))
                 for param, *results in zip(stm.pat, then_.result, else_.result, strict=True):
                     self.hand(param.name, results)
                 self.body(then_)
                 self.body(else_)
-            case Loop(params, form, body):
+            case ir.Loop(params, form, body):
                 self.types(p.param.type for p in params)
                 for p, result in zip(params, body.result, strict=True):
                     self.hand(p.param.name, (p.init, result))
-                if isinstance(form, ForLoop):
+                if isinstance(form, ir.ForLoop):
                     self.atoms((form.bound,))
                 elif form.cond not in self.conditions:
                     self.atoms((form.cond,))
                 self.body(body)
-            case Versions(_, alternatives):
+            case ir.Versions(_, alternatives):
                 bodies = [version.body.result for version in alternatives]
                 for param, *results in zip(stm.pat, *bodies, strict=True):
                     self.hand(param.name, results)
@@ -262,58 +231,60 @@ class _Needs:
 
     def _slices(self, dims: Iterable[object], checked: bool) -> None:
         for dim in dims:
-            if isinstance(dim, SliceDim):
+            if isinstance(dim, ir.SliceDim):
                 self.atoms((dim.count, dim.start, dim.stride) if checked else (dim.count,))
 
     # Code that kernels run: the host may need its sizes for scratch memory and groups
 
-    def inside(self, exp: Exp) -> None:
+    def inside(self, exp: ir.Exp) -> None:
         self.atoms(_sizes_of(exp))
         for body in bodies_of(exp):
             self._inner_body(body)
         for lam in lambdas_of(exp):
             self._inner_lambda(lam)
 
-    def _inner_body(self, body: Body) -> None:
+    def _inner_body(self, body: ir.Body) -> None:
         for stm in body.stms:
             self._params(stm.pat)
             self.inside(stm.exp)
             match stm.exp:
-                case PrimOp("add" | "sub" | "mul" | "min", Prim.I64, args):  # sizes for the host
+                case ir.PrimOp("add" | "sub" | "mul" | "min", Prim.I64, args):  # sizes for the host
                     self.sources[stm.pat[0].name] = {a for a in args if isinstance(a, VName)}
 
-    def _inner_lambda(self, lam: Lambda) -> None:
+    def _inner_lambda(self, lam: ir.Lambda) -> None:
         self._params(lam.params)
         self.types(lam.ret)
         self._inner_body(lam.body)
 
-    def _params(self, params: Iterable[Param]) -> None:
+    def _params(self, params: Iterable[ir.Param]) -> None:
         self.types(p.type for p in params)
 
 
-def _sizes_of(exp: Exp) -> Iterator[Atom]:
+def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
     """The atoms of an expression that are widths or counts; all atoms if in doubt."""
     match exp:
-        case PrimOp() | Convert() | AtomExp():
+        case ir.PrimOp() | ir.Convert() | ir.AtomExp():
             return
-        case Index(_, dims) | Update(_, dims):
-            yield from (d.count for d in dims if isinstance(d, SliceDim))
-        case (SegMap(_, space) | SegRed(_, space) | SegScan(_, space) | SegScatter(_, space)
-              | SegHist(_, space)):
+        case ir.Index(_, dims) | ir.Update(_, dims):
+            yield from (d.count for d in dims if isinstance(d, ir.SliceDim))
+        case (ir.SegMap(_, space) | ir.SegRed(_, space) | ir.SegScan(_, space)
+              | ir.SegScatter(_, space)
+              | ir.SegHist(_, space)):
             yield from (dim.width for dim in space)
-            if isinstance(exp, SegHist):
+            if isinstance(exp, ir.SegHist):
                 yield from (op.bins for op in exp.ops)
-        case Map(width) | Redomap(width) | Scanomap(width) | Scatter(width) | Hist(width):
+        case (ir.Map(width) | ir.Redomap(width) | ir.Scanomap(width) | ir.Scatter(width)
+              | ir.Hist(width)):
             yield width
-            if isinstance(exp, Hist):
+            if isinstance(exp, ir.Hist):
                 yield from (op.bins for op in exp.ops)
-        case Replicate(shape) | Reshape(shape):
+        case ir.Replicate(shape) | ir.Reshape(shape):
             yield from shape
-        case Iota(count):
+        case ir.Iota(count):
             yield count
-        case Loop(form=ForLoop(_, bound)):
+        case ir.Loop(form=ir.ForLoop(_, bound)):
             yield bound
-        case If() | Loop() | Assert():
+        case ir.If() | ir.Loop() | ir.Assert():
             return
         case _:
             yield from free_vars(exp)

@@ -4,67 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
-from runelift.ir.syntax import (
-    AtomExp,
-    Body,
-    If,
-    Index,
-    Loop,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Space,
-)
 from runelift.ir.traverse import free_vars
 
 
-def own_elements(body: Body, space: Space) -> set[VName]:
+def own_elements(body: ir.Body, space: ir.Space) -> set[VName]:
     """The arrays of which a point reads no element but that at its indices."""
     own, others = set[VName](), {a for a in body.result if isinstance(a, VName)}
     indices = tuple(dim.index for dim in space)
     for stm in body.stms:
-        if isinstance(stm.exp, Index) and stm.exp.dims == indices:
+        if isinstance(stm.exp, ir.Index) and stm.exp.dims == indices:
             own.add(stm.exp.array)
         else:
             others |= free_vars(stm)
     return own - others
 
 
-def exchanged_arrays(body: Body) -> set[VName]:
+def exchanged_arrays(body: ir.Body) -> set[VName]:
     """The arrays that a work-group which runs ``body`` needs as a whole at some time."""
     found: set[VName] = set()
     for stm in body.stms:
         match stm.exp:
-            case (SegMap(_, space, inner) | SegRed(_, space, _, inner)
-                  | SegScan(_, space, _, inner) | SegScatter(_, space, _, inner)):
-                reduces = isinstance(stm.exp, SegRed) and len(space) > 1
+            case (ir.SegMap(_, space, inner) | ir.SegRed(_, space, _, inner)
+                  | ir.SegScan(_, space, _, inner) | ir.SegScatter(_, space, _, inner)):
+                reduces = isinstance(stm.exp, ir.SegRed) and len(space) > 1
                 found |= free_vars(inner) - (set() if reduces else own_elements(inner, space))
-            case SegHist(_, _, _, inner):
+            case ir.SegHist(_, _, _, inner):
                 found |= free_vars(inner)
-            case If(_, then_, else_):
+            case ir.If(_, then_, else_):
                 found |= exchanged_arrays(then_) | exchanged_arrays(else_)
-            case Loop(_, _, inner):
+            case ir.Loop(_, _, inner):
                 found |= exchanged_arrays(inner)
-            case AtomExp():
+            case ir.AtomExp():
                 pass
             case _:
                 found |= free_vars(stm)
     return found
 
 
-def scanned_spaces(body: Body) -> Iterator[Space]:
+def scanned_spaces(body: ir.Body) -> Iterator[ir.Space]:
     """The spaces whose points must be divided in order."""
     for stm in body.stms:
         match stm.exp:
-            case SegScan(_, space):
+            case ir.SegScan(_, space):
                 yield space
-            case SegRed(_, space, ops) if len(space) == 1 and not all(o.comm for o in ops):
+            case ir.SegRed(_, space, ops) if len(space) == 1 and not all(o.comm for o in ops):
                 yield space
-            case If(_, then_, else_):
+            case ir.If(_, then_, else_):
                 yield from scanned_spaces(then_)
                 yield from scanned_spaces(else_)
-            case Loop(_, _, inner):
+            case ir.Loop(_, _, inner):
                 yield from scanned_spaces(inner)

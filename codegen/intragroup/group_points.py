@@ -25,28 +25,11 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import IS_FIRST
 from runelift.codegen.plan.views import View
 from runelift.ir import imp
+from runelift.ir import syntax as ir
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import (
-    AtomExp,
-    Body,
-    Copy,
-    If,
-    Index,
-    Loop,
-    LoopParam,
-    Param,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Space,
-    Update,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom
 
@@ -55,7 +38,7 @@ from runelift.ir.types import ArrayType, Atom
 class PointsBuilder(ChunkBuilder):
     """Lowers the points, branches and loops of a work-group."""
 
-    loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]],
+    loaded: dict[tuple[VName, tuple[Atom | ir.SliceDim, ...]],
                  ChunkedArray] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
@@ -64,7 +47,7 @@ class PointsBuilder(ChunkBuilder):
             work()
         self.emit(imp.If(IS_FIRST, tuple(code)))
 
-    def count(self, space: Space) -> Size:
+    def count(self, space: ir.Space) -> Size:
         """The number of points of a space."""
         return product([self.host_size(dim.width) for dim in space])
 
@@ -77,7 +60,7 @@ class PointsBuilder(ChunkBuilder):
         else:
             ChunkBuilder.store(self, target, indices, value)
 
-    def update(self, param: Param, exp: Update) -> None:
+    def update(self, param: ir.Param, exp: ir.Update) -> None:
         """``array with [dims] <- value``; one work-item writes a single element."""
         value = self.any(exp.value)
         if not self.cooperative or isinstance(value, View):
@@ -88,7 +71,7 @@ class PointsBuilder(ChunkBuilder):
         self.alone(lambda: self.emit(out.write(dims, value)))
         self.bind(param, out)
 
-    def index(self, param: Param, exp: Index) -> None:
+    def index(self, param: ir.Param, exp: ir.Index) -> None:
         """``array[dims]``; an element that has been loaded comes from private memory."""
         if not self.cooperative and (loaded := self.loaded.get((exp.array, exp.dims))) is not None:
             assert self.point is not None
@@ -98,7 +81,7 @@ class PointsBuilder(ChunkBuilder):
 
     # Branches and loops
 
-    def branch(self, pat: tuple[Param, ...], exp: If) -> None:
+    def branch(self, pat: tuple[ir.Param, ...], exp: ir.If) -> None:
         """``if``, for the whole group."""
         if self.cooperative:
             for k, param in enumerate(pat):
@@ -106,16 +89,16 @@ class PointsBuilder(ChunkBuilder):
                                           for body in (exp.then_, exp.else_)))
         ChunkBuilder.branch(self, pat, exp)
 
-    def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
+    def iterate(self, pat: tuple[ir.Param, ...], exp: ir.Loop) -> None:
         """A loop of the whole group; carried arrays stay in chunks if the body allows it."""
         if self.cooperative:
             self.exchange_all(exchanged_arrays(exp.body) & free_vars(exp.body)
-                           - {p.param.name for p in exp.params})
+                              - {p.param.name for p in exp.params})
             for param, result in zip(pat, exp.body.result, strict=True):
                 self._chunk_if(param, self._made_by_elements(exp.body, result))
         ChunkBuilder.iterate(self, pat, exp)
 
-    def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
+    def reusable(self, out: ir.Param, param: ir.LoopParam, init: View) -> bool:
         """True if a loop may keep its values in the memory of ``init``."""
         if not ChunkBuilder.reusable(self, out, param, init):
             return False
@@ -126,32 +109,32 @@ class PointsBuilder(ChunkBuilder):
         self.exchanged.pop(init.mem, None)
         return True
 
-    def _chunk_if(self, param: Param, possible: bool) -> None:
+    def _chunk_if(self, param: ir.Param, possible: bool) -> None:
         if possible and isinstance(param.type, ArrayType):
             self.chunked_results[param.name] = self.layout(self.points(param.type))
 
-    def _made_by_elements(self, body: Body, atom: Atom) -> bool:
+    def _made_by_elements(self, body: ir.Body, atom: Atom) -> bool:
         """True if each work-item makes the elements of array ``atom`` that are in its chunk."""
         made = next((s for s in body.stms if any(p.name == atom for p in s.pat)), None)
         if made is None:
             return True
         position = [p.name for p in made.pat].index(atom)  # type: ignore[arg-type]
         match made.exp:
-            case SegMap(_, _, _, ret):
+            case ir.SegMap(_, _, _, ret):
                 return isinstance(ret[position], Prim)
-            case SegScan():
+            case ir.SegScan():
                 return True
-            case SegRed(_, space, ops, _, _):
+            case ir.SegRed(_, space, ops, _, _):
                 return (len(space) > 1 and position < sum(len(o.neutral) for o in ops)) or (
                     position >= sum(len(o.neutral) for o in ops)
                     and isinstance(made.exp.ret[position], Prim))
-            case If(_, then_, else_):
+            case ir.If(_, then_, else_):
                 return all(self._made_by_elements(b, b.result[position]) for b in (then_, else_))
-            case Loop(_, _, inner):
+            case ir.Loop(_, _, inner):
                 return self._made_by_elements(inner, inner.result[position])
-            case AtomExp(inner):
+            case ir.AtomExp(inner):
                 return self._made_by_elements(body, inner)
-            case Copy(array):
+            case ir.Copy(array):
                 return self._made_by_elements(body, array)
         return False
 
@@ -164,7 +147,7 @@ class PointsBuilder(ChunkBuilder):
     # Points
 
     @contextmanager
-    def reading(self, body: Body, space: Space, layout: ChunkLayout | None) -> Iterator[None]:
+    def reading(self, body: ir.Body, space: ir.Space, layout: ChunkLayout | None) -> Iterator[None]:
         """Make the elements that a body reads reachable from its points.
 
         Elements of the work-item's chunk are read from private memory.  They come from arrays in
@@ -183,24 +166,25 @@ class PointsBuilder(ChunkBuilder):
         self.env.update(kept)
         self.loaded.clear()
 
-    def _load_chunks(self, body: Body, space: Space, layout: ChunkLayout) -> None:
+    def _load_chunks(self, body: ir.Body, space: ir.Space, layout: ChunkLayout) -> None:
         own, free = tuple(dim.index for dim in space), free_vars(body)
         for stm in body.stms:
             match stm.exp:
-                case Index(array, dims, False) if (
+                case ir.Index(array, dims, False) if (
                         array in free and dims[-len(own):] == own
-                        and not any(isinstance(d, SliceDim) for d in dims)
+                        and not any(isinstance(d, ir.SliceDim) for d in dims)
                         and all(d in free or not isinstance(d, VName)
                                 for d in dims[:-len(own)])):
                     view = KernelBuilder.array(self, array)
                     if self._is_global(view) and (array, dims) not in self.loaded:
                         outer = [self.scalar(d) for d in dims[:-len(own)]
-                                 if not isinstance(d, SliceDim)]
+                                 if not isinstance(d, ir.SliceDim)]
                         row = self.chunked_array("own", view.prim, widths(self, space), layout)
                         self.copy(row, view.row(*outer))
                         self.loaded[array, dims] = row
 
-    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, layout: ChunkLayout,
+    def each_point(self, exp: ir.SegMap | ir.SegScan | ir.SegRed | ir.SegScatter | ir.SegHist,
+                   layout: ChunkLayout,
                    work: Callable[[Point], None]) -> None:
         """``work`` at all points of a space, with their indices bound."""
         def point(here: Point) -> None:
@@ -210,12 +194,12 @@ class PointsBuilder(ChunkBuilder):
         with self.reading(exp.body, exp.space, layout):
             self.each(layout, widths(self, exp.space), point)
 
-    def bind_indices(self, space: Space, indices: Sequence[Exp]) -> None:
+    def bind_indices(self, space: ir.Space, indices: Sequence[Exp]) -> None:
         """Bind the indices of a space to variables that exist."""
         for dim, index in zip(space, indices, strict=True):
-            self.bind(Param(dim.index, Prim.I64), index)
+            self.bind(ir.Param(dim.index, Prim.I64), index)
 
-    def everywhere(self, exp: SegRed | SegScatter | SegHist,
+    def everywhere(self, exp: ir.SegRed | ir.SegScatter | ir.SegHist,
                     work: Callable[[Sequence[Exp]], None]) -> None:
         """``work`` at all points, in any order and number, if no chunk holds their elements."""
         own = own_elements(exp.body, exp.space)

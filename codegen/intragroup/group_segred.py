@@ -13,19 +13,9 @@ from itertools import chain
 from runelift.codegen.intragroup.access import own_elements
 from runelift.codegen.intragroup.group_points import PointsBuilder
 from runelift.codegen.intragroup.private_chunks import ChunkedArray, Point
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total, row_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import (
-    LID,
-    LSIZE,
-    Part,
-    even_part,
-    local_arrays,
-    require_scalar,
-    scalars,
-    store_results,
-    widths,
-)
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -51,19 +41,19 @@ def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
 def _more_results(k: PointsBuilder, pat: Sequence[Param], ret: Sequence[Type], space: Space
                   ) -> list[View]:
     """Memory for the other results of a reduction's map."""
-    return [k.chunked_array(p.name, t, widths(k, space), k.layout(k.count(space)))
+    return [k.chunked_array(p.name, t, launches.widths(k, space), k.layout(k.count(space)))
             if len(space) == 1 and isinstance(t, Prim) else k.allocate(p.name, p.type)
             for p, t in zip(pat, ret, strict=True)]
 
 
 def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Value]:
     """The totals of all points."""
-    arrays = local_arrays(k, exp.ops, Size.var(k.group))
-    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    arrays = launches.local_arrays(k, exp.ops, Size.var(k.group))
+    totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     _fold(k, exp, totals, more)
     found: list[Value] = []
     for op_, mems, total in zip(exp.ops, arrays, totals, strict=True):
-        with k.alone_in(None) as code:
+        with k.per_item(None) as code:
             found += group_total(k, op_, total, mems, k.subgroup)
         k.emit(*code)
     return found
@@ -84,12 +74,12 @@ def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
         k.everywhere(exp, element)
         return
     k.loops.append(points)
-    with k.reading(exp.body, exp.space, None), k.alone_in(None) as code:
+    with k.reading(exp.body, exp.space, None), k.per_item(None) as code:
         def point(position: Exp) -> None:
             k.bind_indices(exp.space, [position])
             element([position])
 
-        part = even_part(k, widths(k, exp.space)[0], LID, LSIZE)
+        part = launches.even_part(k, launches.widths(k, exp.space)[0], launches.LID, launches.LSIZE)
         k.loop(part.end, point, start=part.start, base="e")
     k.emit(*code)
 
@@ -98,7 +88,7 @@ def _take(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
           more: Sequence[View], indices: Sequence[Exp]) -> None:
     """Take one element, whose indices are bound, into the totals."""
     values = k.body(exp.body)
-    store_results(k, more, indices, values[sum(len(t) for t in totals):])
+    launches.store_results(k, more, indices, values[sum(len(t) for t in totals):])
     k.accumulate_all(exp.ops, totals, values)
 
 
@@ -118,7 +108,7 @@ class _Segments:
     @property
     def shape(self) -> tuple[Exp, ...]:
         """The number of segments along each dimension."""
-        return widths(self.k, self.outer)
+        return launches.widths(self.k, self.outer)
 
     @property
     def length(self) -> Exp:
@@ -130,12 +120,12 @@ class _Segments:
         k, space = self.k, self.exp.space
         layout = k.layout(k.count(self.outer))
         k.rows.append((k.count(self.outer), k.host_size(space[-1].width)))
-        types = [require_scalar(t) for o in self.exp.ops for t in o.lam.ret]
+        types = [launches.require_scalar(t) for o in self.exp.ops for t in o.lam.ret]
         outs: list[View] = [k.chunked_array(p.name, t, self.shape, layout)
                             for p, t in zip(pat, types, strict=True)]
 
         def alone(here: Point) -> None:
-            totals = self._totals(here.indices, Part(lit(0), self.length), None)
+            totals = self._totals(here.indices, launches.Part(lit(0), self.length), None)
             for out, value in zip(outs, chain(*totals), strict=True):
                 k.emit(out.write(here.indices, value))
 
@@ -146,12 +136,12 @@ class _Segments:
             k.emit(imp.If(imp.Apply("not", Prim.BOOL, (several,)), tuple(code)))
         return outs
 
-    def _totals(self, indices: Sequence[Exp], part: Part, step: Exp | None
+    def _totals(self, indices: Sequence[Exp], part: launches.Part, step: Exp | None
                 ) -> list[list[imp.Var]]:
         """The totals of a part of the segment with given indices, every ``step``-th element."""
         k, exp = self.k, self.exp
         k.bind_indices(self.outer, indices)
-        totals = [scalars(k.neutral(o)) for o in exp.ops]
+        totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
 
         def element(index: Exp) -> None:
             k.bind_indices(exp.space[-1:], [index])
@@ -167,11 +157,11 @@ class _Segments:
         """
         k = self.k
         exist = ceil_div(Size.var(k.subgroup) - Size.of(1), Size.var(k.subgroup))
-        arrays = local_arrays(k, self.exp.ops, Size.var(k.group) * exist)
+        arrays = launches.local_arrays(k, self.exp.ops, Size.var(k.group) * exist)
         several = k.declare("several", Prim.BOOL, truth(False))
         with k.block() as code:
             segments = k.declare("segments", Prim.I64, _at_least_one(volume(self.shape)))
-            most = _at_least_one(imp.Apply("min", Prim.I64, (op("quot", LSIZE, segments),
+            most = _at_least_one(imp.Apply("min", Prim.I64, (op("quot", launches.LSIZE, segments),
                                                              self.length)))
             lanes = k.declare("lanes", Prim.I64, imp.Apply("min", Prim.I64, (
                 imp.Var(k.subgroup), imp.Apply("shl", Prim.I64, (
@@ -191,16 +181,17 @@ class _Segments:
     def _by_rows(self, lanes: Exp, arrays: Sequence[Sequence[VName]]) -> None:
         """Bring the totals of all segments to local memory; ``lanes`` work-items reduce each."""
         k, ops, shape = self.k, self.exp.ops, self.shape
-        with k.alone_in(None) as code:
-            segment = k.declare("segment", Prim.I64, op("quot", LID, lanes))
-            lane = k.declare("lane", Prim.I64, op("rem", LID, lanes))
+        with k.per_item(None) as code:
+            segment = k.declare("segment", Prim.I64, op("quot", launches.LID, lanes))
+            lane = k.declare("lane", Prim.I64, op("rem", launches.LID, lanes))
             exists = k.declare("exists", Prim.BOOL, imp.Apply("lt", Prim.I64, (
                 segment, volume(shape))))
-            totals = [scalars(k.neutral(o)) for o in ops]
+            totals = [launches.scalars(k.neutral(o)) for o in ops]
             with k.block() as inside:
                 indices = [k.declare("i", Prim.I64, i) for i in unflat_index(segment, shape)]
-                part, step = (Part(lane, self.length), lanes) if all(o.comm for o in ops) else (
-                    even_part(k, self.length, lane, lanes), None)
+                part, step = (launches.Part(lane, self.length),
+                              lanes) if all(o.comm for o in ops) else (
+                    launches.even_part(k, self.length, lane, lanes), None)
                 found = self._totals(indices, part, step)
                 for total, value in zip(chain(*totals), chain(*found), strict=True):
                     k.emit(imp.Assign(total.name, value))
@@ -210,7 +201,7 @@ class _Segments:
             with k.block() as publish:
                 for o, mems, row in zip(ops, arrays, rows, strict=True):
                     for mem, value, type_ in zip(mems, row, o.lam.ret, strict=True):
-                        k.emit(imp.Store(mem, segment, value, require_scalar(type_)))
+                        k.emit(imp.Store(mem, segment, value, launches.require_scalar(type_)))
             k.emit(imp.If(imp.Apply("and", Prim.BOOL, (
                 exists, imp.Apply("eq", Prim.I64, (lane, lit(0))))), tuple(publish)))
         k.emit(*code)

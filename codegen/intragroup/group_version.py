@@ -16,71 +16,49 @@ from runelift.codegen.intragroup.access import scanned_spaces
 from runelift.codegen.intragroup.group_points import PointsBuilder
 from runelift.codegen.intragroup.group_segred import lower_reduction
 from runelift.codegen.intragroup.private_chunks import ChunkLayout, Point
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import (
-    GROUP_ID,
-    LID,
-    Lowering,
-    bind_point,
-    require_scalar,
-    reset,
-    run_point,
-    scalars,
-    store_results,
-    total,
-    widths,
-)
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
-from runelift.codegen.passes.teams import may_team, only_if
+from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.seghist import atomic_update, is_lockable
 from runelift.ir import imp
+from runelift.ir import syntax as ir
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import statements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import (
-    SOACS,
-    Operator,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Space,
-    Stm,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import i64
 
 
-def lower_group(lowering: Lowering, exp: SegMap) -> None:
+def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
     """A kernel with one work-group per point of ``exp.space``."""
     k = GroupBuilder(lowering.names, lowering, loc=lowering.stm.loc)
     k.contiguous = {k.count(space) for space in scanned_spaces(exp.body)}
     outs = lowering.results
-    held = k.declare("point", Prim.I64, GROUP_ID)
+    held = k.declare("point", Prim.I64, launches.GROUP_ID)
     indices: list[Exp] = [k.declare("g", Prim.I64, i)
-                          for i in unflat_index(held, widths(k, exp.space))]
-    bind_point(k, exp.space, indices)
+                          for i in unflat_index(held, launches.widths(k, exp.space))]
+    launches.bind_point(k, exp.space, indices)
     for out, value in zip(outs, k.body(exp.body), strict=True):
         if isinstance(value, View):
             k.copy(out.row(*indices), value)
         else:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
     k.locals = share_local_memory(k.code, k.locals)
-    groups = total(lowering, exp.space)
+    groups = launches.total(lowering, exp.space)
     chunk = lowering.setting(Quantity.CHUNK) if k.layouts else i64(0)
     shape = k.group_shape(groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
     k.constants = list(shape.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))
-    teams = bool(exp.space) and not k.scratch and may_team(k.code)
+    teams = bool(exp.space) and not k.scratch and can_team(k.code)
     independent = len(exp.space) if _is_independent(k) else 0
     lowering.steps.append(replace(shape, teams=teams, independent=independent))
     if teams:
@@ -94,7 +72,7 @@ def _is_independent(k: GroupBuilder) -> bool:
                                     for s in statements(k.code))
 
 
-def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size,
+def _side_by_side(k: GroupBuilder, lowering: launches.Lowering, space: ir.Space, groups: Size,
                   independent: int) -> None:
     """Let a group of the device be several of these groups."""
     k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
@@ -107,79 +85,81 @@ def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Siz
                                                  lowering.setting(Quantity.TEAMS), independent))
     present = imp.Var(k.names.fresh("present"))
     surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
-    exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))
+    exists = imp.Apply("lt", Prim.I64, (launches.GROUP_ID, volume(launches.widths(k, space))))
     k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (surely, exists))),
-              *only_if(present, k.code)]
+              *mask_absent_teams(present, k.code)]
 
 
 @dataclass(slots=True)
 class GroupBuilder(PointsBuilder):
     """Lowers statements that a work-group runs together."""
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         """One statement; work-items divide the points of segmented operations."""
         match stm.exp:
-            case SegMap():
+            case ir.SegMap():
                 self._points(stm, stm.exp)
-            case SegRed():
+            case ir.SegRed():
                 lower_reduction(self, stm, stm.exp)
-            case SegScan():
+            case ir.SegScan():
                 self._scan(stm, stm.exp)
-            case SegScatter():
+            case ir.SegScatter():
                 self._scatter_points(stm, stm.exp)
-            case SegHist():
+            case ir.SegHist():
                 self._histogram(stm, stm.exp)
             case _:
-                if self.cooperative and isinstance(stm.exp, SOACS):
+                if self.cooperative and isinstance(stm.exp, ir.SOACS):
                     self.exchange_all(free_vars(stm))
                 PointsBuilder.statement(self, stm)
 
-    def _points(self, stm: Stm, exp: SegMap) -> None:
+    def _points(self, stm: ir.Stm, exp: ir.SegMap) -> None:
         layout = self.layout(self.count(exp.space))
         outs: list[View] = [
-            self.chunked_array(p.name, t, widths(self, exp.space), layout) if isinstance(t, Prim)
+            self.chunked_array(p.name, t, launches.widths(self, exp.space),
+                               layout) if isinstance(t, Prim)
             else self.allocate(p.name, p.type) for p, t in zip(stm.pat, exp.ret, strict=True)]
-        self.each_point(exp, layout, lambda here: run_point(self, exp.body, outs, here.indices))
+        self.each_point(exp, layout,
+                        lambda here: launches.run_point(self, exp.body, outs, here.indices))
         self.bind_all(stm.pat, outs)
 
     # Scans
 
-    def _scan(self, stm: Stm, exp: SegScan) -> None:
+    def _scan(self, stm: ir.Stm, exp: ir.SegScan) -> None:
         """Scan chunks by work-items, and their totals by the group; then add these to chunks."""
-        shape, layout = widths(self, exp.space), self.layout(self.count(exp.space))
+        shape, layout = launches.widths(self, exp.space), self.layout(self.count(exp.space))
         if not all(isinstance(t, Prim) for t in exp.ret):
             raise CompilerLimitation("a scan over rows inside of a work-group")
-        outs: list[View] = [self.chunked_array(p.name, require_scalar(t), shape, layout)
+        outs: list[View] = [self.chunked_array(p.name, launches.require_scalar(t), shape, layout)
                             for p, t in zip(stm.pat, exp.ret, strict=True)]
-        totals = [scalars(self.neutral(o)) for o in exp.ops]
+        totals = [launches.scalars(self.neutral(o)) for o in exp.ops]
         fresh = self.declare("fresh", Prim.BOOL, truth(False)) if len(shape) > 1 else None
 
         def element(here: Point) -> None:
             if fresh is not None:
                 with self.block() as begin:
-                    reset(self, exp.ops, totals)
+                    launches.reset(self, exp.ops, totals)
                     self.emit(imp.Assign(fresh.name, truth(True)))
                 self.emit(imp.If(_starts(here, shape), tuple(begin)))
             self._scan_element(exp, totals, outs, here)
 
         self.each_point(exp, layout, element)
-        with self.alone_in(None) as code:
+        with self.per_item(None) as code:
             carries = [group_scan(self, o, t, Size.var(self.group), fresh, self.subgroup)
                        for o, t in zip(exp.ops, totals, strict=True)]
             self._add_carries(exp, layout, shape, outs, carries, fresh)
         self.emit(*code)
         self.bind_all(stm.pat, outs)
 
-    def _scan_element(self, exp: SegScan, totals: Sequence[Sequence[imp.Var]],
+    def _scan_element(self, exp: ir.SegScan, totals: Sequence[Sequence[imp.Var]],
                       outs: Sequence[View], here: Point) -> None:
         values = self.body(exp.body)
         count = sum(len(t) for t in totals)
-        store_results(self, outs[count:], here.indices, values[count:])
+        launches.store_results(self, outs[count:], here.indices, values[count:])
         self.accumulate_all(exp.ops, totals, values)
         for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
             self.emit(out.write(here.indices, t))
 
-    def _add_carries(self, exp: SegScan, layout: ChunkLayout, shape: tuple[Exp, ...],
+    def _add_carries(self, exp: ir.SegScan, layout: ChunkLayout, shape: tuple[Exp, ...],
                      outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
                      fresh: imp.Var | None) -> None:
         """Add the carries to the elements before the chunk's first start of a segment."""
@@ -200,9 +180,9 @@ class GroupBuilder(PointsBuilder):
                           imp.If(going, tuple(combine)))
 
             self.each(layout, shape, element)
-        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(code)))
+        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), launches.LID)), tuple(code)))
 
-    def _combine(self, op_: Operator, carry: Sequence[imp.Var], targets: Sequence[View],
+    def _combine(self, op_: ir.Operator, carry: Sequence[imp.Var], targets: Sequence[View],
                  here: Point) -> None:
         held: list[Value] = [self.declare("x", t.prim, t.read(here.indices)) for t in targets]
         for target, value in zip(targets, self.apply(op_.lam, [*carry, *held]), strict=True):
@@ -211,21 +191,21 @@ class GroupBuilder(PointsBuilder):
 
     # Scatters and histograms
 
-    def _scatter_points(self, stm: Stm, exp: SegScatter) -> None:
+    def _scatter_points(self, stm: ir.Stm, exp: ir.SegScatter) -> None:
         read = free_vars(exp.body)
         outs = [self.writable(p, d.array, read) for p, d in zip(stm.pat, exp.dests, strict=True)]
         self.everywhere(exp, lambda _: self.write_inside(
             outs, [d.rank for d in exp.dests], self.body(exp.body)))
         self.bind_all(stm.pat, outs)
 
-    def _histogram(self, stm: Stm, exp: SegHist) -> None:
+    def _histogram(self, stm: ir.Stm, exp: ir.SegHist) -> None:
         """Atomic updates in local memory, or one work-item per segment where there are none."""
         dests, read = [d for o in exp.ops for d in o.dests], free_vars(exp.body)
         outs = [self.writable(p, d, read) for p, d in zip(stm.pat, dests, strict=True)]
         if all(map(is_lockable, exp.ops)):
             self.everywhere(exp, lambda indices: self._count(exp, outs, indices[:-1], atomic=True))
         else:
-            shape = widths(self, exp.space)
+            shape = launches.widths(self, exp.space)
 
             def segment(outer: list[Exp]) -> None:
                 def element(index: Exp) -> None:
@@ -237,7 +217,7 @@ class GroupBuilder(PointsBuilder):
                 self.all_points(shape[:-1], segment)
         self.bind_all(stm.pat, outs)
 
-    def _count(self, exp: SegHist, outs: Sequence[View], segment: Sequence[Exp], *,
+    def _count(self, exp: ir.SegHist, outs: Sequence[View], segment: Sequence[Exp], *,
                atomic: bool) -> None:
         """Combine the values of a point with their bins."""
         values = self.body(exp.body)

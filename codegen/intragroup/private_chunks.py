@@ -142,7 +142,7 @@ class ChunkBuilder(KernelBuilder):
         """``work`` at all elements of an array, each by the work-item that has it."""
         offset = self.names.fresh("k")
         points = volume(shape)
-        with self.alone_in(None) as code:
+        with self.per_item(None) as code:
             position = self.declare("p", Prim.I64, layout.position(imp.Var(offset)))
             with self.block() as inside:
                 indices = tuple(self.declare("i", Prim.I64, i)
@@ -158,7 +158,7 @@ class ChunkBuilder(KernelBuilder):
                           unroll=_short(inside)))
 
     @contextmanager
-    def alone_in(self, point: Point | None) -> Iterator[list[ImpStm]]:
+    def per_item(self, point: Point | None) -> Iterator[list[ImpStm]]:
         """Code that each work-item runs for itself, at ``point``."""
         was, here = self.cooperative, self.point
         self.cooperative, self.point = False, point
@@ -172,7 +172,7 @@ class ChunkBuilder(KernelBuilder):
         """``work`` at all points of ``shape``, of any number, divided over the work-items."""
         points = volume(shape)
         position = self.names.fresh("v")
-        with self.alone_in(None) as code:
+        with self.per_item(None) as code:
             work([self.declare("i", Prim.I64, i)
                   for i in unflat_index(imp.Var(position), shape)])
         self.emit(imp.For(position, LID, points, LSIZE, tuple(code)))

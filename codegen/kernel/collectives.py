@@ -41,7 +41,7 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
                 mems: Sequence[VName], subgroup: VName) -> list[imp.Var]:
     """The combined totals of all work-items, known to all of them; ``mems`` have one for each."""
     def in_memory() -> list[imp.Var]:
-        tree_reduce(k, operator, mems, totals)
+        _tree_reduce(k, operator, mems, totals)
         return [k.declare("r", p, imp.Load(m, lit(0), p))
                 for m, p in zip(mems, _prims(operator), strict=True)]
 
@@ -58,8 +58,8 @@ def row_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], c
     return _Shuffles(k, operator, subgroup).in_row(totals, count)
 
 
-def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
-                totals: Sequence[imp.Var]) -> None:
+def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
+                 totals: Sequence[imp.Var]) -> None:
     """Combine the work-items' totals in local memory, in order; work-item 0 has the result.
 
     Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.  The

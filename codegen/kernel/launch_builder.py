@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.unrolling import has_loops, in_registers, unrolled_by
+from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Parameters, Quantity
 from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
@@ -142,10 +142,10 @@ class Lowering:
             if scratch.stride is not None:
                 self._define(scratch.stride, scratch.count)
         if self.interleave:
-            k.code = in_registers(k.code)
+            k.code = unroll_private_arrays(k.code)
         if self.parameters is not None and has_loops(k.code, k.constants):
             k.settings = [as_name(self.setting(Quantity.UNROLL))]
-            k.code = unrolled_by(k.settings[0], k.code, k.constants)
+            k.code = with_unroll_factor(k.settings[0], k.code, k.constants)
         kernel, args = finish(k, kind, self.stm, self.env)
         total = Size.of(0)
         for array in kernel.local_memory if not fits else ():
@@ -153,7 +153,7 @@ class Lowering:
         self.local_bytes = total if not self.local_bytes.terms else _larger(self.local_bytes, total)
         self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc))
 
-    def fix(self, k: KernelBuilder) -> None:
+    def build_for_fixed(self, k: KernelBuilder) -> None:
         """Build a kernel for the sizes that are fixed, if it has arrays of such sizes."""
         if k.lengths:
             k.constants += [*(self.fixed or ()), *k.lengths]
@@ -171,7 +171,7 @@ class Lowering:
         size, subgroup = k.constants
         self._define(size, group or self.group)
         self.steps.append(distribution.SubGroupSize(subgroup, size))
-        self.fix(k)
+        self.build_for_fixed(k)
         self.launch(k, kind, groups, group)
 
     def done(self) -> Lowered:
@@ -328,7 +328,7 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
         groups = ceil_div(total(lowering, space), group)
     if k.lengths:
         k.constants = [name]
-        lowering.fix(k)
+        lowering.build_for_fixed(k)
     lowering.launch(k, kind, groups, group)
 
 

@@ -14,45 +14,12 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan.views import View, iota, lit, op, replicate, within
 from runelift.ir import failures, imp
+from runelift.ir import syntax as ir
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.syntax import (
-    ArrayLit,
-    Assert,
-    AtomExp,
-    Concat,
-    Convert,
-    Copy,
-    Dim,
-    ForLoop,
-    Hist,
-    If,
-    Index,
-    Iota,
-    Loop,
-    LoopParam,
-    Map,
-    Param,
-    PrimOp,
-    Rearrange,
-    Redomap,
-    Replicate,
-    Reshape,
-    Scanomap,
-    Scatter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    SliceDim,
-    Stm,
-    Update,
-    Versions,
-)
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, elem_of
 
@@ -69,65 +36,66 @@ class KernelBuilder(SecondOrder):
 
     __slots__ = ()
 
-    def statement(self, stm: Stm) -> None:
+    def statement(self, stm: ir.Stm) -> None:
         """One statement."""
         self.loc = stm.loc or self.loc
         match stm.exp:
-            case PrimOp(name, prim, args):
+            case ir.PrimOp(name, prim, args):
                 self._note_size(stm.pat[0].name, stm.exp)
                 self.bind_scalar(stm.pat[0], self.prim_op(name, prim, args))
-            case AtomExp(atom):
+            case ir.AtomExp(atom):
                 self.bind(stm.pat[0], self.any(atom))
-            case Convert(from_, to, arg):
+            case ir.Convert(from_, to, arg):
                 self.bind_scalar(stm.pat[0], imp.Convert(from_, to, self.scalar(arg)))
-            case Index():
+            case ir.Index():
                 self.index(stm.pat[0], stm.exp)
-            case ArrayLit(elems, _):
+            case ir.ArrayLit(elems, _):
                 self._literal(stm.pat[0], elems)
-            case Update():
+            case ir.Update():
                 self.update(stm.pat[0], stm.exp)
-            case Iota(count, start, step, prim):
+            case ir.Iota(count, start, step, prim):
                 self.bind(stm.pat[0], iota(prim, self.scalar(count), self.scalar(start),
                                            self.scalar(step)))
-            case Replicate(shape, value):
+            case ir.Replicate(shape, value):
                 outer = tuple(self.scalar(s) for s in shape)
                 self.bind(stm.pat[0], replicate(elem_of(stm.pat[0].type), outer,
                                                 self._stable(value)))
-            case Concat(dim, arrays, _):
+            case ir.Concat(dim, arrays, _):
                 self._concat(stm.pat[0], dim, arrays)
-            case Rearrange(perm, array):
+            case ir.Rearrange(perm, array):
                 self.bind(stm.pat[0], self.array(array).rearrange(perm))
-            case Reshape(shape, array):
+            case ir.Reshape(shape, array):
                 self.bind(stm.pat[0], self.array(array).reshape(
                     tuple(self.scalar(s) for s in shape)))
-            case Copy(array) if stm.pat[0].name in self.idle:
+            case ir.Copy(array) if stm.pat[0].name in self.idle:
                 self.bind(stm.pat[0], self.array(array))
-            case Copy(array):
+            case ir.Copy(array):
                 self.bind_copy(stm.pat[0], self.array(array))
-            case Assert(cond, message, args):
+            case ir.Assert(cond, message, args):
                 self.fail_unless(self.scalar(cond), message, [self._wide(a) for a in args])
-            case If():
+            case ir.If():
                 self.branch(stm.pat, stm.exp)
-            case Loop():
+            case ir.Loop():
                 self.iterate(stm.pat, stm.exp)
-            case Map():
+            case ir.Map():
                 outs = [self.allocate(p.name, p.type) for p in stm.pat]
                 self._map(stm.exp, outs, unroll="unroll" in stm.attrs)
                 self.bind_all(stm.pat, outs)
-            case Redomap():
+            case ir.Redomap():
                 self.redomap(stm.pat, stm.exp)
-            case Scanomap():
+            case ir.Scanomap():
                 self.scanomap(stm.pat, stm.exp)
-            case Scatter():
+            case ir.Scatter():
                 self.scatter(stm.pat, stm.exp)
-            case Hist():
+            case ir.Hist():
                 self.hist(stm.pat, stm.exp)
-            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist() | Versions():
+            case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
+                  | ir.Versions()):
                 raise CompilerBug(f"{type(stm.exp).__name__} inside of sequential code")
             case _:
                 assert_never(stm.exp)
 
-    def _map(self, exp: Map, outs: Sequence[View], *, unroll: bool) -> None:
+    def _map(self, exp: ir.Map, outs: Sequence[View], *, unroll: bool) -> None:
         """One element after the other, or strips of neighbouring columns that are reduced."""
         width = self.scalar(exp.width)
         columns = None if self.host.interleave else columns_of_lambda(self, exp)
@@ -167,12 +135,12 @@ class KernelBuilder(SecondOrder):
         assert isinstance(atom, VName)
         value = self.array(atom)
         if value.mem is not None and value.mem in self.owned[-1]:
-            fresh = Param(self.names.fresh(atom), self.type_of(atom))
+            fresh = ir.Param(self.names.fresh(atom), self.type_of(atom))
             self.bind_copy(fresh, value)
             return self.array(fresh.name)
         return value
 
-    def selection(self, exp: Index | Update, view: View) -> list[AccessDim]:
+    def selection(self, exp: ir.Index | ir.Update, view: View) -> list[AccessDim]:
         """The dims of an access as expressions, with bounds checks."""
         if not exp.checked:
             return [self._part(dim) for dim in exp.dims]
@@ -183,8 +151,8 @@ class KernelBuilder(SecondOrder):
         return [self._inside(dim, size, message, values)
                 for dim, size in zip(dims, view.shape, strict=True)]
 
-    def _part(self, dim: Dim) -> AccessDim:
-        if isinstance(dim, SliceDim):
+    def _part(self, dim: ir.Dim) -> AccessDim:
+        if isinstance(dim, ir.SliceDim):
             return self.scalar(dim.start), self.scalar(dim.count), self.scalar(dim.stride)
         return self.scalar(dim)
 
@@ -222,7 +190,7 @@ class KernelBuilder(SecondOrder):
         return (imp.Select(fine, start, lit(0), Prim.I64),
                 imp.Select(fine, count, lit(0), Prim.I64), stride)
 
-    def index(self, param: Param, exp: Index) -> None:
+    def index(self, param: ir.Param, exp: ir.Index) -> None:
         """``array[dims]``: a load, or a view."""
         view = self.array(exp.array)
         dims = self.selection(exp, view)
@@ -231,19 +199,19 @@ class KernelBuilder(SecondOrder):
         else:
             self.bind(param, view.slice(dims))
 
-    def _literal(self, param: Param, elems: tuple[Atom, ...]) -> None:
+    def _literal(self, param: ir.Param, elems: tuple[Atom, ...]) -> None:
         out = self.allocate(param.name, param.type)
         for k, elem in enumerate(elems):
             self.store(out, [lit(k)], self.any(elem))
         self.bind(param, out)
 
-    def update(self, param: Param, exp: Update) -> None:
+    def update(self, param: ir.Param, exp: ir.Update) -> None:
         """``array with [dims] <- value``."""
         value = self.any(exp.value)
         if isinstance(value, View) and isinstance(exp.value, VName) and value.mem is not None and (
             value.mem == self.array(exp.array).mem
         ):
-            held = Param(self.names.fresh(exp.value), self.type_of(exp.value))
+            held = ir.Param(self.names.fresh(exp.value), self.type_of(exp.value))
             self.bind_copy(held, value)
             value = self.array(held.name)
         out = self.writable(param, exp.array)
@@ -254,7 +222,7 @@ class KernelBuilder(SecondOrder):
             self.emit(out.write([d for d in dims if not isinstance(d, tuple)], value))
         self.bind(param, out)
 
-    def _concat(self, param: Param, dim: int, arrays: tuple[VName, ...]) -> None:
+    def _concat(self, param: ir.Param, dim: int, arrays: tuple[VName, ...]) -> None:
         out = self.allocate(param.name, param.type)
         start: Exp = lit(0)
         for name in arrays:
@@ -267,7 +235,7 @@ class KernelBuilder(SecondOrder):
 
     # Control
 
-    def branch(self, pat: tuple[Param, ...], exp: If) -> None:
+    def branch(self, pat: tuple[ir.Param, ...], exp: ir.If) -> None:
         """``if``; its results get variables and memory before it.
 
         Branches of a few cheap scalar operations become selections: no divergence, and CPU
@@ -302,14 +270,14 @@ class KernelBuilder(SecondOrder):
             if param.name in views:
                 self.bind(param, views[param.name])
 
-    def _selectable(self, exp: If) -> bool:
+    def _selectable(self, exp: ir.If) -> bool:
         """True if both branches are cheap and safe enough to run both."""
         stms = (*exp.then_.stms, *exp.else_.stms)
         return (len(stms) <= MOST_SELECTED_STATEMENTS and all(isinstance(t, Prim) for t in exp.ret)
-                and all(isinstance(s.exp, PrimOp) and not OPS[s.exp.op].traps
+                and all(isinstance(s.exp, ir.PrimOp) and not OPS[s.exp.op].traps
                         and s.exp.op != "pow" for s in stms))
 
-    def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
+    def iterate(self, pat: tuple[ir.Param, ...], exp: ir.Loop) -> None:
         """A loop; carried arrays get memory that the body may update in place."""
         inits = [self.any(p.init) for p in exp.params]
         carried: list[Value] = []
@@ -333,23 +301,23 @@ class KernelBuilder(SecondOrder):
         self.later.pop()
         with self.inner() as code:
             self.owned[-1] |= {c.mem for c in carried if isinstance(c, View) and c.mem}
-            if isinstance(exp.form, ForLoop):
+            if isinstance(exp.form, ir.ForLoop):
                 self.types[exp.form.index] = Prim.I64
                 self.env[exp.form.index] = imp.Var(exp.form.index)
             self._carry(carried, self.body(exp.body), [p.param for p in exp.params])
-        if isinstance(exp.form, ForLoop):
+        if isinstance(exp.form, ir.ForLoop):
             bound = self.scalar(exp.form.bound)
             self.emit(imp.For(exp.form.index, lit(0), bound, lit(1), tuple(code)))
         else:
             self.emit(imp.While(self.scalar(exp.form.cond), tuple(code)))
         self.bind_all(pat, carried)
 
-    def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
+    def reusable(self, out: ir.Param, param: ir.LoopParam, init: View) -> bool:
         """True if a loop may keep its values in the memory of ``init``."""
         return (isinstance(param.init, VName) and init.mem is not None and self.dead(param.init)
                 and out.name not in self.dest)
 
-    def _carry(self, carried: list[Value], results: list[Value], params: list[Param]) -> None:
+    def _carry(self, carried: list[Value], results: list[Value], params: list[ir.Param]) -> None:
         """Make the results of an iteration the values of the next, all at once."""
         memories_of = {c.mem for c in carried if isinstance(c, View)}
         held: list[Value] = []
@@ -359,7 +327,7 @@ class KernelBuilder(SecondOrder):
                     result.mem in memories_of or result.mem is None)
                 partial = result.mem == target.mem and result is not target
                 if crossing or partial:
-                    temporary = Param(self.names.fresh(param.name), param.type)
+                    temporary = ir.Param(self.names.fresh(param.name), param.type)
                     self.bind_copy(temporary, result)
                     result = self.array(temporary.name)
                 held.append(result)

@@ -167,7 +167,7 @@ class _Facts:
     differing: set[VName] = field(default_factory=set)
     known: dict[VName, Exp] = field(default_factory=dict)
     assigned: set[VName] = field(default_factory=set)
-    leads: bool = False
+    has_first_only: bool = False
     """True if the first work-item does something alone."""
     _units: dict[int, tuple[Stm, bool, frozenset[Access]]] = field(default_factory=dict)
     """Cached by identity, so that statements need not be compared; they are kept alive for that."""
@@ -195,8 +195,8 @@ class _Facts:
                         start == LID and isinstance(step, imp.WorkItem)
                         and step.kind is imp.Id.LOCAL_SIZE):
                     self.known[index] = LID
-                case imp.If() if _leads(stm):
-                    self.leads = True
+                case imp.If() if _is_first_only(stm):
+                    self.has_first_only = True
             for block in blocks(stm):
                 self._names(block)
 
@@ -297,22 +297,23 @@ class _Facts:
                 yield Access(mem, Kind.ATOMIC, None, first=alone)
         for number, block in enumerate(blocks(stm)):
             for inner in block:
-                yield from self.accesses(inner, alone=alone or (_leads(stm) and number == 0))
+                first_only = alone or (_is_first_only(stm) and number == 0)
+                yield from self.accesses(inner, alone=first_only)
 
-    def led(self, stms: Iterable[Stm], led: bool = False) -> bool:
+    def first_stored(self, stms: Iterable[Stm], first_stored: bool = False) -> bool:
         """True if the first work-item alone stored something since the last barrier.
 
-        ``led``: whether it had before these statements.
+        ``first_stored``: whether it had before these statements.
         """
         for stm in stms:
             if isinstance(stm, imp.Barrier):
-                led = False
-            elif _leads(stm):
-                led |= any(access.kind is Kind.WRITE for access in self.accesses(stm))
+                first_stored = False
+            elif _is_first_only(stm):
+                first_stored |= any(access.kind is Kind.WRITE for access in self.accesses(stm))
             else:
-                inside = [self.led(block, led) for block in blocks(stm)]
-                led = any(inside) if inside else led
-        return led
+                inside = [self.first_stored(block, first_stored) for block in blocks(stm)]
+                first_stored = any(inside) if inside else first_stored
+        return first_stored
 
     def reads(self, exp: Exp, alone: bool) -> Iterator[Access]:
         """The shared memory that an expression reads."""
@@ -322,14 +323,14 @@ class _Facts:
             yield from self.reads(part, alone)
 
 
-def _leads(stm: Stm) -> bool:
+def _is_first_only(stm: Stm) -> bool:
     """True if only the first work-item runs a branch."""
     return isinstance(stm, imp.If) and stm.cond == IS_FIRST
 
 
 def _is_branch(stm: Stm) -> bool:
     """True for a branch or a loop that all work-items come to."""
-    return isinstance(stm, imp.If | imp.For | imp.While) and not _leads(stm)
+    return isinstance(stm, imp.If | imp.For | imp.While) and not _is_first_only(stm)
 
 
 def _begins_with_branch(stms: Iterable[Stm]) -> bool:
@@ -353,11 +354,11 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
            facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
     """Code with barriers, given the accesses since the last barrier; those at its end."""
     placed: list[Stm] = []
-    led = False
+    first_stored = False
     for count, stm in enumerate(stms, 1):
         together, own = facts.unit(stm)
         barrier, pending = _separate(own, pending, facts)
-        if led and not barrier and _is_branch(stm):
+        if first_stored and not barrier and _is_branch(stm):
             barrier, pending = (BARRIER,), frozenset()
         before = len(placed)
         placed += barrier
@@ -379,13 +380,13 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
                 pending, body = after_alone | own, alone
             else:
                 pending |= after
-            if facts.leads and facts.led(body) and _begins_with_branch(body):  # the next time
-                body = *body, BARRIER
+            if facts.has_first_only and facts.first_stored(body) and _begins_with_branch(body):
+                body = *body, BARRIER  # between one iteration and the next
             placed.append(replace(stm, body=body))
             if count < len(stms) and has_barriers(body):
                 placed.append(BARRIER)
                 pending = frozenset()
-        led = facts.leads and facts.led(placed[before:], led)
+        first_stored = facts.has_first_only and facts.first_stored(placed[before:], first_stored)
     return tuple(placed), pending
 
 

@@ -12,13 +12,7 @@ from collections.abc import Sequence
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import (
-    evaluated,
-    expressions,
-    parts,
-    statements,
-    subexpressions,
-)
+from runelift.ir.imp.traverse import evaluated, expressions, parts, statements, subexpressions
 from runelift.ir.names import VName
 
 

@@ -22,7 +22,7 @@ CELL_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class _Use:
     """The statements, by number, during which an array is in use."""
 
     first: int
@@ -76,23 +76,23 @@ def cells_of(array: LocalArray) -> Size:
     return ceil_div(_bytes(array), Size.of(CELL_BYTES))
 
 
-def find_uses(code: Sequence[Stm], names: set[VName]) -> Mapping[VName, Use]:
+def find_uses(code: Sequence[Stm], names: set[VName]) -> Mapping[VName, _Use]:
     """The statements during which each array is in use."""
-    uses: dict[VName, Use] = {}
+    uses: dict[VName, _Use] = {}
     _find(code, 0, names, uses)
     return uses
 
 
-def _find(code: Sequence[Stm], number: int, names: set[VName], uses: dict[VName, Use]) -> int:
+def _find(code: Sequence[Stm], number: int, names: set[VName], uses: dict[VName, _Use]) -> int:
     """Add the uses in a block whose first statement has ``number``; the number after it."""
     touched: dict[VName, list[tuple[int, int]]] = {}
-    nested: dict[VName, Use] = {}
+    nested: dict[VName, _Use] = {}
     for stm in code:
         start, number = number, number + 1
         own = touched_by(stm) & names
-        within: dict[VName, list[Use]] = {}
+        within: dict[VName, list[_Use]] = {}
         for block in blocks(stm):
-            found: dict[VName, Use] = {}
+            found: dict[VName, _Use] = {}
             number = _find(block, number, names, found)
             for name, use in found.items():
                 within.setdefault(name, []).append(use)
@@ -104,7 +104,7 @@ def _find(code: Sequence[Stm], number: int, names: set[VName], uses: dict[VName,
         if len(places) == 1 and name in nested:
             uses[name] = nested[name]
         else:
-            uses[name] = Use(places[0][0], places[-1][1])
+            uses[name] = _Use(places[0][0], places[-1][1])
     return number
 
 

@@ -19,7 +19,7 @@ from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
 
 
-def may_team(code: Sequence[Stm]) -> bool:
+def can_team(code: Sequence[Stm]) -> bool:
     """True if groups that run ``code`` side by side come to the same barriers.
 
     Code that asks for the previous contents of memory that it changes is rejected.
@@ -29,7 +29,7 @@ def may_team(code: Sequence[Stm]) -> bool:
         for stm in statements(code))
 
 
-def only_if(present: imp.Var, code: Sequence[Stm]) -> tuple[Stm, ...]:
+def mask_absent_teams(present: imp.Var, code: Sequence[Stm]) -> tuple[Stm, ...]:
     """``code`` for groups side by side; those that are not ``present`` do nothing."""
     assigned = frozenset(s.name for s in statements(code) if isinstance(s, imp.Assign))
     return tuple(_Masks(present, among_groups(code), assigned).block(code))

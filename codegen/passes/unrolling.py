@@ -30,7 +30,7 @@ def has_loops(code: Sequence[Stm], constants: Collection[VName]) -> bool:
     return any(_qualifies(stm, constants) for stm in statements(code))
 
 
-def unrolled_by(name: VName, code: Sequence[Stm], constants: Collection[VName]) -> list[Stm]:
+def with_unroll_factor(name: VName, code: Sequence[Stm], constants: Collection[VName]) -> list[Stm]:
     """The code with these loops unrolled by the factor ``name``."""
     return [_mark(name, stm, constants) for stm in code]
 
@@ -40,10 +40,10 @@ def _mark(name: VName, stm: Stm, constants: Collection[VName]) -> Stm:
         case imp.For() if _qualifies(stm, constants):
             return replace(stm, unroll=name)
         case imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body):
-            return replace(stm, body=tuple(unrolled_by(name, body, constants)))
+            return replace(stm, body=tuple(with_unroll_factor(name, body, constants)))
         case imp.If(_, then_, else_):
-            return replace(stm, then_=tuple(unrolled_by(name, then_, constants)),
-                           else_=tuple(unrolled_by(name, else_, constants)))
+            return replace(stm, then_=tuple(with_unroll_factor(name, then_, constants)),
+                           else_=tuple(with_unroll_factor(name, else_, constants)))
     return stm
 
 
@@ -57,7 +57,7 @@ def _qualifies(stm: Stm, constants: Collection[VName]) -> bool:
         isinstance(s, imp.For | imp.While | imp.Barrier | imp.AtomicUpdate) for s in inside)
 
 
-def in_registers(code: Sequence[Stm]) -> list[Stm]:
+def unroll_private_arrays(code: Sequence[Stm]) -> list[Stm]:
     """The code with complete unrolling of loops that compute indices of short private arrays.
 
     The bounds of such loops are constants or indices of loops around them.  An array with other
@@ -160,7 +160,7 @@ def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
     return stm
 
 
-def in_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:
+def splits_into_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:
     """True if compilers may look at each iteration of an unrolled loop by itself.
 
     All its accesses are to private arrays, which are in registers by then, or to global memory,

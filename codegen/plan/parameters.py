@@ -41,19 +41,19 @@ class Quantity(Enum):
 MEANINGS = {
     Quantity.GROUP: "work-items of a group",
     Quantity.GROUPS: "groups where work-items loop",
-    Quantity.SHORT: "length up to which one work-item goes through a segment alone",
-    Quantity.LANES: "least work-items of a group that shares a row",
-    Quantity.CHUNK: "elements that a work-item has at a time",
-    Quantity.TEAMS: "rows that a group has side by side",
+    Quantity.SHORT: "greatest length of a segment that one work-item handles alone",
+    Quantity.LANES: "least work-items of a group that has one row",
+    Quantity.CHUNK: "elements of a chunk of a work-item",
+    Quantity.TEAMS: "rows that a group handles side by side",
     Quantity.WIDTH: "points of a map that a work-item has",
     Quantity.SIDE: "rows and columns of work-items in a group",
     Quantity.ROWS: "rows of the points of a work-item",
     Quantity.COLUMNS: "columns of the points of a work-item",
     Quantity.POINTS: "segments that a work-item reduces together",
-    Quantity.STEPS: "elements of a segment that it combines at a time",
-    Quantity.SPLIT: "work-items that share such a segment",
-    Quantity.TILE: "iterations whose elements a group brings to local memory, 1 for none",
-    Quantity.UNROLL: "iterations of loops over data that are put in a row",
+    Quantity.STEPS: "elements of a segment that a work-item combines at a time",
+    Quantity.SPLIT: "work-items that divide such a segment",
+    Quantity.TILE: "iterations whose elements a group copies to local memory, 1 for none",
+    Quantity.UNROLL: "unroll factor of loops over data",
 }
 
 

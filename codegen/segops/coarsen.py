@@ -70,14 +70,14 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
+class _LoopAround:
     """A loop around lanes."""
 
     loop: imp.For
     inside: list[_Item]
 
 
-_Item: TypeAlias = "_Run | _Around | Stm"
+_Item: TypeAlias = "_Run | _LoopAround | Stm"
 
 
 def coarsen(names: Names, code: Sequence[Stm], lanes: Lanes, unroll: VName | bool = False,
@@ -187,7 +187,7 @@ class _Coarsener:
         for stm in code:
             match stm:
                 case imp.For() if not any(map(self._varies, expressions(stm))):
-                    items.append(_Around(stm, self._split(stm.body)))
+                    items.append(_LoopAround(stm, self._split(stm.body)))
                 case imp.Declare(name, _, init) if init is not None and name not in self.varying:
                     # independent of the run before it, so it may go first
                     place = len(items) - (bool(items) and isinstance(items[-1], _Run))
@@ -237,8 +237,8 @@ class _Coarsener:
                 case _Run(stms):
                     yield from self._arrays(stms)
                     yield from self._quotients(stms[0]) if item.root else [self._for_all(stms)]
-                case _Around(loop, inside):
-                    innermost = not any(isinstance(each, _Around) for each in inside)
+                case _LoopAround(loop, inside):
+                    innermost = not any(isinstance(each, _LoopAround) for each in inside)
                     yield from self.before.get(loop.index, ())
                     yield replace(loop, body=tuple(self._emit(inside)),
                                   unroll=loop.unroll or (innermost and self.unroll))
@@ -351,7 +351,7 @@ def _runs(items: Sequence[_Item]) -> Iterator[_Run]:
         match item:
             case _Run():
                 yield item
-            case _Around(_, inside):
+            case _LoopAround(_, inside):
                 yield from _runs(inside)
 
 

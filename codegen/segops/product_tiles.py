@@ -23,21 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import (
-    GROUP_ID,
-    LID,
-    Lowering,
-    WithScalar,
-    as_name,
-    bind_point,
-    branch,
-    local_arrays,
-    require_scalar,
-    store_results,
-    total,
-    widths,
-)
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import IS_FIRST
 from runelift.codegen.plan import distribution, plan
@@ -58,7 +45,8 @@ RUN_LENGTH = 4
 """The number of neighbouring rows or columns in a run of a work-item, if it has as many."""
 
 
-def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.Step, ...]) -> None:
+def lower_product(lowering: launches.Lowering, product: Product,
+                  otherwise: tuple[plan.Step, ...]) -> None:
     """The tiled kernel if it pays for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     space = product.exp.space
@@ -71,14 +59,14 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
     block = distribution.ProductTileShape(
         fresh("group"), fresh("side"), fresh("rows"), fresh("columns"), fresh("depth"),
         fresh("cells"), fresh("slabs"), fresh("pieces"), height, width,
-        total(lowering, space[:-2]),
+        launches.total(lowering, space[:-2]),
         Size.of(0) if length in computed else lowering.size(length), (sizes[0], sizes[1]),
         (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
          lowering.setting(Quantity.COLUMNS)))
     lowering.steps.append(block)
-    lowering.env = WithScalar(lowering.env, block.pieces)
-    whole = branch(lowering, lambda: _ProductTile(lowering, product, block).launch())
-    split = branch(lowering, lambda: _SplitProductTile(lowering, product, block).launch())
+    lowering.env = launches.WithScalar(lowering.env, block.pieces)
+    whole = launches.branch(lowering, lambda: _ProductTile(lowering, product, block).launch())
+    split = launches.branch(lowering, lambda: _SplitProductTile(lowering, product, block).launch())
     apart, one = fresh("apart"), fresh("one")
     lowering.steps += [
         plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))),
@@ -89,7 +77,7 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
 class _ProductTile:
     """The kernel of a product, one block of points per group."""
 
-    def __init__(self, lowering: Lowering, product: Product,
+    def __init__(self, lowering: launches.Lowering, product: Product,
                  block: distribution.ProductTileShape) -> None:
         self.lowering = lowering
         self.product = product
@@ -98,11 +86,11 @@ class _ProductTile:
         self.k.constants = list(block.constants())
         self.unroll: VName | bool = False
         if lowering.parameters is not None:
-            self.unroll = as_name(lowering.setting(Quantity.UNROLL))
+            self.unroll = launches.as_name(lowering.setting(Quantity.UNROLL))
             self.k.settings = [self.unroll]
         self.side, self.rows, self.columns, self.depth = (
             imp.Var(n) for n in (block.side, block.rows, block.columns, block.depth))
-        self.shape = widths(self.k, product.exp.space)
+        self.shape = launches.widths(self.k, product.exp.space)
         self.height, self.width = op("mul", self.side, self.rows), op("mul", self.side,
                                                                       self.columns)
         self.length = self.k.scalar(product.redomap.width)
@@ -115,7 +103,7 @@ class _ProductTile:
     def launch(self) -> None:
         """The kernel for whole reductions."""
         outs = self.lowering.results
-        self.place(GROUP_ID)
+        self.place(launches.GROUP_ID)
         totals = self.reduce(lit(0), self.length)
         self.points(lambda r, c: self.finish(outs, totals, r, c))
         self.lowering.launch(self.k, "segmap_tiled", self.blocks(), Size.var(self.block.group),
@@ -163,8 +151,8 @@ class _ProductTile:
                                                        self.width))
         self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
             k.declare("batch", Prim.I64, op("quot", rest, down)), self.shape[:-2])]
-        self.y = k.declare("y", Prim.I64, op("quot", LID, self.side))
-        self.x = k.declare("x", Prim.I64, op("rem", LID, self.side))
+        self.y = k.declare("y", Prim.I64, op("quot", launches.LID, self.side))
+        self.x = k.declare("x", Prim.I64, op("rem", launches.LID, self.side))
         self.whole = k.declare("whole", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
             imp.Apply("le", Prim.I64, (op("add", self.top, self.height), self.shape[-2])),
             imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.shape[-1])))))
@@ -180,7 +168,7 @@ class _ProductTile:
         """All points of the work-item, by row and column."""
         self.each(self.rows, lambda r: self.each(self.columns, lambda c: work(r, c), "c"))
 
-    def held(self, r: Exp, c: Exp) -> Exp:
+    def total_cell(self, r: Exp, c: Exp) -> Exp:
         """The place of the totals of a point."""
         return op("add", op("mul", r, self.columns), c)
 
@@ -194,7 +182,7 @@ class _ProductTile:
             for name, atom in zip(totals[-1], operator.neutral, strict=True):
                 k.emit(imp.DeclareArray(name, self._atom_prim(atom), self.block.cells))
         self.points(lambda r, c: k.emit(*(
-            imp.Store(name, self.held(r, c), k.scalar(atom), self._atom_prim(atom))
+            imp.Store(name, self.total_cell(r, c), k.scalar(atom), self._atom_prim(atom))
             for names, o in zip(totals, self.product.redomap.ops, strict=True)
             for name, atom in zip(names, o.neutral, strict=True))))
         return totals
@@ -223,7 +211,7 @@ class _ProductTile:
         for array in self.slabs:
             self.starts[array] = k.declare("start", Prim.I64, op("mul", turn, op(
                 "mul", self.depth, op("add", self.across(array), lit(RUN_LENGTH)))))
-            self.put(array)
+            self.store_slab(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", end, first))
         following = op("add", first, self.depth)
@@ -287,14 +275,14 @@ class _ProductTile:
                 op("add", origin, offset), self.shape[-2 if left else -1]))
             step = k.declare("k", Prim.I64, at_most(op("add", first, depth), self.length))
             indices = [*self.outer, point, lit(0)] if left else [*self.outer, lit(0), point]
-            bind_point(k, self.product.exp.space, indices)
+            launches.bind_point(k, self.product.exp.space, indices)
             (view,) = k.body(Body(self.product.needed([array]), (array,)))
             assert isinstance(view, View)
             k.emit(imp.Store(self.ahead[array], n, view.read([step]), self.prim(array)))
 
         self.fetched(array, element)
 
-    def put(self, array: VName) -> None:
+    def store_slab(self, array: VName) -> None:
         """Store the fetched elements as the present slab."""
         prim = self.prim(array)
         self.fetched(array, lambda n, depth, offset: self.k.emit(imp.Store(
@@ -331,7 +319,7 @@ class _ProductTile:
         shared: dict[VName, Exp] = {}
         for array in redomap.arrays:
             if array not in self.slabs:
-                bind_point(k, self.product.exp.space, [*self.outer, lit(0), lit(0)])
+                launches.bind_point(k, self.product.exp.space, [*self.outer, lit(0), lit(0)])
                 (view,) = k.body(Body(self.product.needed([array]), (array,)))
                 assert isinstance(view, View)
                 shared[array] = k.declare("shared", self.prim(array),
@@ -347,12 +335,12 @@ class _ProductTile:
             values = k.apply(redomap.lam, args)
             for operator, names in zip(redomap.ops, totals, strict=True):
                 prims = [self._atom_prim(a) for a in operator.neutral]
-                held = [k.declare("total", p, imp.Load(m, self.held(r, c), p))
-                        for m, p in zip(names, prims, strict=True)]
-                k.accumulate(operator, held, values[: len(held)])
-                values = values[len(held):]
-                k.emit(*(imp.Store(m, self.held(r, c), t, p)
-                         for m, t, p in zip(names, held, prims, strict=True)))
+                found = [k.declare("total", p, imp.Load(m, self.total_cell(r, c), p))
+                         for m, p in zip(names, prims, strict=True)]
+                k.accumulate(operator, found, values[: len(found)])
+                values = values[len(found):]
+                k.emit(*(imp.Store(m, self.total_cell(r, c), t, p)
+                         for m, t, p in zip(names, found, prims, strict=True)))
 
         self.points(point)
 
@@ -382,7 +370,7 @@ class _ProductTile:
         indices, exists = self.indices(r, c)
         with k.block() as inside:
             self.write_results(k, outs, indices, [
-                imp.Load(name, self.held(r, c), self._atom_prim(atom))
+                imp.Load(name, self.total_cell(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
@@ -390,8 +378,8 @@ class _ProductTile:
     def write_results(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
                       totals: Sequence[Exp]) -> None:
         """Write the results of a point from the totals of its reduction."""
-        bind_point(k, self.product.exp.space, indices)
-        store_results(k, outs, indices, k.finish_reduction(self.product, totals))
+        launches.bind_point(k, self.product.exp.space, indices)
+        launches.store_results(k, outs, indices, k.finish_reduction(self.product, totals))
 
 
 class _SplitProductTile(_ProductTile):
@@ -403,12 +391,13 @@ class _SplitProductTile(_ProductTile):
     def launch(self) -> None:
         """Write both kernels."""
         lowering, k, ops = self.lowering, self.k, self.product.redomap.ops
-        pieces, points = Size.var(self.block.pieces), total(lowering, self.product.exp.space)
-        partials = [[lowering.temporary("partial", require_scalar(t), points * pieces)
+        pieces = Size.var(self.block.pieces)
+        points = launches.total(lowering, self.product.exp.space)
+        partials = [[lowering.temporary("partial", launches.require_scalar(t), points * pieces)
                      for t in o.lam.ret] for o in ops]
         count = k.scalar(self.block.pieces)
-        piece = k.declare("piece", Prim.I64, op("rem", GROUP_ID, count))
-        self.place(op("quot", GROUP_ID, count))
+        piece = k.declare("piece", Prim.I64, op("rem", launches.GROUP_ID, count))
+        self.place(op("quot", launches.GROUP_ID, count))
         part_length = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
         start = k.declare("start", Prim.I64, op("mul", piece, part_length))
         end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
@@ -419,7 +408,7 @@ class _SplitProductTile(_ProductTile):
             indices, exists = self.indices(r, c)
             place = op("add", op("mul", flat_index(indices, self.shape), count), piece)
             k.emit(imp.If(exists, tuple(
-                imp.Store(out, place, imp.Load(name, self.held(r, c), self._atom_prim(atom)),
+                imp.Store(out, place, imp.Load(name, self.total_cell(r, c), self._atom_prim(atom)),
                           self._atom_prim(atom))
                 for o, names, mems in zip(ops, totals, partials, strict=True)
                 for atom, name, out in zip(o.neutral, names, mems, strict=True))))
@@ -435,13 +424,13 @@ class _SplitProductTile(_ProductTile):
         k = lowering.builder_of_groups()
         outs = lowering.results
         ops = product.redomap.ops
-        arrays = local_arrays(k, ops, lowering.group)
-        held = k.declare("point", Prim.I64, GROUP_ID)
+        arrays = launches.local_arrays(k, ops, lowering.group)
+        number = k.declare("point", Prim.I64, launches.GROUP_ID)
         indices = [k.declare("o", Prim.I64, i)
-                   for i in unflat_index(held, widths(k, product.exp.space))]
+                   for i in unflat_index(number, launches.widths(k, product.exp.space))]
         count = k.scalar(self.block.pieces)
-        found = combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
+        found = combine_partials(k, ops, arrays, partials, op("mul", number, count), count)
         with k.block() as first:
             self.write_results(k, outs, indices, found)
         k.emit(imp.If(IS_FIRST, tuple(first)))
-        lowering.launch_groups(k, "segmap_combined", total(lowering, product.exp.space))
+        lowering.launch_groups(k, "segmap_combined", launches.total(lowering, product.exp.space))

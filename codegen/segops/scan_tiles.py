@@ -12,18 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
-from runelift.codegen.kernel.launch_builder import (
-    LID,
-    LSIZE,
-    Lowering,
-    bind_point,
-    require_scalar,
-    reset,
-    scalars,
-    store_results,
-    widths,
-)
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import PADDING, insert_barriers, padded
 from runelift.codegen.plan import distribution
@@ -61,7 +51,7 @@ class Scan:
 def combine(k: KernelBuilder, op_: Operator, left: Sequence[imp.Var],
             right: Sequence[imp.Var], into: Sequence[imp.Var] | None = None) -> None:
     """``right := op left right``, or ``into := ...``."""
-    results = [k.declare("sum", require_scalar(t), v) for t, v in zip(
+    results = [k.declare("sum", launches.require_scalar(t), v) for t, v in zip(
         op_.lam.ret, k.apply(op_.lam, [*left, *right]), strict=True) if not isinstance(v, View)]
     for target, value in zip(into or right, results, strict=True):
         k.emit(imp.Assign(target.name, value))
@@ -74,7 +64,7 @@ class ScanTile:
     neighbouring elements, and then read their chunks.  Elements beyond the last are neutral.
     """
 
-    def __init__(self, lowering: Lowering, scan: Scan) -> None:
+    def __init__(self, lowering: launches.Lowering, scan: Scan) -> None:
         self.lowering = lowering
         self.scan = scan
         self.k = lowering.builder()
@@ -85,7 +75,7 @@ class ScanTile:
         self.chunk = imp.Var(scan.tile_shape.chunk)
         self.points = imp.Var(scan.tile_shape.points)
         self.staged = imp.Apply("eq", Prim.I64, (imp.Var(scan.tile_shape.staged), lit(1)))
-        self.shape = widths(self.k, scan.exp.space)
+        self.shape = launches.widths(self.k, scan.exp.space)
         self.width = self.shape[-1]
         cells = Size.var(scan.tile_shape.group) * Size.var(scan.tile_shape.chunk)
         cells = (cells + ceil_div(cells, Size.of(PADDING))) * Size.var(scan.tile_shape.staged)
@@ -108,7 +98,8 @@ class ScanTile:
         """
         k = self.k
         self.base = k.declare("base", Prim.I64, op("mul", self.number, self.full))
-        self.start = k.declare("start", Prim.I64, op("add", self.base, op("mul", LID, self.chunk)))
+        self.start = k.declare("start", Prim.I64,
+                               op("add", self.base, op("mul", launches.LID, self.chunk)))
         self.whole = k.declare("whole", Prim.BOOL, imp.Apply("le", Prim.I64, (
             op("add", self.base, self.full), self.points)))
         if len(self.shape) > 1:
@@ -119,7 +110,7 @@ class ScanTile:
     @property
     def full(self) -> Exp:
         """The number of elements of a whole tile."""
-        return op("mul", LSIZE, self.chunk)
+        return op("mul", launches.LSIZE, self.chunk)
 
     def length(self) -> Exp:
         """The number of elements of the tile."""
@@ -137,16 +128,16 @@ class ScanTile:
         if fresh is None:
             return later
         return imp.Apply("and", Prim.BOOL, (later, imp.Apply("not", Prim.BOOL, (
-            self.starts_within(op("mul", LID, self.chunk)),))))
+            self.starts_within(op("mul", launches.LID, self.chunk)),))))
 
     # Elements
 
     def compute(self, indices: Sequence[Exp], *, stored: bool) -> list[Exp]:
         """The values to be scanned; other results of the map are stored if wanted."""
-        bind_point(self.k, self.scan.exp.space, indices)
+        launches.bind_point(self.k, self.scan.exp.space, indices)
         values, count = self.k.body(self.scan.exp.body), len(self.held)
         if stored:
-            store_results(self.k, self.outs[count:], indices, values[count:])
+            launches.store_results(self.k, self.outs[count:], indices, values[count:])
         return [v for v in values[:count] if not isinstance(v, View)]
 
     def take(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]]) -> None:
@@ -191,9 +182,9 @@ class ScanTile:
     def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
               alone: bool = False, *, guarded: bool) -> None:
         k = self.k
-        step = imp.Select(self.staged, LSIZE, lit(1), Prim.I64)
+        step = imp.Select(self.staged, launches.LSIZE, lit(1), Prim.I64)
         position = k.declare("p", Prim.I64, imp.Select(
-            self.staged, op("add", self.base, LID), self.start, Prim.I64))
+            self.staged, op("add", self.base, launches.LID), self.start, Prim.I64))
         place = _Walk(k, self.shape, position, alone)
 
         def element(offset: Exp) -> None:
@@ -222,10 +213,10 @@ class ScanTile:
 
     def _strided(self, offset: Exp) -> Exp:
         """The place in the tile of element ``offset`` in the order of coalesced accesses."""
-        return op("add", op("mul", offset, LSIZE), LID)
+        return op("add", op("mul", offset, launches.LSIZE), launches.LID)
 
     def _cell(self, offset: Exp) -> Exp:
-        return padded(op("add", op("mul", LID, self.chunk), offset))
+        return padded(op("add", op("mul", launches.LID, self.chunk), offset))
 
     def _each(self, work: Callable[[Exp], None], *, unroll: bool = True) -> None:
         """``work`` at every offset of a chunk."""
@@ -241,7 +232,7 @@ class ScanTile:
         chunk.
         """
         k, exp, prims = self.k, self.scan.exp, self.scan.values()
-        totals = [scalars(k.neutral(o)) for o in exp.ops]
+        totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         flat = [t for ts in totals for t in ts]
         fresh = k.declare("fresh", Prim.BOOL, truth(False)) if len(self.shape) > 1 else None
 
@@ -251,7 +242,7 @@ class ScanTile:
             def element(offset: Exp) -> None:
                 if place is not None and fresh is not None:
                     with k.block() as begin:
-                        reset(k, exp.ops, totals)
+                        launches.reset(k, exp.ops, totals)
                         k.emit(imp.Assign(fresh.name, truth(True)))
                     k.emit(imp.If(place.at_start(), tuple(begin)))
                 k.accumulate_all(exp.ops, totals, [
@@ -284,7 +275,7 @@ class ScanTile:
         with k.block() as join:
             for op_, total_, carry in zip(self.scan.exp.ops, totals, carries, strict=True):
                 combine(k, op_, carry, total_)
-        later: Exp = imp.Apply("lt", Prim.I64, (lit(0), LID))
+        later: Exp = imp.Apply("lt", Prim.I64, (lit(0), launches.LID))
         if fresh is not None:
             later = imp.Apply("and", Prim.BOOL, (later, imp.Apply("not", Prim.BOOL, (fresh,))))
         k.emit(imp.If(later, tuple(join)))
@@ -300,11 +291,11 @@ class ScanTile:
                 found = [k.declare("earlier", p, e) for p, e in zip(ps, before, strict=True)]
                 with k.block() as both:
                     combine(k, op_, found, carry)
-                k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(both), tuple(
+                k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), launches.LID)), tuple(both), tuple(
                     imp.Assign(c.name, e) for c, e in zip(carry, found, strict=True))))
         k.emit(imp.If(found_linked, tuple(join)))
         self._add(carries, imp.Apply("or", Prim.BOOL, (
-            found_linked, imp.Apply("lt", Prim.I64, (lit(0), LID)))))
+            found_linked, imp.Apply("lt", Prim.I64, (lit(0), launches.LID)))))
         self._store()
 
     def _add(self, carries: Sequence[Sequence[imp.Var]], cond: Exp) -> None:

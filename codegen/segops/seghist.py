@@ -23,23 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import (
-    GID,
-    GROUP_ID,
-    LEAST_ELEMENTS,
-    LID,
-    LSIZE,
-    Lowering,
-    bind_point,
-    branch,
-    each_point,
-    local_arrays,
-    require_scalar,
-    scalars,
-    total,
-    widths,
-)
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import IS_FIRST
 from runelift.codegen.plan import plan
@@ -61,7 +46,7 @@ GLOBAL_COPIES_BYTES = 1 << 26
 LOCAL_MEMORY = Size.var(plan.LOCAL_BYTES)
 
 
-def native_operation(op_: Operator) -> str | None:
+def _native_operation(op_: Operator) -> str | None:
     """The atomic instruction that computes an operator, if there is one."""
     if len(op_.lam.ret) != 1 or len(op_.lam.body.stms) != 1:
         return None
@@ -81,7 +66,7 @@ def is_lockable(op_: HistOp) -> bool:
     return len(types) == 1 and isinstance(types[0], Prim) and types[0].bits >= 32
 
 
-def seghist(lowering: Lowering, exp: SegHist) -> None:
+def seghist(lowering: launches.Lowering, exp: SegHist) -> None:
     """A histogram per segment; the strategy depends on the operators and the number of bins."""
     if not all(isinstance(t, Prim) for o in exp.ops for t in o.op.lam.ret):
         _sequential(lowering, exp)
@@ -90,21 +75,23 @@ def seghist(lowering: Lowering, exp: SegHist) -> None:
     bytes_ = Size.of(0)
     for op_ in exp.ops:
         for type_ in op_.op.lam.ret:
-            bytes_ = bytes_ + lowering.size(op_.bins) * require_scalar(type_).bytes
+            bytes_ = bytes_ + lowering.size(op_.bins) * launches.require_scalar(type_).bytes
     room = greatest(Size.of(1), bytes_)
     fitting = ceil_div(LOCAL_MEMORY - room + 1, room)  # rounds down
     copies = lowering.scalar("copies", least(lowering.group, fitting))
-    private = branch(lowering, lambda: _in_local_memory(lowering, exp, copies, atomic=False))
+    private = launches.branch(lowering,
+                              lambda: _in_local_memory(lowering, exp, copies, atomic=False))
     if atomic:
-        shared = branch(lowering, lambda: _in_local_memory(lowering, exp, copies, atomic=True))
-        direct = branch(lowering, lambda: _in_place(lowering, exp))
-        other = branch(lowering, lambda: _choose(lowering, i64(1), copies, shared, direct))
+        shared = launches.branch(lowering,
+                                 lambda: _in_local_memory(lowering, exp, copies, atomic=True))
+        direct = launches.branch(lowering, lambda: _in_place(lowering, exp))
+        other = launches.branch(lowering, lambda: _choose(lowering, i64(1), copies, shared, direct))
     else:
-        other = branch(lowering, lambda: _in_global_memory(lowering, exp, bytes_))
+        other = launches.branch(lowering, lambda: _in_global_memory(lowering, exp, bytes_))
     _choose(lowering, lowering.group_size, copies, private, other)
 
 
-def _choose(lowering: Lowering, least_: Atom, copies: VName, enough: tuple[plan.Step, ...],
+def _choose(lowering: launches.Lowering, least_: Atom, copies: VName, enough: tuple[plan.Step, ...],
             else_: tuple[plan.Step, ...]) -> None:
     cond = lowering.names.fresh("enough")
     lowering.steps += [plan.Compute(cond, "le", Prim.I64, (least_, copies)),
@@ -115,7 +102,7 @@ def _update(k: KernelBuilder, exp: SegHist, segment: Sequence[Exp],
             change: Callable[[int, Exp, list[Value]], None]) -> Callable[[Exp], None]:
     """The action for an element of a segment: ``change`` gets operator, bin and values."""
     def element(index: Exp) -> None:
-        bind_point(k, exp.space, [*segment, index])
+        launches.bind_point(k, exp.space, [*segment, index])
         values = k.body(exp.body)
         bins, rest = values[: len(exp.ops)], values[len(exp.ops):]
         for number, (op_, bin_) in enumerate(zip(exp.ops, bins, strict=True)):
@@ -144,33 +131,34 @@ class _Parts:
             "mul", op("add", op("mul", segment, bins), ix[0]), per), part))
 
 
-def _parts(lowering: Lowering, exp: SegHist, per_segment: VName) -> _Parts:
-    count = total(lowering, exp.space[:-1]) * Size.var(per_segment)
+def _parts(lowering: launches.Lowering, exp: SegHist, per_segment: VName) -> _Parts:
+    count = launches.total(lowering, exp.space[:-1]) * Size.var(per_segment)
     return _Parts(per_segment, [
-        [lowering.temporary("part", require_scalar(t), count * lowering.size(o.bins))
+        [lowering.temporary("part", launches.require_scalar(t), count * lowering.size(o.bins))
          for t in o.op.lam.ret] for o in exp.ops])
 
 
-def _in_local_memory(lowering: Lowering, exp: SegHist, copies: VName, *, atomic: bool) -> None:
+def _in_local_memory(lowering: launches.Lowering, exp: SegHist, copies: VName, *,
+                     atomic: bool) -> None:
     """Groups with ``copies`` sub-histograms each; without ``atomic`` one per work-item."""
-    segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
-    most_bins = greatest(lowering.group * LEAST_ELEMENTS,
+    segments, length = launches.total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
+    most_bins = greatest(lowering.group * launches.LEAST_ELEMENTS,
                          *(lowering.size(o.bins) * 2 for o in exp.ops))
     per = lowering.scalar("per_segment", greatest(Size.of(1), least(
         ceil_div(length, most_bins), ceil_div(lowering.groups, greatest(Size.of(1), segments)))))
     parts = _parts(lowering, exp, per)
     k = lowering.builder()
     count = k.scalar(copies)
-    segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, k.scalar(per)))
-    part = k.declare("part", Prim.I64, op("rem", GROUP_ID, k.scalar(per)))
+    segment = k.declare("segment", Prim.I64, op("quot", launches.GROUP_ID, k.scalar(per)))
+    part = k.declare("part", Prim.I64, op("rem", launches.GROUP_ID, k.scalar(per)))
     outer = [k.declare("o", Prim.I64, i)
-             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
-    mine = k.declare("copy", Prim.I64, op("rem", LID, count))
+             for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
+    mine = k.declare("copy", Prim.I64, op("rem", launches.LID, count))
     held = [_local_copies(lowering, k, o, copies) for o in exp.ops]
     for op_, mems in zip(exp.ops, held, strict=True):
         _clear(k, op_, mems, op("mul", k.scalar(op_.bins), count))
     k.emit(imp.Barrier(imp.Space.LOCAL))
-    views = [[_copy(k, o, m, require_scalar(t), count, mine)
+    views = [[_copy(k, o, m, launches.require_scalar(t), count, mine)
               for m, t in zip(mems, o.op.lam.ret, strict=True)]
              for o, mems in zip(exp.ops, held, strict=True)]
 
@@ -181,22 +169,22 @@ def _in_local_memory(lowering: Lowering, exp: SegHist, copies: VName, *, atomic:
         else:
             k.combine_inside(op_.op, k.scalar(op_.bins), views[number], [bin_], values)
 
-    item = op("add", op("mul", part, LSIZE), LID)
+    item = op("add", op("mul", part, launches.LSIZE), launches.LID)
     k.loop(k.scalar(exp.space[-1].width), _update(k, exp, outer, change), start=item,
-           step=op("mul", k.scalar(per), LSIZE), base="e")
+           step=op("mul", k.scalar(per), launches.LSIZE), base="e")
     k.emit(imp.Barrier(imp.Space.LOCAL))
     for op_, mems, buffers in zip(exp.ops, held, parts.buffers, strict=True):
         _merge_copies(k, op_, mems, count, [
-            parts.view(k, op_, b, require_scalar(t), segment, part)
+            parts.view(k, op_, b, launches.require_scalar(t), segment, part)
             for b, t in zip(buffers, op_.op.lam.ret, strict=True)])
     lowering.launch(k, "seghist_local", segments * Size.var(per), fits=True)
     _combine(lowering, exp, parts)
 
 
-def _local_copies(lowering: Lowering, k: KernelBuilder, op_: HistOp,
+def _local_copies(lowering: launches.Lowering, k: KernelBuilder, op_: HistOp,
                   copies: VName) -> list[VName]:
     """Local memory [bin][copy] for each component of an operator."""
-    (mems,) = local_arrays(k, [op_.op], lowering.size(op_.bins) * Size.var(copies))
+    (mems,) = launches.local_arrays(k, [op_.op], lowering.size(op_.bins) * Size.var(copies))
     return mems
 
 
@@ -207,15 +195,15 @@ def _copy(k: KernelBuilder, op_: HistOp, mem: VName, prim: Prim, copies: Exp, co
 
 def _clear(k: KernelBuilder, op_: HistOp, mems: Sequence[VName], count: Exp) -> None:
     """All copies are neutral: the work-items of a group share the cells."""
-    neutral = scalars(k.neutral(op_.op))
-    prims = [require_scalar(t) for t in op_.op.lam.ret]
+    neutral = launches.scalars(k.neutral(op_.op))
+    prims = [launches.require_scalar(t) for t in op_.op.lam.ret]
     k.loop(count, lambda i: k.emit(*(imp.Store(m, i, value, prim) for m, value, prim in zip(
-        mems, neutral, prims, strict=True))), start=LID, step=LSIZE, base="clear")
+        mems, neutral, prims, strict=True))), start=launches.LID, step=launches.LSIZE, base="clear")
 
 
 def _clear_alone(k: KernelBuilder, op_: HistOp, outs: Sequence[View]) -> None:
     """The sub-histogram of a work-item is neutral."""
-    neutral = scalars(k.neutral(op_.op))
+    neutral = launches.scalars(k.neutral(op_.op))
     k.loop(k.scalar(op_.bins), lambda bin_: k.emit(
         *(out.write([bin_], n) for out, n in zip(outs, neutral, strict=True))), base="clear")
 
@@ -223,10 +211,10 @@ def _clear_alone(k: KernelBuilder, op_: HistOp, outs: Sequence[View]) -> None:
 def _merge_copies(k: KernelBuilder, op_: HistOp, mems: Sequence[VName], copies: Exp,
                   outs: Sequence[View]) -> None:
     """The work-items share the bins and combine the copies of each."""
-    prims = [require_scalar(t) for t in op_.op.lam.ret]
+    prims = [launches.require_scalar(t) for t in op_.op.lam.ret]
 
     def one(bin_: Exp) -> None:
-        totals = scalars(k.neutral(op_.op))
+        totals = launches.scalars(k.neutral(op_.op))
 
         def copy(number: Exp) -> None:
             k.accumulate(op_.op, totals, [
@@ -237,12 +225,12 @@ def _merge_copies(k: KernelBuilder, op_: HistOp, mems: Sequence[VName], copies: 
         for out, value in zip(outs, totals, strict=True):
             k.emit(out.write([bin_], value))
 
-    k.loop(k.scalar(op_.bins), one, start=LID, step=LSIZE, base="bin")
+    k.loop(k.scalar(op_.bins), one, start=launches.LID, step=launches.LSIZE, base="bin")
 
 
-def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
+def _in_global_memory(lowering: launches.Lowering, exp: SegHist, bytes_: Size) -> None:
     """Every work-item has a sub-histogram in global memory."""
-    segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
+    segments, length = launches.total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
     room = greatest(Size.of(1), bytes_ * segments)
     per = lowering.scalar("per_segment", greatest(Size.of(1), least(
         ceil_div(length, Size.of(ELEMENTS_PER_GLOBAL_COPY)),
@@ -250,13 +238,13 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
         ceil_div(lowering.groups * lowering.group, greatest(Size.of(1), segments)))))
     parts = _parts(lowering, exp, per)
     k = lowering.builder()
-    point = k.declare("point", Prim.I64, GID)
+    point = k.declare("point", Prim.I64, launches.GID)
     with k.block() as code:
         segment = k.declare("segment", Prim.I64, op("quot", point, k.scalar(per)))
         part = k.declare("part", Prim.I64, op("rem", point, k.scalar(per)))
         outer = [k.declare("o", Prim.I64, i)
-                 for i in unflat_index(segment, widths(k, exp.space[:-1]))]
-        views = [[parts.view(k, o, b, require_scalar(t), segment, part)
+                 for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
+        views = [[parts.view(k, o, b, launches.require_scalar(t), segment, part)
                   for b, t in zip(buffers, o.op.lam.ret, strict=True)]
                  for o, buffers in zip(exp.ops, parts.buffers, strict=True)]
         for op_, outs in zip(exp.ops, views, strict=True):
@@ -268,13 +256,13 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
 
         k.loop(k.scalar(exp.space[-1].width), _update(k, exp, outer, change), start=part,
                step=k.scalar(per), base="e")
-    count = op("mul", k.scalar(per), volume(widths(k, exp.space[:-1])))
+    count = op("mul", k.scalar(per), volume(launches.widths(k, exp.space[:-1])))
     k.emit(imp.If(op("lt", point, count), tuple(code)))
     lowering.launch(k, "seghist_global", ceil_div(segments * Size.var(per), lowering.group))
     _combine(lowering, exp, parts)
 
 
-def _combine(lowering: Lowering, exp: SegHist, parts: _Parts) -> None:
+def _combine(lowering: launches.Lowering, exp: SegHist, parts: _Parts) -> None:
     """The destinations take in all parts."""
     results = list(lowering.stm.pat)
     for op_, buffers in zip(exp.ops, parts.buffers, strict=True):
@@ -282,20 +270,21 @@ def _combine(lowering: Lowering, exp: SegHist, parts: _Parts) -> None:
         results = results[len(buffers):]
 
 
-def _combine_one(lowering: Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
+def _combine_one(lowering: launches.Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
                  buffers: Sequence[VName], results: Sequence[Param]) -> None:
     """One group per segment and bin combines the destination's value with all parts."""
     k = lowering.builder_of_groups()
     outs = [lowering.view(p.name) for p in results]
-    (arrays,) = local_arrays(k, [op_.op], lowering.group)
-    prims = [require_scalar(t) for t in op_.op.lam.ret]
-    segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, k.scalar(op_.bins)))
-    bin_ = k.declare("bin", Prim.I64, op("rem", GROUP_ID, k.scalar(op_.bins)))
-    where = [*unflat_index(segment, widths(k, exp.space[:-1])), bin_]
-    totals = scalars(k.neutral(op_.op))
+    (arrays,) = launches.local_arrays(k, [op_.op], lowering.group)
+    prims = [launches.require_scalar(t) for t in op_.op.lam.ret]
+    segment = k.declare("segment", Prim.I64, op("quot", launches.GROUP_ID, k.scalar(op_.bins)))
+    bin_ = k.declare("bin", Prim.I64, op("rem", launches.GROUP_ID, k.scalar(op_.bins)))
+    where = [*unflat_index(segment, launches.widths(k, exp.space[:-1])), bin_]
+    totals = launches.scalars(k.neutral(op_.op))
     k.loop(k.scalar(parts.per_segment), lambda part: k.accumulate(op_.op, totals, [
         k.declare("part", p, parts.view(k, op_, b, p, segment, part).read([bin_]))
-        for b, p in zip(buffers, prims, strict=True)]), start=LID, step=LSIZE, base="part")
+        for b, p in zip(buffers, prims, strict=True)]), start=launches.LID, step=launches.LSIZE,
+           base="part")
     found = total_of_group(k, op_.op, arrays, totals)
     with k.block() as write:
         old = [k.declare("old", p, out.read(where)) for out, p in zip(outs, prims, strict=True)]
@@ -305,13 +294,13 @@ def _combine_one(lowering: Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
         k.emit(*(out.write(where, value) for out, value in zip(outs, kept, strict=True)))
     k.emit(imp.If(IS_FIRST, tuple(write)))
     lowering.launch_groups(k, "seghist_final",
-                           total(lowering, exp.space[:-1]) * lowering.size(op_.bins))
+                           launches.total(lowering, exp.space[:-1]) * lowering.size(op_.bins))
 
 
 # Updates of the result itself
 
 
-def _in_place(lowering: Lowering, exp: SegHist) -> None:
+def _in_place(lowering: launches.Lowering, exp: SegHist) -> None:
     """Atomic updates of the destinations by a work-item per element."""
     k = lowering.builder()
     outs = lowering.results
@@ -325,10 +314,10 @@ def _in_place(lowering: Lowering, exp: SegHist) -> None:
 
         _update(k, exp, segment, change)(indices[-1])
 
-    each_point(lowering, k, exp.space, point, "seghist")
+    launches.each_point(lowering, k, exp.space, point, "seghist")
 
 
-def _sequential(lowering: Lowering, exp: SegHist) -> None:
+def _sequential(lowering: launches.Lowering, exp: SegHist) -> None:
     """A work-item per segment."""
     k = lowering.builder()
     outs = lowering.results
@@ -343,7 +332,7 @@ def _sequential(lowering: Lowering, exp: SegHist) -> None:
         k.loop(k.scalar(exp.space[-1].width), _update(k, exp, outer, change), base="e")
 
     if len(exp.space) > 1:
-        each_point(lowering, k, exp.space[:-1], segment, "seghist_sequential", busy=True)
+        launches.each_point(lowering, k, exp.space[:-1], segment, "seghist_sequential", busy=True)
     else:
         segment([])
         lowering.launch(k, "seghist_sequential", Size.of(1), Size.of(1))
@@ -355,9 +344,9 @@ def atomic_update(k: KernelBuilder, op_: HistOp, out: View, indices: Sequence[Ex
     assert not isinstance(value, View)
     assert out.mem is not None
     (type_,) = op_.op.lam.ret
-    prim, place = require_scalar(type_), out.at(indices)
+    prim, place = launches.require_scalar(type_), out.at(indices)
     with k.block() as code:
-        if (native := native_operation(op_.op)) is not None:
+        if (native := _native_operation(op_.op)) is not None:
             k.emit(imp.Atomic(native, prim, out.mem, place, value, space))
         else:
             old = k.names.fresh("old")

@@ -18,15 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from runelift.codegen.kernel.launch_builder import (
-    GID,
-    Lowering,
-    bind_point,
-    branch,
-    store_results,
-    total,
-    widths,
-)
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index, volume
@@ -50,18 +42,19 @@ MOST_RESULT_BYTES = 256
 """The most bytes of results that a work-item keeps."""
 
 
-def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]) -> None:
+def lower_wide(lowering: launches.Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]) -> None:
     """The kernel for several points if it is possible and wanted, else other steps."""
     try:
         wide = _WideMap(lowering, exp)
     except CompilerLimitation:
         lowering.steps += otherwise
         return
-    several = branch(lowering, wide.launch)
+    several = launches.branch(lowering, wide.launch)
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
     one = lowering.names.fresh("one")
     lowering.steps += [
-        distribution.MapWidth(wide.width, total(lowering, exp.space), rows, beside, wide.bytes,
+        distribution.MapWidth(wide.width, launches.total(lowering, exp.space), rows, beside,
+                              wide.bytes,
                               not wide.is_flat and wide.overlapping, wide.most,
                               lowering.setting(Quantity.WIDTH)),
         plan.Compute(one, "eq", Prim.I64, (wide.width, i64(1))),
@@ -75,11 +68,11 @@ class _WideMap:
     array, so that its neighbours may need the same.  A work-item has at most ``most`` points.
     """
 
-    def __init__(self, lowering: Lowering, exp: SegMap) -> None:
+    def __init__(self, lowering: launches.Lowering, exp: SegMap) -> None:
         if not lowering.stm.pat or any(
                 len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
             raise CompilerLimitation("a wide map needs scalar results")
-        if total(lowering, exp.space).constant == 1:
+        if launches.total(lowering, exp.space).constant == 1:
             raise CompilerLimitation("a map of a single point cannot be wide")
         if not _is_straight(exp.body):
             raise CompilerLimitation("a wide map cannot have loops")
@@ -90,7 +83,7 @@ class _WideMap:
         self.outs = lowering.results
         self.prims = [elem_of(p.type) for p in lowering.stm.pat]
         self.cells = [lowering.names.fresh("result") for _ in self.prims]
-        self.shape = widths(self.k, exp.space)
+        self.shape = launches.widths(self.k, exp.space)
         self.point: list[Stm] = []
         with self.k.block() as self.code:
             self._points()
@@ -133,8 +126,8 @@ class _WideMap:
         *outer, last = self.shape
         if self.is_flat:
             beside = lit(BLOCK_ITEMS)
-            block = op("mul", op("quot", GID, beside), op("mul", width, beside))
-            first = k.declare("first", Prim.I64, op("add", block, op("rem", GID, beside)))
+            block = op("mul", op("quot", launches.GID, beside), op("mul", width, beside))
+            first = k.declare("first", Prim.I64, op("add", block, op("rem", launches.GID, beside)))
             end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
             self._several(lambda n: [op("add", first, op("mul", n, beside))],
                           op("lt", end, last))
@@ -143,11 +136,11 @@ class _WideMap:
         shape = [*outer, k.declare("blocks", Prim.I64, ceil_quot(rows, width)), last]
         with k.block() as inside:
             *before, block, column = (k.declare("i", Prim.I64, i)
-                                      for i in unflat_index(GID, shape))
+                                      for i in unflat_index(launches.GID, shape))
             top = k.declare("top", Prim.I64, op("mul", block, width))
             self._several(lambda n: [*before, op("add", top, n), column],
                           imp.Apply("le", Prim.I64, (op("add", top, width), rows)))
-        k.emit(imp.If(op("lt", GID, volume(shape)), tuple(inside)))
+        k.emit(imp.If(op("lt", launches.GID, volume(shape)), tuple(inside)))
 
     def _several(self, place: Callable[[Exp], list[Exp]], whole: Exp) -> None:
         """The points at the places 0 up to the width; all of them exist if ``whole``."""
@@ -163,7 +156,7 @@ class _WideMap:
             k.emit(*self.point)
 
         def store(number: Exp) -> None:
-            store_results(k, self.outs, indices(number), [
+            launches.store_results(k, self.outs, indices(number), [
                 imp.Load(cell, number, prim)
                 for cell, prim in zip(self.cells, self.prims, strict=True)])
 
@@ -171,7 +164,7 @@ class _WideMap:
             point = indices(number)
             exists = [op("lt", i, size) for i, size in zip(point, self.shape, strict=True)]
             with k.block() as inside:
-                store_results(k, self.outs, point, self._values(point))
+                launches.store_results(k, self.outs, point, self._values(point))
             k.emit(imp.If(exists[-1 if self.is_flat else -2], tuple(inside)))
 
         with k.block() as together:
@@ -185,7 +178,7 @@ class _WideMap:
 
     def _values(self, indices: Sequence[Exp]) -> list[Exp]:
         """The results of a point."""
-        bind_point(self.k, self.exp.space, indices)
+        launches.bind_point(self.k, self.exp.space, indices)
         values = self.k.body(self.exp.body)
         found = [value for value in values if not isinstance(value, View)]
         if len(found) != len(values):

@@ -26,28 +26,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total
 from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, Columns, ColumnStrip
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import (
-    GROUP_ID,
-    LEAST_ELEMENTS,
-    LID,
-    LSIZE,
-    Lowering,
-    Part,
-    bind_point,
-    branch,
-    choose_by_length,
-    each_point,
-    even_part,
-    local_arrays,
-    require_scalar,
-    scalars,
-    store_results,
-    total,
-    widths,
-)
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.passes.barriers import IS_FIRST, insert_barriers
@@ -87,10 +69,10 @@ class _Segment:
 
     def element(self, index: Exp) -> list[Value]:
         """The operands from an element; other results of the map are stored."""
-        bind_point(self.k, self.exp.space, [*self.outer, index])
+        launches.bind_point(self.k, self.exp.space, [*self.outer, index])
         values = self.k.body(self.exp.body)
         count = sum(len(t) for t in self.totals)
-        store_results(self.k, self.outs, [*self.outer, index], values[count:])
+        launches.store_results(self.k, self.outs, [*self.outer, index], values[count:])
         return values[:count]
 
     def fold(self, start: Exp, bound: Exp, step: Exp) -> None:
@@ -109,13 +91,13 @@ class _Segment:
         if commute and k.host.interleave:
             self.fold(item, self.width, items)
             return
-        part = even_part(k, self.width, item, items)
+        part = launches.even_part(k, self.width, item, items)
         start = part.start
         if commute and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS:
             start = self._fold_lanes(part)
         self.fold(start, part.end, lit(1))
 
-    def _fold_lanes(self, part: Part) -> Exp:
+    def _fold_lanes(self, part: launches.Part) -> Exp:
         """Fold elements as a matrix with a column for each lane of a vector.
 
         The result is the start of the remaining elements.
@@ -127,7 +109,8 @@ class _Segment:
             place = op("add", op("add", part.start, op("mul", row, lanes)), point[-1])
             return self.element(k.declare("e", Prim.I64, place))
 
-        strip = ColumnStrip(k, Columns(self.exp.space[-1].width, ops, element, store_results),
+        strip = ColumnStrip(k,
+                            Columns(self.exp.space[-1].width, ops, element, launches.store_results),
                             STRIP_COLUMNS,
                             (), lit(0), lanes)
         held = strip.reduce(lit(0), rows)
@@ -136,129 +119,132 @@ class _Segment:
         return k.declare("start", Prim.I64, op("add", part.start, op("mul", rows, lanes)))
 
 
-def segred(lowering: Lowering, exp: SegRed) -> None:
+def segred(lowering: launches.Lowering, exp: SegRed) -> None:
     """Reduce small segments by work-items, medium ones by groups, large ones by several groups."""
     if len(exp.space) == 1:
-        _segred_several_groups(lowering, exp, groups_per_segment(lowering, exp))
+        _segred_several_groups(lowering, exp, _groups_per_segment(lowering, exp))
         return
     lower_blocked(lowering, segments_of_reduction(exp), lambda: _segred_each(lowering, exp))
 
 
-def _segred_each(lowering: Lowering, exp: SegRed) -> None:
+def _segred_each(lowering: launches.Lowering, exp: SegRed) -> None:
     """Each segment by itself."""
-    short = branch(lowering, lambda: _segred_items(lowering, exp))
-    long = branch(lowering, lambda: _segred_long(lowering, exp))
-    choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
-                     _most_alone(lowering, exp))
+    short = launches.branch(lowering, lambda: _segred_items(lowering, exp))
+    long = launches.branch(lowering, lambda: _segred_long(lowering, exp))
+    launches.choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
+                     _longest_alone(lowering, exp))
 
 
-def _most_alone(lowering: Lowering, exp: SegRed) -> Atom | None:
+def _longest_alone(lowering: launches.Lowering, exp: SegRed) -> Atom | None:
     """The greatest length that a work-item reduces alone; None for the parameter's value.
 
     0 if elements take long and there are so few segments that each can have a group.
     """
     if is_cheap(exp.body) or not lowering.interleave:
         return None
-    waves = ceil_div(total(lowering, exp.space[:-1]), lowering.groups)
+    waves = ceil_div(launches.total(lowering, exp.space[:-1]), lowering.groups)
     usual = lowering.size(lowering.setting(Quantity.SHORT))
     return lowering.scalar("alone", least(Size.of(1), waves - 1) * usual)
 
 
-def _segred_long(lowering: Lowering, exp: SegRed) -> None:
-    per = groups_per_segment(lowering, exp)
-    medium = branch(lowering, lambda: _segred_groups(lowering, exp))
-    large = branch(lowering, lambda: _segred_several_groups(lowering, exp, per))
+def _segred_long(lowering: launches.Lowering, exp: SegRed) -> None:
+    per = _groups_per_segment(lowering, exp)
+    medium = launches.branch(lowering, lambda: _segred_groups(lowering, exp))
+    large = launches.branch(lowering, lambda: _segred_several_groups(lowering, exp, per))
     one = lowering.names.fresh("one")
     lowering.steps += [plan.Compute(one, "le", Prim.I64, (per, i64(1))),
                        plan.Branch(one, medium, large)]
 
 
-def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
+def _groups_per_segment(lowering: launches.Lowering, exp: SegRed) -> VName:
     """The number of groups that keeps the device busy, with enough work for each work-item."""
-    length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
+    length, segments = lowering.size(exp.space[-1].width), launches.total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
     least_elements = Size.of(1) if busy and not lowering.interleave else lowering.group * (
-        1 if busy else LEAST_ELEMENTS)
+        1 if busy else launches.LEAST_ELEMENTS)
     useful = greatest(Size.of(1), ceil_div(length, least_elements))
     wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments))
     return lowering.scalar("per_segment", least(useful, wanted))
 
 
-def _segred_items(lowering: Lowering, exp: SegRed) -> None:
+def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
     """One work-item per segment."""
     k = lowering.builder()
     outs = lowering.results
 
     def segment(outer: list[Exp]) -> None:
-        totals = [scalars(k.neutral(o)) for o in exp.ops]
+        totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         count = sum(len(t) for t in totals)
         each = _Segment(k, exp, totals, outs[count:], outer)
         each.fold(lit(0), each.width, lit(1))
         for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
             k.store(out, outer, total_)
 
-    each_point(lowering, k, exp.space[:-1], segment, "segred_small", busy=True)
+    launches.each_point(lowering, k, exp.space[:-1], segment, "segred_small", busy=True)
 
 
-def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
+def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
     """One work-group per segment: its work-items fold, then combine in local memory."""
     k = lowering.builder_of_groups()
     outs = lowering.results
-    outer_shape = widths(k, exp.space[:-1])
-    arrays = local_arrays(k, exp.ops, lowering.group)
-    held = k.declare("segment", Prim.I64, GROUP_ID)
+    outer_shape = launches.widths(k, exp.space[:-1])
+    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    held = k.declare("segment", Prim.I64, launches.GROUP_ID)
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
-    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
-    _Segment(k, exp, totals, outs[count:], outer).fold_part(LID, LSIZE)
+    _Segment(k, exp, totals, outs[count:], outer).fold_part(launches.LID, launches.LSIZE)
     place = iter(outs)
     for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
         found = total_of_group(k, op_, mems, total_)
         k.emit(imp.If(IS_FIRST, tuple(next(place).write(outer, value) for value in found)))
-    lowering.launch_groups(k, "segred_large", total(lowering, exp.space[:-1]),
+    lowering.launch_groups(k, "segred_large", launches.total(lowering, exp.space[:-1]),
                            _group(lowering, k))
 
 
-def _group(lowering: Lowering, k: KernelBuilder) -> Size:
+def _group(lowering: launches.Lowering, k: KernelBuilder) -> Size:
     """The size of a group: 1 for lone work-items with arrays in scratch memory."""
     return Size.of(1) if k.scratch and not lowering.interleave else lowering.group
 
 
-def _segred_several_groups(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
+def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment: VName) -> None:
     """Several groups per segment make partial results, which one group combines.
 
     That is the last group to finish, if the device shows it the writes of the others; else another
     launch.  Groups of neighbouring segments are neighbours, so that they find each other's reads in
     the cache, as in the columns of a matrix.
     """
-    together = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=True))
-    apart = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=False))
+    together = launches.branch(lowering,
+                               lambda: _segred_parts(lowering, exp, per_segment, together=True))
+    apart = launches.branch(lowering,
+                            lambda: _segred_parts(lowering, exp, per_segment, together=False))
     coherent = lowering.names.fresh("coherent")
     lowering.steps += [plan.Compute(coherent, "eq", Prim.I64, (plan.COHERENT, i64(1))),
                        plan.Branch(coherent, together, apart)]
 
 
-def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
+def _segred_parts(lowering: launches.Lowering, exp: SegRed, per_segment: VName, *,
                   together: bool) -> None:
-    groups = total(lowering, exp.space[:-1]) * Size.var(per_segment)
-    partials = [[lowering.temporary("partial", require_scalar(t), groups) for t in o.lam.ret]
+    groups = launches.total(lowering, exp.space[:-1]) * Size.var(per_segment)
+    partials = [[lowering.temporary("partial", launches.require_scalar(t),
+                                    groups) for t in o.lam.ret]
                 for o in exp.ops]
     k = lowering.builder_of_groups()
     results = lowering.results
-    arrays = local_arrays(k, exp.ops, lowering.group)
-    per, segments = k.scalar(per_segment), volume(widths(k, exp.space[:-1]))
-    segment = k.declare("segment", Prim.I64, op("rem", GROUP_ID, segments))
-    part = k.declare("part", Prim.I64, op("quot", GROUP_ID, segments))
+    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    per, segments = k.scalar(per_segment), volume(launches.widths(k, exp.space[:-1]))
+    segment = k.declare("segment", Prim.I64, op("rem", launches.GROUP_ID, segments))
+    part = k.declare("part", Prim.I64, op("quot", launches.GROUP_ID, segments))
     place = k.declare("place", Prim.I64, op("add", op("mul", segment, per), part))
     outer = [k.declare("o", Prim.I64, i)
-             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
-    totals = [scalars(k.neutral(o)) for o in exp.ops]
+             for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
+    totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
-    item = k.declare("item", Prim.I64, op("add", op("mul", part, LSIZE), LID))
-    _Segment(k, exp, totals, results[count:], outer).fold_part(item, op("mul", per, LSIZE))
+    item = k.declare("item", Prim.I64, op("add", op("mul", part, launches.LSIZE), launches.LID))
+    _Segment(k, exp, totals, results[count:], outer).fold_part(item, op("mul", per, launches.LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         found = total_of_group(k, op_, mems, total_)
-        stores = tuple(imp.Store(o, place, value, require_scalar(t))
+        stores = tuple(imp.Store(o, place, value, launches.require_scalar(t))
                        for o, value, t in zip(out, found, op_.lam.ret, strict=True))
         k.emit(imp.If(IS_FIRST, stores))
     if together:
@@ -272,19 +258,19 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
         _segred_final(lowering, exp, partials, per_segment)
 
 
-def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[VName]],
+def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[Sequence[VName]],
                   per_segment: VName) -> None:
     """One group per segment combines its partial results."""
     k = lowering.builder_of_groups()
     results = lowering.results
-    arrays = local_arrays(k, exp.ops, lowering.group)
-    segment = k.declare("segment", Prim.I64, GROUP_ID)
+    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    segment = k.declare("segment", Prim.I64, launches.GROUP_ID)
     outer = [k.declare("o", Prim.I64, i)
-             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
+             for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
     per, count = k.scalar(per_segment), sum(len(p) for p in partials)
     found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
     _write_combined(k, found, [r.row(*outer) for r in results[:count]])
-    lowering.launch_groups(k, "segred_final", total(lowering, exp.space[:-1]))
+    lowering.launch_groups(k, "segred_final", launches.total(lowering, exp.space[:-1]))
 
 
 def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
@@ -330,18 +316,18 @@ def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence
     ``k`` is a builder of groups; the local ``arrays`` have an element for each work-item.
     """
     found: list[imp.Var] = []
-    part = even_part(k, count, LID, LSIZE)
+    part = launches.even_part(k, count, launches.LID, launches.LSIZE)
     for op_, mems, sources in zip(ops, arrays, partials, strict=True):
-        totals = scalars(k.neutral(op_))
+        totals = launches.scalars(k.neutral(op_))
         _fold_partials(k, op_, totals, sources, first, part)
         found += total_of_group(k, op_, mems, totals)
     return found
 
 
 def _fold_partials(k: KernelBuilder, op_: Operator, totals: Sequence[imp.Var],
-                   sources: Sequence[VName], first: Exp, part: Part) -> None:
+                   sources: Sequence[VName], first: Exp, part: launches.Part) -> None:
     """Fold the part of a work-item; ``first`` is where the segment begins in ``sources``."""
-    prims = [require_scalar(t) for t in op_.lam.ret]
+    prims = [launches.require_scalar(t) for t in op_.lam.ret]
     k.loop(part.end, lambda i: k.accumulate(op_, totals, [
         k.declare("partial", p, imp.Load(s, op("add", first, i), p))
         for s, p in zip(sources, prims, strict=True)]), start=part.start)

@@ -29,20 +29,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from runelift.codegen.kernel.launch_builder import (
-    GROUP_ID,
-    LID,
-    LSIZE,
-    Lowering,
-    as_name,
-    bind_point,
-    branch,
-    even_part,
-    local_arrays,
-    require_scalar,
-    store_results,
-    widths,
-)
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.passes.rsqrt import is_by_root, with_roots
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
@@ -61,7 +48,7 @@ from runelift.ir.syntax import SegRed
 from runelift.ir.types import i64
 
 
-def lower_blocked(lowering: Lowering, segments: Segments | None,
+def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
                   otherwise: Callable[[], None]) -> None:
     """The blocked kernel if segments have elements in common and the host wants it, else others."""
     shared = None
@@ -70,13 +57,13 @@ def lower_blocked(lowering: Lowering, segments: Segments | None,
     if segments is None or lowering.parameters is None or shared is None:
         otherwise()
         return
-    others = branch(lowering, otherwise)
+    others = launches.branch(lowering, otherwise)
     known = dict(lowering.parameters.found)
     sizes = _sizes(lowering, segments.exp, shared)
     kernel = partial(_BlockedKernel, lowering, segments, sizes, shared.axis)
     try:
         alone = kernel()
-        steps = branch(lowering, alone.launch)
+        steps = launches.branch(lowering, alone.launch)
     except CompilerLimitation:
         lowering.parameters.found = known
         lowering.steps += others
@@ -85,7 +72,7 @@ def lower_blocked(lowering: Lowering, segments: Segments | None,
     known = dict(lowering.parameters.found)
     try:
         together = kernel(boxes=True)
-        tiled = branch(lowering, together.launch)
+        tiled = launches.branch(lowering, together.launch)
         sizes = replace(sizes, boxes=together.boxes, wanted=(
             *sizes.wanted[:4], lowering.setting(Quantity.TILE)))
         loose = lowering.names.fresh("loose")
@@ -98,7 +85,8 @@ def lower_blocked(lowering: Lowering, segments: Segments | None,
                        plan.Branch(apart, others, steps)]
 
 
-def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.SegmentBlockShape:
+def _sizes(lowering: launches.Lowering, exp: SegRed,
+           shared: Sharing) -> distribution.SegmentBlockShape:
     """The numbers of segments and elements, and the names of sizes to be chosen."""
     fresh = lowering.names.fresh
     *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
@@ -106,7 +94,7 @@ def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.Seg
     return distribution.SegmentBlockShape(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
         fresh("cells"), fresh("tile"), height, width, product(outer), length, shared.slides,
-        sum(require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
+        sum(launches.require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
         (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
          lowering.setting(Quantity.SPLIT), i64(0)))
 
@@ -118,7 +106,7 @@ class _BlockedKernel:
     be whole, and do not write segments of other blocks.
     """
 
-    def __init__(self, lowering: Lowering, segments: Segments,
+    def __init__(self, lowering: launches.Lowering, segments: Segments,
                  sizes: distribution.SegmentBlockShape,
                  axis: int, *, boxes: bool = False) -> None:
         self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
@@ -129,12 +117,12 @@ class _BlockedKernel:
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)
-        self.unroll = as_name(lowering.setting(Quantity.UNROLL))
+        self.unroll = launches.as_name(lowering.setting(Quantity.UNROLL))
         self.k.settings = [self.unroll]
         self.across, self.split, self.points, self.steps = (
             imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))
         self.r, self.u = lowering.names.fresh("r"), lowering.names.fresh("u")
-        self.prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
+        self.prims = [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
 
     def launch(self) -> None:
         """Generate and launch the kernel."""
@@ -173,14 +161,15 @@ class _BlockedKernel:
     def _place(self) -> None:
         """Set the segments of the work-item and its part of their elements."""
         k = self.k
-        *outer, width = widths(k, self.exp.space[:-1])
+        *outer, width = launches.widths(k, self.exp.space[:-1])
         span = op("mul", self.across, self.points) if self._is_flat else self.across
         along = k.declare("along", Prim.I64, ceil_quot(width, span))
-        self.x = k.declare("x", Prim.I64, op("rem", LID, self.across))
-        self.y = k.declare("y", Prim.I64, op("quot", LID, self.across))
-        self.first = k.declare("first", Prim.I64, op("mul", op("rem", GROUP_ID, along), span))
+        self.x = k.declare("x", Prim.I64, op("rem", launches.LID, self.across))
+        self.y = k.declare("y", Prim.I64, op("quot", launches.LID, self.across))
+        self.first = k.declare("first", Prim.I64,
+                               op("mul", op("rem", launches.GROUP_ID, along), span))
         self.width = width
-        rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
+        rest = k.declare("rest", Prim.I64, op("quot", launches.GROUP_ID, along))
         if self._is_flat:
             self.begin = k.declare("begin", Prim.I64, _least(self.first, _most(
                 op("sub", width, span), lit(0))))
@@ -245,7 +234,7 @@ class _BlockedKernel:
 
             k.loop(_least(self.across, length), some, start=self.y, step=self.split, base="first")
             return
-        part = even_part(k, length, self.y, self.split)
+        part = launches.even_part(k, length, self.y, self.split)
         count = k.declare("count", Prim.I64, _most(op("sub", part.end, part.start), lit(0)))
         self._elements(totals, part.start, lit(1), count)
 
@@ -319,7 +308,7 @@ class _BlockedKernel:
     def _element(self, totals: Sequence[Sequence[VName]], r: Exp, index: Exp) -> None:
         """Combine an element of segment ``r``."""
         k = self.k
-        bind_point(k, self.exp.space, [*self._segment(self.x, r)[0], index])
+        launches.bind_point(k, self.exp.space, [*self._segment(self.x, r)[0], index])
         values = k.body(self.exp.body)
         held = [[k.declare("total", prim, imp.Load(name, r, prim))
                  for name, prim in zip(names, prims, strict=True)]
@@ -336,7 +325,7 @@ class _BlockedKernel:
         k, sizes = self.k, self.sizes
         count = Size.var(sizes.points) * Size.var(sizes.group) * least(
             Size.of(1), Size.var(sizes.split) - Size.of(1))
-        shared = local_arrays(k, self.exp.ops, count)
+        shared = launches.local_arrays(k, self.exp.ops, count)
 
         def cell(r: Exp, y: Exp, x: Exp) -> Exp:
             return op("add", op("mul", op("add", op("mul", r, self.split), y), self.across), x)
@@ -361,14 +350,15 @@ class _BlockedKernel:
                 self.exp.ops, found, [v for some in part(y) for v in some]), start=lit(1), base="y")
             self._finish(outs, x, r, [v for some in found for v in some])
 
-        k.loop(op("mul", self.points, self.across), point, start=LID, step=LSIZE, base="p")
+        k.loop(op("mul", self.points, self.across), point, start=launches.LID, step=launches.LSIZE,
+               base="p")
 
     def _finish(self, outs: Sequence[View], x: Exp, r: Exp, totals: Sequence[Exp]) -> None:
         """Write the results of a segment if it belongs to this group."""
         k = self.k
         indices, own = self._segment(x, r)
         with k.block() as write:
-            store_results(k, outs, indices, self.segments.finish(k, indices, totals))
+            launches.store_results(k, outs, indices, self.segments.finish(k, indices, totals))
         k.emit(imp.If(own, tuple(write)))
 
 

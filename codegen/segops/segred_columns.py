@@ -12,20 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.column_strips import Columns, ColumnStrip, is_straight
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import (
-    GROUP_ID,
-    Lowering,
-    WithScalar,
-    bind_point,
-    branch,
-    each_point,
-    scalars,
-    store_results,
-    total,
-    widths,
-)
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan import distribution, plan
@@ -56,14 +45,14 @@ def columns_of_map(exp: SegMap) -> Columns | None:
     needed = parts.needed([*redomap.arrays, *parts.inner_names()])
 
     def element(k: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
-        bind_point(k, exp.space, point)
+        launches.bind_point(k, exp.space, point)
         k.body(Body(needed, ()))
         return k.apply(redomap.lam, k.elements(redomap.lam, redomap.arrays, row))
 
     def finish(k: SecondOrder, outs: Sequence[View], point: Sequence[Exp],
                totals: Sequence[Exp]) -> None:
-        bind_point(k, exp.space, point)
-        store_results(k, outs, point, k.finish_reduction(parts, totals))
+        launches.bind_point(k, exp.space, point)
+        launches.store_results(k, outs, point, k.finish_reduction(parts, totals))
 
     return Columns(redomap.width, redomap.ops, element, finish)
 
@@ -89,10 +78,10 @@ def columns_of_reduction(exp: SegRed) -> Columns | None:
         return None
 
     def element(k: SecondOrder, point: Sequence[Exp], index: Exp) -> Sequence[Value]:
-        bind_point(k, exp.space, [*point, index])
+        launches.bind_point(k, exp.space, [*point, index])
         return k.body(exp.body)
 
-    return Columns(row.width, exp.ops, element, store_results)
+    return Columns(row.width, exp.ops, element, launches.store_results)
 
 
 def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], column: VName) -> bool:
@@ -127,17 +116,17 @@ def _neighbours(stms: Iterable[Stm], column: VName) -> set[Dim]:
     return {*near}
 
 
-def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
+def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
                    otherwise: tuple[plan.Step, ...]) -> None:
     """Kernels for strips if they pay for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     strip = distribution.StripShape(
         fresh("group"), fresh("columns"), fresh("pieces"), lowering.size(space[-1].width),
-        total(lowering, space[:-1]), lowering.size(columns.length))
+        launches.total(lowering, space[:-1]), lowering.size(columns.length))
     lowering.steps.append(strip)
-    lowering.env = WithScalar(lowering.env, strip.pieces)
-    whole = branch(lowering, lambda: _whole(lowering, space, columns, strip))
-    split = branch(lowering, lambda: _pieces(lowering, space, columns, strip))
+    lowering.env = launches.WithScalar(lowering.env, strip.pieces)
+    whole = launches.branch(lowering, lambda: _whole(lowering, space, columns, strip))
+    split = launches.branch(lowering, lambda: _pieces(lowering, space, columns, strip))
     apart, one = fresh("apart"), fresh("one")
     lowering.steps += [
         plan.Compute(apart, "eq", Prim.I64, (strip.columns, i64(0))),
@@ -145,12 +134,12 @@ def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
         plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
 
 
-def _whole(lowering: Lowering, space: Space, columns: Columns,
+def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
            strip: distribution.StripShape) -> None:
     """Whole columns, one strip for each work-item."""
     k = lowering.builder()
     outs = lowering.results
-    _strip(k, space, columns, strip, GROUP_ID).whole(outs)
+    _strip(k, space, columns, strip, launches.GROUP_ID).whole(outs)
     lowering.launch(k, "columns", _count(strip), Size.var(strip.group))
 
 
@@ -162,7 +151,8 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution
     along = k.declare("strips", Prim.I64, ceil_quot(width, breadth))
     held = k.declare("strip", Prim.I64, number)
     batch = k.declare("batch", Prim.I64, op("quot", held, along))
-    outer = [k.declare("o", Prim.I64, i) for i in unflat_index(batch, widths(k, space[:-1]))]
+    widths = launches.widths(k, space[:-1])
+    outer = [k.declare("o", Prim.I64, i) for i in unflat_index(batch, widths)]
     own = k.declare("own", Prim.I64, op("mul", op("rem", held, along), breadth))
     return ColumnStrip(k, columns, strip.columns, outer, own, width)
 
@@ -172,22 +162,22 @@ def _count(strip: distribution.StripShape) -> Size:
     return strip.batch * ceil_div(strip.width, Size.var(strip.columns))
 
 
-def _pieces(lowering: Lowering, space: Space, columns: Columns,
+def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
             strip: distribution.StripShape) -> None:
     """Reduce pieces of columns, then combine the pieces of each column."""
-    pieces, points = Size.var(strip.pieces), total(lowering, space)
+    pieces, points = Size.var(strip.pieces), launches.total(lowering, space)
     partials = [lowering.temporary("partial", prim, points * pieces) for prim in columns.prims]
     k = lowering.builder()
-    count = op("mul", volume(widths(k, space[:-1])), ceil_quot(
+    count = op("mul", volume(launches.widths(k, space[:-1])), ceil_quot(
         k.scalar(space[-1].width), imp.Var(strip.columns)))
-    piece = k.declare("piece", Prim.I64, op("quot", GROUP_ID, count))
-    work = _strip(k, space, columns, strip, op("rem", GROUP_ID, count))
+    piece = k.declare("piece", Prim.I64, op("quot", launches.GROUP_ID, count))
+    work = _strip(k, space, columns, strip, op("rem", launches.GROUP_ID, count))
     length = k.scalar(columns.length)
     part_length = k.declare("share", Prim.I64, ceil_quot(length, k.scalar(strip.pieces)))
     start = k.declare("start", Prim.I64, op("mul", piece, part_length))
     end = imp.Apply("min", Prim.I64, (op("add", start, part_length), length))
     totals = work.reduce(start, k.declare("end", Prim.I64, end))
-    shape = widths(k, space)
+    shape = launches.widths(k, space)
 
     def keep(point: Sequence[Exp], c: Exp) -> None:
         place = op("add", op("mul", piece, volume(shape)), flat_index(point, shape))
@@ -199,15 +189,16 @@ def _pieces(lowering: Lowering, space: Space, columns: Columns,
     _combine(lowering, space, columns, strip, partials)
 
 
-def _combine(lowering: Lowering, space: Space, columns: Columns, strip: distribution.StripShape,
+def _combine(lowering: launches.Lowering, space: Space, columns: Columns,
+             strip: distribution.StripShape,
              partials: Sequence[VName]) -> None:
     """Combine the pieces of each column, by a work-item per point."""
     k = lowering.builder()
     outs = lowering.results
-    shape = widths(k, space)
+    shape = launches.widths(k, space)
 
     def point(indices: Sequence[Exp]) -> None:
-        totals = [scalars(k.neutral(o)) for o in columns.ops]
+        totals = [launches.scalars(k.neutral(o)) for o in columns.ops]
 
         def fold(piece: Exp) -> None:
             place = op("add", op("mul", piece, volume(shape)), flat_index(indices, shape))
@@ -218,4 +209,4 @@ def _combine(lowering: Lowering, space: Space, columns: Columns, strip: distribu
         k.loop(k.scalar(strip.pieces), fold, base="piece")
         columns.finish(k, outs, indices, [t for held in totals for t in held])
 
-    each_point(lowering, k, space, point, "columns_combined")
+    launches.each_point(lowering, k, space, point, "columns_combined")

@@ -21,25 +21,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
-from runelift.codegen.kernel.launch_builder import (
-    GROUP_COUNT,
-    GROUP_ID,
-    LID,
-    LSIZE,
-    Lowering,
-    WithScalar,
-    bind_point,
-    branch,
-    choose_by_length,
-    each_point,
-    even_part,
-    require_scalar,
-    reset,
-    scalars,
-    store_results,
-    total,
-)
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
@@ -56,66 +39,66 @@ from runelift.ir.syntax import SegScan
 from runelift.ir.types import i64
 
 
-def segscan(lowering: Lowering, exp: SegScan) -> None:
+def segscan(lowering: launches.Lowering, exp: SegScan) -> None:
     """Scan small segments by work-items, all others by tiles."""
     if len(exp.space) == 1:
         _segscan_tiles(lowering, exp)
         return
     length = lowering.size(exp.space[-1].width)
-    short = branch(lowering, lambda: _segscan_items(lowering, exp))
-    long = branch(lowering, lambda: _segscan_tiles(lowering, exp))
-    choose_by_length(lowering, length, short, long)
+    short = launches.branch(lowering, lambda: _segscan_items(lowering, exp))
+    long = launches.branch(lowering, lambda: _segscan_tiles(lowering, exp))
+    launches.choose_by_length(lowering, length, short, long)
 
 
-def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
+def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
     """One work-item per segment."""
     k = lowering.builder()
     outs = lowering.results
 
     def segment(outer: list[Exp]) -> None:
-        totals = [scalars(k.neutral(o)) for o in exp.ops]
+        totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
 
         def element(index: Exp) -> None:
             indices = [*outer, index]
-            bind_point(k, exp.space, indices)
+            launches.bind_point(k, exp.space, indices)
             values = k.body(exp.body)
             count = sum(len(t) for t in totals)
-            store_results(k, outs[count:], indices, values[count:])
+            launches.store_results(k, outs[count:], indices, values[count:])
             k.accumulate_all(exp.ops, totals, values)
             for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
                 k.store(out, indices, t)
 
         k.loop(k.scalar(exp.space[-1].width), element, base="e")
 
-    each_point(lowering, k, exp.space[:-1], segment, "segscan_small", busy=True)
+    launches.each_point(lowering, k, exp.space[:-1], segment, "segscan_small", busy=True)
 
 
 # Tiles
 
 
-def _segscan_tiles(lowering: Lowering, exp: SegScan) -> None:
+def _segscan_tiles(lowering: launches.Lowering, exp: SegScan) -> None:
     """In one pass if the host lets groups wait for each other, else in two."""
     scan = _choose_tiles(lowering, exp)
-    once = branch(lowering, lambda: scan_single_pass(lowering, scan))
-    twice = branch(lowering, lambda: _scan_twice(lowering, scan))
+    once = launches.branch(lowering, lambda: scan_single_pass(lowering, scan))
+    twice = launches.branch(lowering, lambda: _scan_in_two_passes(lowering, scan))
     patient = lowering.names.fresh("patient")
     lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)),
                        plan.Branch(patient, once, twice)]
 
 
-def _choose_tiles(lowering: Lowering, exp: SegScan) -> Scan:
+def _choose_tiles(lowering: launches.Lowering, exp: SegScan) -> Scan:
     """The step that chooses the tiles, and the scan in these."""
-    prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
+    prims = [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
     shape = distribution.ScanTileShape(
         fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
-        lowering.scalar("points", total(lowering, exp.space)),
+        lowering.scalar("points", launches.total(lowering, exp.space)),
         sum(p.bytes for ps in prims for p in ps),
         (lowering.group_size, lowering.setting(Quantity.CHUNK)))
     points, tile = Size.var(shape.points), Size.var(shape.group) * Size.var(shape.chunk)
     subgroup = fresh("subgroup")
     lowering.steps += [shape, distribution.SubGroupSize(subgroup, shape.group)]
-    lowering.env = WithScalar(lowering.env, shape.patience)
+    lowering.env = launches.WithScalar(lowering.env, shape.patience)
     return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
 
 
@@ -137,7 +120,7 @@ class _Passes:
     kept: list[VName]
 
 
-def _scan_twice(lowering: Lowering, scan: Scan) -> None:
+def _scan_in_two_passes(lowering: launches.Lowering, scan: Scan) -> None:
     """The three kernels; a single tile needs only the last, if it computes its elements."""
     exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.tile_shape.points)
     passes = _Passes(
@@ -145,8 +128,8 @@ def _scan_twice(lowering: Lowering, scan: Scan) -> None:
         lowering.temporary("flag", Prim.BOOL, tiles) if len(exp.space) > 1 else None,
         [] if is_cheap(exp.body) else [
             lowering.temporary("kept", p, points) for p in scan.values()])
-    sums = branch(lowering, lambda: _tile_sums(lowering, passes))
-    carries = branch(lowering, lambda: _scan_sums(lowering, passes))
+    sums = launches.branch(lowering, lambda: _tile_sums(lowering, passes))
+    carries = launches.branch(lowering, lambda: _scan_sums(lowering, passes))
     several = lowering.names.fresh("several")
     compare = plan.Compute(several, "lt", Prim.I64, (i64(1), scan.tiles))
     if passes.kept:
@@ -156,7 +139,7 @@ def _scan_twice(lowering: Lowering, scan: Scan) -> None:
     _scan_tiles(lowering, passes)
 
 
-def _tile_sums(lowering: Lowering, passes: _Passes) -> None:
+def _tile_sums(lowering: launches.Lowering, passes: _Passes) -> None:
     """The total of every tile after its last segment start."""
     scan = passes.scan
     tile = ScanTile(lowering, scan)
@@ -181,17 +164,19 @@ def _tile_sums(lowering: Lowering, passes: _Passes) -> None:
             if passes.flags is not None:
                 k.emit(imp.Store(passes.flags, tile.number, tile.starts_within(tile.length()),
                                  Prim.BOOL))
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1)))), tuple(last)))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (launches.LID, op("sub", launches.LSIZE, lit(1)))),
+                      tuple(last)))
     if k.scratch:
-        k.emit(imp.For(tile.number.name, GROUP_ID, imp.Var(scan.tiles), GROUP_COUNT,
+        k.emit(imp.For(tile.number.name, launches.GROUP_ID, imp.Var(scan.tiles),
+                       launches.GROUP_COUNT,
                        (*code, imp.Barrier(imp.Space.LOCAL))))
         tile.launch("segscan_sums", least(Size.var(scan.tiles), lowering.groups))
     else:
-        k.emit(imp.Declare(tile.number.name, Prim.I64, GROUP_ID), *code)
+        k.emit(imp.Declare(tile.number.name, Prim.I64, launches.GROUP_ID), *code)
         tile.launch("segscan_sums", Size.var(scan.tiles))
 
 
-def _scan_tiles(lowering: Lowering, passes: _Passes) -> None:
+def _scan_tiles(lowering: launches.Lowering, passes: _Passes) -> None:
     """Every tile, with the carry of those before it."""
     scan = passes.scan
     tile = ScanTile(lowering, scan)
@@ -203,7 +188,7 @@ def _scan_tiles(lowering: Lowering, passes: _Passes) -> None:
         return [imp.Load(mem, position, p)
                 for mem, p in zip(passes.kept, scan.values(), strict=True)]
 
-    k.emit(imp.Declare(tile.number.name, Prim.I64, GROUP_ID))
+    k.emit(imp.Declare(tile.number.name, Prim.I64, launches.GROUP_ID))
     tile.begin()
     tile.take(elements)
     totals, fresh = tile.run()
@@ -218,12 +203,12 @@ def _scan_tiles(lowering: Lowering, passes: _Passes) -> None:
 # Totals of tiles
 
 
-def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
+def _scan_sums(lowering: launches.Lowering, passes: _Passes) -> None:
     """One group scans the totals in place: runs of work-items, then a scan of the runs."""
     scan, k = passes.scan, lowering.builder_of_groups()
     exp = scan.exp
-    part = even_part(k, imp.Var(scan.tiles), LID, LSIZE)
-    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    part = launches.even_part(k, imp.Var(scan.tiles), launches.LID, launches.LSIZE)
+    totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     several = passes.flags is not None
     fresh = k.declare("fresh", Prim.BOOL, truth(False)) if several else None
 
@@ -243,7 +228,7 @@ def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
     def run(position: Exp) -> None:
         if fresh is not None:
             with k.block() as begin:
-                reset(k, exp.ops, totals)
+                launches.reset(k, exp.ops, totals)
                 k.emit(imp.Assign(fresh.name, truth(True)))
             k.emit(imp.If(starts(position), tuple(begin)))
         k.accumulate_all(exp.ops, totals, [x for xs in held(position) for x in xs])
@@ -254,7 +239,7 @@ def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
         carries = [group_scan(k, o, t, lowering.group, fresh, k.constants[1])
                    for o, t in zip(exp.ops, totals, strict=True)]
     k.emit(*insert_barriers(exchange))
-    going = k.declare("going", Prim.BOOL, imp.Apply("lt", Prim.I64, (lit(0), LID)))
+    going = k.declare("going", Prim.BOOL, imp.Apply("lt", Prim.I64, (lit(0), launches.LID)))
 
     def add(position: Exp) -> None:
         if fresh is not None:

@@ -18,16 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from runelift.codegen.kernel.launch_builder import (
-    GROUP_ID,
-    LID,
-    LSIZE,
-    Lowering,
-    bind_point,
-    branch,
-    choose_by_length,
-    widths,
-)
+from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
@@ -61,7 +52,7 @@ class Transposition:
     fast: int
 
 
-def transposition_of(lowering: Lowering, exp: SegMap) -> Transposition | None:
+def transposition_of(lowering: launches.Lowering, exp: SegMap) -> Transposition | None:
     """The map as a transposed copy, if it is one."""
     match exp.body.stms, exp.body.result:
         case (stm,), (result,) if isinstance(stm.exp, Index) and stm.pat[0].name == result:
@@ -77,15 +68,15 @@ def transposition_of(lowering: Lowering, exp: SegMap) -> Transposition | None:
     return Transposition(exp, dims[order[-1]])
 
 
-def lower_transposition(lowering: Lowering, found: Transposition,
+def lower_transposition(lowering: launches.Lowering, found: Transposition,
                         otherwise: tuple[plan.Step, ...]) -> None:
     """The tiled copy if both sides are long enough, else other steps."""
     sides = [lowering.size(found.exp.space[k].width) for k in (found.fast, -1)]
-    tiled = branch(lowering, lambda: _launch(lowering, found, sides))
-    choose_by_length(lowering, least(*sides), otherwise, tiled, i64(NOT_TILED_UP_TO))
+    tiled = launches.branch(lowering, lambda: _launch(lowering, found, sides))
+    launches.choose_by_length(lowering, least(*sides), otherwise, tiled, i64(NOT_TILED_UP_TO))
 
 
-def _launch(lowering: Lowering, found: Transposition, sides: list[Size]) -> None:
+def _launch(lowering: launches.Lowering, found: Transposition, sides: list[Size]) -> None:
     k = lowering.builder()
     k.constants = [lowering.names.fresh(base) for base in ("group", "height", "width")]
     high, wide = (least(Size.of(2), ceil_div(side, Size.of(NARROW_TILE_SIDE))) for side in sides)
@@ -106,24 +97,25 @@ def _launch(lowering: Lowering, found: Transposition, sides: list[Size]) -> None
 class _TransposeTile:
     """The tile of a group: its columns go along dimension ``fast``, its rows along the last one."""
 
-    def __init__(self, lowering: Lowering, k: KernelBuilder, found: Transposition) -> None:
+    def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition) -> None:
         self.k, self.found, self.space = k, found, found.exp.space
         (param,) = lowering.stm.pat
         self.prim, self.result = elem_of(param.type), lowering.view(param.name)
         self.memory = k.names.fresh("tile")
         k.locals.append(imp.LocalArray(self.memory, self.prim, Size.of(LARGEST_TILE_ELEMENTS)))
         self.lengths = [imp.Var(name) for name in k.constants[1:]]
-        shape = widths(k, self.space)
+        shape = launches.widths(k, self.space)
         self.batch = [d for d in range(len(self.space) - 1) if d != found.fast]
         self.sides = [shape[d] for d in (found.fast, -1)]
         tiles = [k.declare("tiles", Prim.I64, ceil_quot(side, length))
                  for side, length in zip(self.sides, self.lengths, strict=True)]
         *outer, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
-            GROUP_ID, [*(shape[d] for d in self.batch), *tiles]))
+            launches.GROUP_ID, [*(shape[d] for d in self.batch), *tiles]))
         self.outer = dict(zip(self.batch, outer, strict=True))
         self.top = k.declare("top", Prim.I64, op("mul", down, self.lengths[0]))
         self.left = k.declare("left", Prim.I64, op("mul", along, self.lengths[1]))
-        even = imp.Apply("eq", Prim.I64, (op("rem", lit(TILE_SIDE * TILE_SIDE), LSIZE), lit(0)))
+        even = imp.Apply("eq", Prim.I64,
+                         (op("rem", lit(TILE_SIDE * TILE_SIDE), launches.LSIZE), lit(0)))
         self.whole = k.declare("whole", Prim.BOOL, _both(even, self._are_inside(
             *(op("add", corner, op("sub", length, lit(1)))
               for corner, length in zip((self.top, self.left), self.lengths, strict=True)))))
@@ -147,7 +139,8 @@ class _TransposeTile:
         k = self.k
 
         def turn(number: Exp, *, guarded: bool) -> None:
-            item = k.declare("e", Prim.I64, op("add", op("mul", number, LSIZE), LID))
+            item = k.declare("e", Prim.I64,
+                             op("add", op("mul", number, launches.LSIZE), launches.LID))
             run = self.lengths[0] if down else self.lengths[1]
             slow = k.declare("slow", Prim.I64, op("quot", item, run))
             quick = k.declare("quick", Prim.I64, op("and", item, op("sub", run, lit(1))))
@@ -162,7 +155,7 @@ class _TransposeTile:
                           self._are_inside(*places))
             k.emit(*((imp.If(there, tuple(code)),) if guarded else code))
 
-        turns = ceil_quot(lit(TILE_SIDE * TILE_SIDE), LSIZE)
+        turns = ceil_quot(lit(TILE_SIDE * TILE_SIDE), launches.LSIZE)
         blocks: list[tuple[imp.Stm, ...]] = []
         for guarded in (False, True):
             with k.block() as code:
@@ -178,7 +171,7 @@ class _TransposeTile:
 
     def _element(self, point: list[Exp]) -> Exp:
         """The element that the map reads at a point."""
-        bind_point(self.k, self.space, point)
+        launches.bind_point(self.k, self.space, point)
         (value,) = self.k.body(self.found.exp.body)
         assert not isinstance(value, View)
         return value

@@ -148,6 +148,7 @@ class Base(ABC):
                because: Span | Label | None = None) -> None:
         """Unify, or say which type was expected (as ``what``) and which was found.
 
+        Each parameter is a part of the error message, so there are many.
         ``call`` is the application that this is an argument of; ``hint`` says what else to do.
         ``because`` is the place that decides which type is expected, perhaps with a label.
         """
@@ -348,4 +349,8 @@ class Base(ABC):
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   name: str, specified: str = "", *, sealed: bool = False) -> Scheme:
-        """The scheme of ``name params : ret = body``."""
+        """The scheme of ``name params : ret = body``.
+
+        Declarations and local functions have these parts in different nodes of the syntax.
+        ``specified`` and ``sealed`` are of a declaration that a module type specifies.
+        """

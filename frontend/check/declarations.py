@@ -28,22 +28,8 @@ from runelift.frontend.check.types import Abbreviation, Scheme, changing
 from runelift.frontend.check.unify import FunctionalType
 from runelift.frontend.check.uniqueness import check_uniqueness
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
-from runelift.frontend.syntax.types import (
-    UNIT,
-    Abstract,
-    Array,
-    Arrow,
-    Type,
-    TypeVar,
-    map_parts,
-    map_sizes,
-    metas,
-    params_in,
-    show,
-    sizes_in,
-    type_variables,
-)
 from runelift.ir.errors import Label, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -76,7 +62,7 @@ class Checker(Settling):
         self._entries = entries
         self._hides = False
         """True if there are hidden types."""
-        self._definitions: dict[Abstract, Type] = {}
+        self._definitions: dict[ty.Abstract, ty.Type] = {}
         """Definitions of hidden types that were asked for before."""
 
     # Declarations
@@ -96,7 +82,7 @@ class Checker(Settling):
             types, sizes = self._type_params(dec.type_params)
             body = self._read(dec.definition, self._collected(anonymous))
         for exp in walk(dec.definition):  # its value would be unknown where the type is used
-            if isinstance(exp, ast.Exp) and exp.as_size in sizes_in(body):
+            if isinstance(exp, ast.Exp) and exp.as_size in ty.sizes_in(body):
                 raise self._error("unsupported-feature", exp.span, "Runelift has no sizes like "
                                   "this one in type abbreviations.", "Give the type a size "
                                   "parameter, and write the size where the type is used.")
@@ -108,7 +94,7 @@ class Checker(Settling):
             raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
                               "not have arrays of any size in their definition.",
                               f"Declare it as type~ {dec.name}, or add size parameters.")
-        if not dec.kind and type_variables(body) & self.solved.size_lifted:
+        if not dec.kind and ty.type_variables(body) & self.solved.size_lifted:
             raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
                               "not have size-lifted type parameters in their definition.",
                               f"Declare it as type~ {dec.name}.")
@@ -124,11 +110,11 @@ class Checker(Settling):
                 "anonymous-nonconstructive", dec.span, "The type abbreviation has an anonymous "
                 "size that is not used constructively, as the size of an array.",
                 "An array that only a function in the type takes or returns does not have it.")
-        for unused in sorted(set(sizes) - sizes_in(body)):
+        for unused in sorted(set(sizes) - ty.sizes_in(body)):
             raise self._error("unused-size", dec.span,
                               f'Size parameter "[{unused.base}]" is not used in the type.')
 
-    def _hide(self, dec: ast.TypeDec, sizes: set[VName], body: Type) -> None:
+    def _hide(self, dec: ast.TypeDec, sizes: set[VName], body: ty.Type) -> None:
         """A value of a hidden type has the sizes that are arguments of the type."""
         self._hides = True
         if dec.kind == "^":
@@ -139,28 +125,28 @@ class Checker(Settling):
             raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
                               "used constructively: no array in a value of the type has this size.")
 
-    def _shown(self, type_: Type, anonymous: SizeMaker | None = None) -> Type:
+    def _shown(self, type_: ty.Type, anonymous: SizeMaker | None = None) -> ty.Type:
         """A type without hidden types: what it is when the program runs."""
         make = anonymous or self.solved.size_meta
         match type_:
             case Prim():
                 return type_
-            case Abstract():
+            case ty.Abstract():
                 return self._definition(type_, make)
-            case Arrow(domain, codomain) if not isinstance(codomain, Arrow):
+            case ty.Arrow(domain, codomain) if not isinstance(codomain, ty.Arrow):
                 exists: set[VName] = set()
                 result = self._shown(codomain, changing(self.names, exists))
                 return dataclasses.replace(type_, domain=self._shown(domain, make),
                                            codomain=result, exists=type_.exists | exists)
-        return map_parts(lambda part: self._shown(part, make), type_)
+        return ty.map_parts(lambda part: self._shown(part, make), type_)
 
-    def _definition(self, hidden: Abstract, anonymous: SizeMaker) -> Type:
+    def _definition(self, hidden: ty.Abstract, anonymous: SizeMaker) -> ty.Type:
         """The definition of a hidden type."""
         if (known := self._definitions.get(hidden)) is not None:
             return known
         short = self.abbreviations[hidden.name]
         count = len(short.sizes)
-        sizes = [arg.size for arg in hidden.arguments[:count] if isinstance(arg, Array)]
+        sizes = [arg.size for arg in hidden.arguments[:count] if isinstance(arg, ty.Array)]
         types = [self._shown(arg, anonymous) for arg in hidden.arguments[count:]]
         found = self._shown(short.applied(sizes, types, anonymous), anonymous)
         if not short.anonymous:
@@ -201,7 +187,7 @@ class Checker(Settling):
         if not dec.instance:  # a type that is abstract elsewhere may be returned
             self.errors += errors
         dec.type = with_unique_result(dec.type, function.arity, function.unique)
-        if not isinstance(dec.type, Arrow | Abstract) and holds_arrays(dec.type):
+        if not isinstance(dec.type, ty.Arrow | ty.Abstract) and holds_arrays(dec.type):
             self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
         if dec.name in self._entries:
             self._check_entry(dec, dec.type, set(scheme.sizes) | self.solved.flexible)
@@ -220,15 +206,15 @@ class Checker(Settling):
         with self.inner_scope():
             self._type_params(dec.type_params)
             declared = self._read(dec.ret, self._collected(anonymous))
-        if anonymous and not isinstance(declared, Arrow) and not dec.params:
+        if anonymous and not isinstance(declared, ty.Arrow) and not dec.params:
             raise self._error("anonymous-size", dec.span, f'Type substitution in "{dec.specified}" '
                               "results in a size that nothing names.")
         if dec.body.type is not None and not dec.params:
             result = less_unique(self.solved.resolve(dec.type), dec.body.type)
             if result is not None:
                 raise self._error("unique-result", dec.span, f'The result of "{dec.specified}" has '
-                                  f"type {show(result)}, but the module type specifies "
-                                  f"*{show(result)}.")
+                                  f"type {ty.show(result)}, but the module type specifies "
+                                  f"*{ty.show(result)}.")
 
     def _constant_size(self, dec: ast.ValDec) -> Size | None:
         if dec.params or dec.type is not Prim.I64:
@@ -238,30 +224,23 @@ class Checker(Settling):
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   name: str, specified: str = "", *, sealed: bool = False) -> Scheme:
-        """The scheme of ``name params : ret = body``."""
+        """The scheme of ``name params : ret = body``, with parameters as in :class:`Base`."""
         made = self.names.made()
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
             self.distinct(params, type_params)
-            domains: list[Arrow] = []
-            for param in params:
-                size_name = self.names.fresh(base_name(param))
-                domain = self.pattern(param, anonymous=self.solved.parameter_size,
-                                      size_name=size_name)
-                domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
+            domains = [self._domain(param) for param in params]
             self._sizes_are_i64(ret)
             begun = self.names.made()
             result = self.infer(body)
             if ret is not None:
                 self.errors += sizes_of_inner_names(params, ret)
-                declared = self._read(ret)  # the body says which sizes ``[]`` stand for
+                found, result = result, self._read(ret)  # the body gives sizes for ``[]``
                 if sealed:
-                    self.expect_result(self._shown(declared),
-                                       self._shown(self.solved.resolve(result)), body, ret.span,
-                                       specified)
+                    self.expect_result(self._shown(result), self._shown(self.solved.resolve(found)),
+                                       body, ret.span, specified)
                 else:
-                    self.expect_result(declared, result, body, ret.span, specified)
-                result = declared
+                    self.expect_result(result, found, body, ret.span, specified)
             self._settle_coerced()
             nameable = self._sizes_outside()
             numbers = {self._identity(ast.QualName((), name)): k for k, name in enumerate(
@@ -269,18 +248,18 @@ class Checker(Settling):
             numbers |= {self._identity(ast.QualName((), param.name)): -1 for param in type_params
                         if isinstance(param, ast.SizeParam)}
         self._check_rigid(types, type_params)
-        type_: Type = result
+        type_: ty.Type = result
         for arrow in reversed(domains):
-            type_ = Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
+            type_ = ty.Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
         type_ = self._generalise(self.solved.resolve(type_), types)
-        inputs = set().union(*(sizes_in(self.solved.resolve(a.domain)) for a in domains), sizes)
+        inputs = set().union(*(ty.sizes_in(self.solved.resolve(a.domain)) for a in domains), sizes)
         inputs |= {a.param for a in domains if a.param}
         if has_function(type_):
             inputs |= self._undecided()
         outside = self._sizes_outside()
         if ret is None:
             type_ = self._out_of_scope(
-                type_, inputs | outside | nameable | params_in(type_))
+                type_, inputs | outside | nameable | ty.params_in(type_))
         resolved = [self.solved.resolve(arrow.domain) for arrow in domains]
         written = {name for name, _ in self._written.values()}
         self.errors += inner_sizes(params, resolved)
@@ -289,7 +268,7 @@ class Checker(Settling):
         computed = {size for size in self.solved.unknown if size.tag > made} | (bound & written)
         self.errors += computed_sizes(params, resolved, computed, bound - written)
         self.errors += unused_sizes(type_params, type_)
-        free = sizes_in(type_) - outside
+        free = ty.sizes_in(type_) - outside
         expressions = {name: self._over(key, numbers) for key, (name, _) in self._written.items()
                        if name in free}
         for k, (param, domain) in enumerate(zip(params, resolved, strict=True)):
@@ -302,11 +281,17 @@ class Checker(Settling):
                       tuple(sorted(free - given)), frozenset(self.solved.lifted & set(types)),
                       {name: exp for name, exp in expressions.items() if name not in given})
 
+    def _domain(self, param: ast.Pattern) -> ty.Arrow:
+        """The domain of a function from ``param``, as an arrow without a result."""
+        size_name = self.names.fresh(base_name(param))
+        domain = self.pattern(param, anonymous=self.solved.parameter_size, size_name=size_name)
+        return ty.Arrow(domain, ty.UNIT, unique_pattern(param), False, size_name)
+
     def _check_rigid(self, types: Collection[VName],
                      params: Collection[ast.SizeParam | ast.TypeParam]) -> None:
         """A type parameter stands for any type, so nothing around its function is of that type."""
         for name, binding in self.scope.values.items() if types else ():
-            if binding.local and (used := type_variables(self.solved.resolve(
+            if binding.local and (used := ty.type_variables(self.solved.resolve(
                     binding.scheme.type)).intersection(types)):
                 param = next(p for p in params if p.name == min(used).base)
                 raise self._error(
@@ -316,7 +301,7 @@ class Checker(Settling):
                     "Leave out the type parameter and the types that name it.",
                     labels=() if binding.span is None else (Label(binding.span, "bound here"),))
 
-    def _out_of_scope(self, type_: Type, known: set[VName]) -> Type:
+    def _out_of_scope(self, type_: ty.Type, known: set[VName]) -> ty.Type:
         """``type_`` with an unknown size for each that names something of a function's body.
 
         Its callers do not know how such sizes are related.
@@ -328,7 +313,7 @@ class Checker(Settling):
             if names <= known or names & self.solved.flexible or old == Size.var(min(names)):
                 return old
             return renewed.setdefault(old, self.solved.unknown_size())
-        return map_sizes(size, type_)
+        return ty.map_sizes(size, type_)
 
     def _sizes_are_i64(self, ret: ast.TypeExp | None) -> None:
         """Parameters that name sizes of the result are i64s: the body may need to know."""
@@ -352,37 +337,37 @@ class Checker(Settling):
     def _undecided(self) -> set[VName]:
         """The sizes that inference has yet to find, apart from those of names in scope."""
         local = [b.scheme.type for b in self.scope.values.values() if b.local]
-        used = set[VName]().union(*(sizes_in(self.solved.resolve(type_)) for type_ in local))
+        used = set[VName]().union(*(ty.sizes_in(self.solved.resolve(type_)) for type_ in local))
         return self.solved.flexible - used
 
-    def _generalise(self, type_: Type, types: list[VName]) -> Type:
+    def _generalise(self, type_: ty.Type, types: list[VName]) -> ty.Type:
         """Unconstrained type variables become type parameters."""
-        parts = {m for meta in metas(type_) if meta.id in self.solved.required
+        parts = {m for meta in ty.metas(type_) if meta.id in self.solved.required
                  for _, member in self.solved.required[meta.id].members
-                 for m in metas(self.solved.resolve(member))}
+                 for m in ty.metas(self.solved.resolve(member))}
         scope_metas = {m for b in self.scope.values.values() if b.local
-                       for m in metas(self.solved.resolve(b.scheme.type))}
-        for meta in sorted(metas(type_) - scope_metas - parts, key=lambda m: m.id):
+                       for m in ty.metas(self.solved.resolve(b.scheme.type))}
+        for meta in sorted(ty.metas(type_) - scope_metas - parts, key=lambda m: m.id):
             if not any(meta.id in kept for kept in (
                     self.solved.allowed, self.solved.required, self.solved.compared)):
                 name = self.names.fresh("t")
                 types.append(name)
                 if meta.id not in self.solved.values:
                     self.solved.lifted.add(name)
-                self.solved.types[meta.id] = TypeVar(name)
+                self.solved.types[meta.id] = ty.TypeVar(name)
         return self.solved.resolve(type_)
 
-    def _check_entry(self, dec: ast.ValDec, type_: Type, undecided: set[VName]) -> None:
+    def _check_entry(self, dec: ast.ValDec, type_: ty.Type, undecided: set[VName]) -> None:
         """An entry point is of first order and decides about ``undecided`` sizes."""
         constructive: set[VName] = set()
         named: set[VName] = set()
         written, type_ = type_, self._shown(type_)
-        while isinstance(written, Arrow):
-            named |= sizes_in(written.domain)
+        while isinstance(written, ty.Arrow):
+            named |= ty.sizes_in(written.domain)
             written = written.codomain
-        while isinstance(type_, Arrow):
+        while isinstance(type_, ty.Arrow):
             constructive |= plain_sizes(type_.domain)
-            undecided = undecided - sizes_in(type_.domain) - {type_.param}
+            undecided = undecided - ty.sizes_in(type_.domain) - {type_.param}
             if not first_order(type_.domain):
                 raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' has a "
                                   "parameter that is a function or polymorphic.",
@@ -402,7 +387,7 @@ class Checker(Settling):
             raise self._error("bad-entry", dec.ret.span if dec.ret else tail(dec.body).span,
                               f"Entry point '{dec.name}' must not return a function.",
                               labels=(Label(dec.name_span, "the entry point"),))
-        if sizes_in(type_) & undecided:
+        if ty.sizes_in(type_) & undecided:
             raise self._error(
                 "size-polymorphic-entry", dec.name_span, "Entry point functions must not be "
                 "size-polymorphic in their return type.",

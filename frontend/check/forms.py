@@ -6,18 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from runelift.frontend.check.unify import Substitution
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import (
-    Abstract,
-    Array,
-    Arrow,
-    MetaVar,
-    Record,
-    Sum,
-    Tuple,
-    Type,
-    TypeVar,
-    inside,
-)
+from runelift.frontend.syntax import types as ty
 from runelift.ir.source import Span
 
 
@@ -52,48 +41,49 @@ def tail(body: ast.Exp) -> ast.Exp:
     return body
 
 
-def has_function(type_: Type) -> bool:
+def has_function(type_: ty.Type) -> bool:
     """True if a value of a type is or has a function."""
     match type_:
-        case Arrow():
+        case ty.Arrow():
             return True
-        case Tuple(items):
+        case ty.Tuple(items):
             return any(map(has_function, items))
-        case Record(fields):
+        case ty.Record(fields):
             return any(has_function(f) for _, f in fields)
     return False
 
 
-def computes_sizes(type_: Type) -> bool:
+def computes_sizes(type_: ty.Type) -> bool:
     """True if each call of a function computes sizes of its result anew."""
-    while isinstance(type_, Arrow):
+    while isinstance(type_, ty.Arrow):
         if type_.exists:
             return True
         type_ = type_.codomain
     return False
 
 
-def first_hidden(type_: Type) -> TypeVar | Abstract | None:
+def first_hidden(type_: ty.Type) -> ty.TypeVar | ty.Abstract | None:
     """A part of a type of which nothing is known here: a type parameter, or a hidden type."""
-    if isinstance(type_, TypeVar | Abstract):
+    if isinstance(type_, ty.TypeVar | ty.Abstract):
         return type_
-    parts = () if isinstance(type_, Arrow) else inside(type_)
+    parts = () if isinstance(type_, ty.Arrow) else ty.inside(type_)
     return next((found for part in parts if (found := first_hidden(part)) is not None), None)
 
 
-def first_order(type_: Type) -> bool:
+def first_order(type_: ty.Type) -> bool:
     """True if a value of a type can be passed to an entry point."""
-    return not isinstance(type_, Arrow | TypeVar | MetaVar) and all(map(first_order, inside(type_)))
+    return (not isinstance(type_, ty.Arrow | ty.TypeVar | ty.MetaVar)
+            and all(map(first_order, ty.inside(type_))))
 
 
-def loosen(type_: Type, solved: Substitution) -> Type:
+def loosen(type_: ty.Type, solved: Substitution) -> ty.Type:
     """``type_`` with a fresh flexible size everywhere."""
     match type_:
-        case Array(_, elem):
-            return Array(solved.size_meta(), loosen(elem, solved))
-        case Tuple(items):
-            return Tuple(tuple(loosen(item, solved) for item in items))
-        case Record(fields) | Sum(fields):
+        case ty.Array(_, elem):
+            return ty.Array(solved.size_meta(), loosen(elem, solved))
+        case ty.Tuple(items):
+            return ty.Tuple(tuple(loosen(item, solved) for item in items))
+        case ty.Record(fields) | ty.Sum(fields):
             return type(type_)(tuple((n, loosen(f, solved)) for n, f in fields))
     return type_
 

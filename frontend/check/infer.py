@@ -31,21 +31,8 @@ from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import Scheme
 from runelift.frontend.check.unify import NAMELESS, SizeMismatch, TypeMismatch
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
-from runelift.frontend.syntax.types import (
-    UNIT,
-    Array,
-    Arrow,
-    MetaVar,
-    Record,
-    Tuple,
-    Type,
-    arrows,
-    replace_names,
-    sizes_in,
-    substitute_size,
-    with_changing,
-)
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
@@ -57,14 +44,15 @@ class Inference(Loops):
 
     # Expressions
 
-    def infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:
+    def infer(self, exp: ast.Exp, expected: ty.Type | None = None) -> ty.Type:
         """The type of ``exp``; ``expected`` helps with functions and is not enforced."""
         self._typed.append(exp)
-        exp.type = UNIT  # so that a failing expression is still annotated
+        exp.type = ty.UNIT  # so that a failing expression is still annotated
         exp.type = self._exp(exp, expected)
         return exp.type
 
-    def _exp(self, exp: ast.Exp, expected: Type | None) -> Type:
+    def _exp(self, exp: ast.Exp, expected: ty.Type | None) -> ty.Type:
+        """The type of ``exp``; long, with one case per construct."""
         match exp:
             case ast.Literal(_, value, prim):
                 if prim is not None:
@@ -77,15 +65,15 @@ class Inference(Loops):
                 self.no_function(anything, span, "a hole")
                 return anything
             case ast.StringLit(_, text):
-                return Array(Size.of(len(text)), Prim.U8)
+                return ty.Array(Size.of(len(text)), Prim.U8)
             case ast.Name(span, name):
                 return self._instantiate(self._lookup(name, span), exp)
             case ast.TupleExp(_, items):
-                return Tuple(tuple(self.infer(item) for item in items))
+                return ty.Tuple(tuple(self.infer(item) for item in items))
             case ast.RecordExp(span, fields):
                 if len({name for name, _ in fields}) < len(fields):
                     raise self._error("duplicate-name", span, "Duplicate fields.")
-                return Record(tuple(sorted((name, self.infer(e)) for name, e in fields)))
+                return ty.Record(tuple(sorted((name, self.infer(e)) for name, e in fields)))
             case ast.ArrayExp(_, items):
                 return self._array(items, exp.span)
             case ast.Range():
@@ -123,11 +111,11 @@ class Inference(Loops):
             case ast.OpSection():
                 return self._section(exp)
             case ast.ProjectSection(span, path):
-                domain = expected.domain if isinstance(expected, Arrow) else self.solved.meta()
-                return Arrow(domain, self._part(domain, path, span))
+                domain = expected.domain if isinstance(expected, ty.Arrow) else self.solved.meta()
+                return ty.Arrow(domain, self._part(domain, path, span))
             case ast.IndexSection(span, dims):
-                domain = expected.domain if isinstance(expected, Arrow) else self.solved.meta()
-                return Arrow(domain, self._index(domain, dims, span))
+                domain = expected.domain if isinstance(expected, ty.Arrow) else self.solved.meta()
+                return ty.Arrow(domain, self._index(domain, dims, span))
             case ast.IfExp(span, cond, then_, else_):
                 self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
                 return self._branches(then_, else_, span)
@@ -171,42 +159,42 @@ class Inference(Loops):
                 return self.infer(value, expected)
         raise AssertionError(exp)
 
-    def _array(self, items: tuple[ast.Exp, ...], span: Span) -> Type:
-        elem: Type = self.solved.meta()
+    def _array(self, items: tuple[ast.Exp, ...], span: Span) -> ty.Type:
+        elem: ty.Type = self.solved.meta()
         for item in items:
             self.expect(elem, self.infer(item), item.span, "an element", because=items[0].span)
         self.no_function(elem, span, "an element of an array")
-        return Array(Size.of(len(items)), elem)
+        return ty.Array(Size.of(len(items)), elem)
 
-    def _branches(self, then_: ast.Exp, else_: ast.Exp, span: Span) -> Type:
+    def _branches(self, then_: ast.Exp, else_: ast.Exp, span: Span) -> ty.Type:
         left, right = self.infer(then_), self.infer(else_)
         joined = self.join(left, right, tail(else_).span, "a branch", tail(then_).span)
         self.no_function(joined, span, "the result of a branch")
         return joined
 
-    def _part(self, type_: Type, path: tuple[str, ...], span: Span, *,
-              update: bool = False) -> Type:
+    def _part(self, type_: ty.Type, path: tuple[str, ...], span: Span, *,
+              update: bool = False) -> ty.Type:
         """The type of a field of a field ... of a record; of all fields if it is for an update."""
         for name in path:
-            if update and isinstance(self.solved.head(type_), MetaVar):
+            if update and isinstance(self.solved.head(type_), ty.MetaVar):
                 raise self._error(
                     "ambiguous-type", span, f"The type of the record with field '.{name}' is not "
                     "known here: an update must know all fields.", "Add a type annotation.")
             type_ = self._field(type_, name, span)
         return type_
 
-    def _forget_sizes(self, type_: Type) -> Type:
+    def _forget_sizes(self, type_: ty.Type) -> ty.Type:
         """The type with all sizes replaced by unknown ones."""
         type_ = self.solved.resolve(type_)
-        fresh = {v: self.solved.size_meta() for v in sizes_in(type_)}
-        return loosen(replace_names(type_, {}, fresh), self.solved)
+        fresh = {v: self.solved.size_meta() for v in ty.sizes_in(type_)}
+        return loosen(ty.replace_names(type_, {}, fresh), self.solved)
 
     # Application
 
-    def _apply_to(self, type_: Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
-                  expected: Type | None = None) -> Type:
+    def _apply_to(self, type_: ty.Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
+                  expected: ty.Type | None = None) -> ty.Type:
         """Apply a function; arguments that are lambdas are checked after the others."""
-        pending: list[tuple[ast.Exp, Arrow]] = []
+        pending: list[tuple[ast.Exp, ty.Arrow]] = []
         for number, arg in enumerate(args):
             type_ = self._arrow(type_, exp, number, args)
             if is_function(arg):
@@ -221,7 +209,7 @@ class Inference(Loops):
             self._argument(arrow, arg, exp)
         return type_
 
-    def _result(self, function: Arrow, codomain: Type, call: tuple[ast.Exp, ...]) -> Type:
+    def _result(self, function: ty.Arrow, codomain: ty.Type, call: tuple[ast.Exp, ...]) -> ty.Type:
         """The type of a function's result, with fresh sizes; equal calls have equal ones.
 
         ``call`` are the function and the arguments that it has by now.
@@ -234,7 +222,7 @@ class Inference(Loops):
             else:
                 made, _ = self._written.setdefault(key, (self.names.fresh(NAMELESS), None))
                 sizes[name] = Size.var(made)
-        return replace_names(self.solved.resolve(codomain), {}, sizes) if sizes else codomain
+        return ty.replace_names(self.solved.resolve(codomain), {}, sizes) if sizes else codomain
 
     def _structure_of(self, size: VName, call: tuple[ast.Exp, ...]) -> Hashable | None:
         """The structure of the expression that a size of a call's result is, or one like it."""
@@ -248,23 +236,24 @@ class Inference(Loops):
         return with_names(known, lambda identity: given[identity] if isinstance(identity, int)
                           else ("name", identity))
 
-    def _arrow(self, type_: Type, exp: ast.Exp, number: int, args: tuple[ast.Exp, ...]) -> Arrow:
+    def _arrow(self, type_: ty.Type, exp: ast.Exp, number: int,
+               args: tuple[ast.Exp, ...]) -> ty.Arrow:
         """The function type that the rest of ``exp`` after some arguments must have."""
         type_ = self.solved.head(type_)
-        if isinstance(type_, MetaVar) and type_.id in self.solved.values:
+        if isinstance(type_, ty.MetaVar) and type_.id in self.solved.values:
             raise self._error(
                 "function-not-allowed", exp.span, f"{call_text(exp, args[number].span)}What is "
                 "applied cannot have a function type, because elsewhere it goes through a loop, a "
                 "branch, an array or an equality.")
-        if isinstance(type_, MetaVar) and type_.id not in self.solved.allowed:
-            arrow = Arrow(self.solved.meta(), self.solved.meta())
+        if isinstance(type_, ty.MetaVar) and type_.id not in self.solved.allowed:
+            arrow = ty.Arrow(self.solved.meta(), self.solved.meta())
             self.expect(arrow, type_, exp.span, "a function")
             return arrow
-        if not isinstance(type_, Arrow):
+        if not isinstance(type_, ty.Arrow):
             raise self._not_applicable(exp, type_, number, args)
         return type_
 
-    def _argument(self, arrow: Arrow, arg: ast.Exp, call: ast.Exp | None = None) -> Type:
+    def _argument(self, arrow: ty.Arrow, arg: ast.Exp, call: ast.Exp | None = None) -> ty.Type:
         """Check one argument; the type of the result, which may have ``arrow.exists`` in it."""
         domain = self.solved.resolve(arrow.domain) if is_function(arg) else arrow.domain
         self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument", call)
@@ -272,44 +261,45 @@ class Inference(Loops):
         if arrow.param is None:
             return arrow.codomain
         codomain = self.solved.resolve(arrow.codomain)
-        if arrow.param not in sizes_in(codomain):
+        if arrow.param not in ty.sizes_in(codomain):
             return arrow.codomain
         size = self._size_of(arg)
         if size is None:
             size = self.solved.unknown_size()
-        return substitute_size(codomain, arrow.param, size)
+        return ty.substitute_size(codomain, arrow.param, size)
 
-    def _try_function(self, type_: Type, expected: Type) -> None:
+    def _try_function(self, type_: ty.Type, expected: ty.Type) -> None:
         """Learn what an expected type says of a function, but for sizes that its calls compute."""
         type_, expected = self.solved.head(type_), self.solved.head(expected)
-        while isinstance(type_, Arrow) and isinstance(expected, Arrow) and computes_sizes(type_):
+        while (isinstance(type_, ty.Arrow) and isinstance(expected, ty.Arrow)
+               and computes_sizes(type_)):
             self._try_unify(type_.domain, expected.domain)
             type_, expected = self.solved.head(type_.codomain), self.solved.head(expected.codomain)
-        if isinstance(type_, Arrow):
+        if isinstance(type_, ty.Arrow):
             self._try_unify(type_, expected)
 
-    def _try_unify(self, left: Type, right: Type) -> None:
+    def _try_unify(self, left: ty.Type, right: ty.Type) -> None:
         state = self.solved.snapshot()
         try:
             self.solved.unify(left, right)
         except (TypeMismatch, SizeMismatch):
             self.solved.restore(state)
 
-    def _lambda(self, exp: ast.LambdaExp, expected: Type | None) -> Type:
+    def _lambda(self, exp: ast.LambdaExp, expected: ty.Type | None) -> ty.Type:
         self.distinct(exp.params)
         made = self.names.made()
         with self.inner_scope():
-            domains: list[Arrow] = []
+            domains: list[ty.Arrow] = []
             rest = expected
             for param in exp.params:
                 head = self.solved.head(rest) if rest is not None else None
-                given = head.domain if isinstance(head, Arrow) else None
+                given = head.domain if isinstance(head, ty.Arrow) else None
                 name = self.names.fresh(base_name(param))
                 domain = self.pattern(param, given, size_name=name)
-                domains.append(Arrow(domain, UNIT, unique_pattern(param), False, name))
-                rest = head.codomain if isinstance(head, Arrow) else None
-                if isinstance(head, Arrow) and head.param is not None:
-                    rest = substitute_size(self.solved.resolve(head.codomain), head.param,
+                domains.append(ty.Arrow(domain, ty.UNIT, unique_pattern(param), False, name))
+                rest = head.codomain if isinstance(head, ty.Arrow) else None
+                if isinstance(head, ty.Arrow) and head.param is not None:
+                    rest = ty.substitute_size(self.solved.resolve(head.codomain), head.param,
                                            Size.var(name))
             result = self.infer(exp.body, rest)
             if exp.ret is not None:
@@ -323,61 +313,61 @@ class Inference(Loops):
         self._computed |= inner and {name for name, _ in self._written.values()} & inner
         for arrow in reversed(domains):
             result = replace(arrow, codomain=result)
-        return with_changing(result, inner)
+        return ty.with_changing(result, inner)
 
-    def _made_inside(self, type_: Type, made: int) -> set[VName]:
+    def _made_inside(self, type_: ty.Type, made: int) -> set[VName]:
         """The sizes in a type that were made since and are not those of expressions in scope.
 
         Names that were ``made`` before have lower tags.
         """
-        inside = {size for size in sizes_in(self.solved.resolve(type_)) - self.solved.flexible
+        inside = {size for size in ty.sizes_in(self.solved.resolve(type_)) - self.solved.flexible
                   if size.tag > made}
         return inside - self._written_outside() if inside else inside
 
-    def _with_field(self, type_: Type, path: tuple[str, ...], new: Type) -> Type:
+    def _with_field(self, type_: ty.Type, path: tuple[str, ...], new: ty.Type) -> ty.Type:
         """A type of records with a field of type ``new``, whose sizes may be others."""
         head = self.solved.head(type_)
         if not path:
             return new
         name, *rest = path
         match head:
-            case Record(fields):
-                return Record(tuple((label, self._with_field(field, tuple(rest), new)
+            case ty.Record(fields):
+                return ty.Record(tuple((label, self._with_field(field, tuple(rest), new)
                                      if label == name else field) for label, field in fields))
-            case Tuple(items):
-                return Tuple(tuple(self._with_field(item, tuple(rest), new)
+            case ty.Tuple(items):
+                return ty.Tuple(tuple(self._with_field(item, tuple(rest), new)
                                    if str(k) == name else item for k, item in enumerate(items)))
         return type_
 
     # Operators
 
-    def _operator(self, exp: ast.BinExp | ast.OpSection, span: Span) -> Type:
+    def _operator(self, exp: ast.BinExp | ast.OpSection, span: Span) -> ty.Type:
         """The type of an operator, as a curried function."""
         name = exp.op
         arithmetic = not name.quals and self.scope.find(name.name) is None
         if arithmetic and name.name in OPERATORS.keys() - MEMBERS_ONLY:
             _, domain, compares = OPERATORS[name.name]
             operand = self.solved.meta(domain)
-            return arrows([operand, operand], Prim.BOOL if compares else operand)
+            return ty.arrows([operand, operand], Prim.BOOL if compares else operand)
         if arithmetic and name.name in EQUALITY:
             operand = self.solved.meta()
             self.no_function(operand, span, "compared")
             self.solved.compared.add(operand.id)
-            return arrows([operand, operand], Prim.BOOL)
+            return ty.arrows([operand, operand], Prim.BOOL)
         exp.operator = ast.Name(span, name)
         return self.infer(exp.operator)
 
-    def _binary(self, exp: ast.BinExp) -> Type:
+    def _binary(self, exp: ast.BinExp) -> ty.Type:
         exp.op_type = self._operator(exp, exp.op_span)
         self._operators.append(exp)
         if str(exp.op) == "|>":
             left = self.infer(exp.left)
-            fun = self.infer(exp.right, Arrow(left, self.solved.meta()))
+            fun = self.infer(exp.right, ty.Arrow(left, self.solved.meta()))
             result = self._apply_typed(fun, left, exp.left, exp)
             head = self.solved.head(fun)
-            if isinstance(head, Arrow):  # of this argument: its result may name the argument
+            if isinstance(head, ty.Arrow):  # of this argument: its result may name the argument
                 fun = replace(head, codomain=result, param=None, exists=frozenset())
-            self.expect(exp.op_type, arrows([left, fun], result), exp.span, "an operator")
+            self.expect(exp.op_type, ty.arrows([left, fun], result), exp.span, "an operator")
             return result
         if str(exp.op) == "<|":
             fun = self.infer(exp.left)
@@ -386,30 +376,31 @@ class Inference(Loops):
         result = self._apply_to(exp.op_type, (exp.left, exp.right), exp)
         if str(exp.op) in COMPOSITIONS:
             self._check_composed(exp.left if str(exp.op) == COMPOSITIONS[0] else exp.right, exp)
-            return with_changing(result, self._made_inside(result, made))
+            return ty.with_changing(result, self._made_inside(result, made))
         return result
 
-    def _apply_typed(self, fun: Type, argument: Type, arg: ast.Exp, pipe: ast.BinExp) -> Type:
+    def _apply_typed(self, fun: ty.Type, argument: ty.Type, arg: ast.Exp,
+                     pipe: ast.BinExp) -> ty.Type:
         head = self.solved.head(fun)
-        if not isinstance(head, Arrow):
+        if not isinstance(head, ty.Arrow):
             result = self.solved.meta()
-            self.expect(Arrow(argument, result), head, arg.span, "a function")
+            self.expect(ty.Arrow(argument, result), head, arg.span, "a function")
             return result
         self.expect(head.domain, argument, arg.span, "an argument", pipe.right)
         codomain = head.codomain
         if head.param is not None:
             size = self._size_of(arg) or self.solved.unknown_size()
-            codomain = substitute_size(self.solved.resolve(codomain), head.param, size)
+            codomain = ty.substitute_size(self.solved.resolve(codomain), head.param, size)
         return self._result(head, codomain, given_to(pipe, (arg,)))
 
     def _check_composed(self, first: ast.Exp, composition: ast.BinExp) -> None:
         """An error if sizes of what ``first`` hands on, in a composition, change every time."""
         head = self.solved.head(first.type) if first.type is not None else None
-        if isinstance(head, Arrow) and sizes_in(self.solved.resolve(head.codomain)) & {
+        if isinstance(head, ty.Arrow) and ty.sizes_in(self.solved.resolve(head.codomain)) & {
                 head.param, *head.exists}:
             raise self._irregular(head, first.span, composition)
 
-    def _section(self, exp: ast.OpSection) -> Type:
+    def _section(self, exp: ast.OpSection) -> ty.Type:
         exp.op_type = self._operator(exp, exp.span)
         self._operators.append(exp)
         if exp.left is not None:
@@ -417,5 +408,5 @@ class Inference(Loops):
         if exp.right is not None:
             first = self._arrow(exp.op_type, exp, 0, (exp.right,))
             second = self._arrow(first.codomain, exp, 1, (exp.right, exp.right))
-            return Arrow(first.domain, self._argument(second, exp.right), exists=second.exists)
+            return ty.Arrow(first.domain, self._argument(second, exp.right), exists=second.exists)
         return exp.op_type

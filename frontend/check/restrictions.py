@@ -5,30 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import Node, walk
-from runelift.frontend.syntax.types import (
-    Array,
-    Arrow,
-    Record,
-    Sum,
-    Tuple,
-    Type,
-    Unique,
-    inside,
-    params_in,
-    show,
-    sizes_in,
-)
 from runelift.ir.errors import Diagnostic
 from runelift.ir.names import VName
 
 
-def constructive_sizes(type_: Type) -> set[VName]:
+def constructive_sizes(type_: ty.Type) -> set[VName]:
     """The sizes in a type that a value of it has: those outside of functions."""
-    if isinstance(type_, Arrow):
+    if isinstance(type_, ty.Arrow):
         return set()
-    own = set(type_.size.variables()) if isinstance(type_, Array) else set[VName]()
-    return own.union(*map(constructive_sizes, inside(type_)))
+    own = set(type_.size.variables()) if isinstance(type_, ty.Array) else set[VName]()
+    return own.union(*map(constructive_sizes, ty.inside(type_)))
 
 
 def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
@@ -43,12 +31,12 @@ def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
                 hints=("Bind the whole parameter to a name: write p.0 or p.x for the component.",))
 
 
-def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type]) -> Iterator[Diagnostic]:
+def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type]) -> Iterator[Diagnostic]:
     """A parameter has no sizes that are components of another one: calls cannot name them."""
     inner = {node.size for param in params for node in walk(param)
              if isinstance(node, ast.PatName) and node.name != whole_name(param)}
     for param, domain in zip(params, domains, strict=True):
-        for size in sorted(sizes_in(domain) & inner):
+        for size in sorted(ty.sizes_in(domain) & inner):
             yield Diagnostic(
                 "inaccessible-size", param.span, "The type of the parameter refers to "
                 f'"{size.base}", which is bound to an inner component of another one.',
@@ -56,27 +44,27 @@ def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type]) -> Itera
 
 
 def later_sizes(params: Sequence[ast.Pattern], names: Sequence[VName | None],
-                domains: Sequence[Type]) -> Iterator[Diagnostic]:
+                domains: Sequence[ty.Type]) -> Iterator[Diagnostic]:
     """The size of a parameter is no later one, since arguments may be given one by one.
 
     ``names`` are what the parameters are called in types.
     """
     for place, (param, domain) in enumerate(zip(params, domains, strict=True)):
-        for size in sorted(sizes_in(domain).intersection(filter(None, names[place + 1:]))):
+        for size in sorted(ty.sizes_in(domain).intersection(filter(None, names[place + 1:]))):
             yield Diagnostic(
                 "unknown-param-size", param.span, "A size of this parameter would have to be "
                 f'"{size.base}", which is a later parameter.',
                 hints=(f"Give {size.base} first, or as a size parameter: [{size.base}].",))
 
 
-def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type],
+def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type],
                    unknown: Collection[VName], bound: Collection[VName]) -> Iterator[Diagnostic]:
     """A parameter has no size that only the body of its function knows.
 
     Those are ``unknown`` sizes that it computes, and names that are ``bound`` in it.
     """
     for param, domain in zip(params, domains, strict=True):
-        sizes = sizes_in(domain)
+        sizes = ty.sizes_in(domain)
         named = sorted(sizes.intersection(bound))
         if named or not sizes.isdisjoint(unknown):
             which = (f'"{named[0].base}", which is bound inside of the function' if named else
@@ -89,9 +77,9 @@ def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type],
 
 
 def unused_sizes(params: Sequence[ast.SizeParam | ast.TypeParam],
-                 type_: Type) -> Iterator[Diagnostic]:
+                 type_: ty.Type) -> Iterator[Diagnostic]:
     """Every size parameter of a function is a size somewhere in its type."""
-    used = sizes_in(type_)
+    used = ty.sizes_in(type_)
     for param in params:
         if isinstance(param, ast.SizeParam) and param.size not in used:
             yield Diagnostic(
@@ -131,44 +119,44 @@ def _names(pattern: ast.Pattern) -> set[str]:
     return {node.name for node in walk(pattern) if isinstance(node, ast.PatName)}
 
 
-def unknown_parameters(dec_name: str, type_: Type, arity: int, unknown: set[VName],
+def unknown_parameters(dec_name: str, type_: ty.Type, arity: int, unknown: set[VName],
                        dec: Node) -> Iterator[Diagnostic]:
     """A function that a function returns takes no arrays of unknown sizes."""
     result = type_
-    unknown = unknown - params_in(type_)
+    unknown = unknown - ty.params_in(type_)
     for _ in range(arity):
-        assert isinstance(result, Arrow)
+        assert isinstance(result, ty.Arrow)
         result = result.codomain
-    while isinstance(result, Arrow):
+    while isinstance(result, ty.Arrow):
         for size in sorted(plain_sizes(result.domain) & unknown):
             yield Diagnostic(
                 "unknown-param-size", dec.span, f'Unknown size "{size.base}" in parameter of '
-                f'"{dec_name}", which is inferred as {show(type_)}.')
+                f'"{dec_name}", which is inferred as {ty.show(type_)}.')
         result = result.codomain
 
 
-def plain_sizes(type_: Type) -> set[VName]:
+def plain_sizes(type_: ty.Type) -> set[VName]:
     """The names that are sizes of an array on their own."""
     match type_:
-        case Array(size, elem):
+        case ty.Array(size, elem):
             return plain_sizes(elem) | ({size.variable} if size.variable is not None else set())
-        case Tuple(items):
+        case ty.Tuple(items):
             return {v for item in items for v in plain_sizes(item)}
-        case Record(fields) | Sum(fields):
+        case ty.Record(fields) | ty.Sum(fields):
             return {v for _, item in fields for v in plain_sizes(item)}
     return set()
 
 
-def less_unique(declared: Type, found: Type) -> Type | None:
+def less_unique(declared: ty.Type, found: ty.Type) -> ty.Type | None:
     """A result in a declared type that shares nothing with arguments while the one found may."""
-    while isinstance(declared, Arrow) and isinstance(found, Arrow):
+    while isinstance(declared, ty.Arrow) and isinstance(found, ty.Arrow):
         if not _covers(found.fresh, declared.fresh):
             return declared.codomain
         declared, found = declared.codomain, found.codomain
     return None
 
 
-def _covers(have: Unique, wanted: Unique) -> bool:
+def _covers(have: ty.Unique, wanted: ty.Unique) -> bool:
     if wanted is False or have is True:
         return True
     if isinstance(wanted, tuple) and isinstance(have, tuple):

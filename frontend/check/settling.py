@@ -9,19 +9,9 @@ from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
 from runelift.frontend.check.forms import first_hidden
 from runelift.frontend.check.infer import Inference
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.literals import bounds_hint
 from runelift.frontend.syntax.prelude import EQUALITY
-from runelift.frontend.syntax.types import (
-    UNIT,
-    Array,
-    Arrow,
-    MetaVar,
-    Sum,
-    Type,
-    TypeVar,
-    metas,
-    sizes_in,
-)
 from runelift.ir.errors import Diagnostic
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -64,9 +54,9 @@ class Settling(Inference):
         """Only values of types that are known here can be compared."""
         assert op.op_type is not None
         compared = self.solved.resolve(op.op_type)
-        assert isinstance(compared, Arrow)
+        assert isinstance(compared, ty.Arrow)
         decided = self.solved.allowed.keys() | self.solved.required.keys()
-        if any(meta.id not in decided for meta in metas(compared.domain)):
+        if any(meta.id not in decided for meta in ty.metas(compared.domain)):
             what = "is not known here"
         elif (hidden := first_hidden(compared.domain)) is not None:
             what = f"may be any: nothing is known about {self._show(hidden)}"
@@ -79,32 +69,32 @@ class Settling(Inference):
 
     def _check_elements(self, array: ast.ArrayExp) -> None:
         """Check that values of the type of the elements cannot differ in size."""
-        assert isinstance(array.type, Array)
+        assert isinstance(array.type, ty.Array)
         match array.type.elem:
-            case TypeVar(name) if name in self.solved.size_lifted | self.solved.lifted:
+            case ty.TypeVar(name) if name in self.solved.size_lifted | self.solved.lifted:
                 self.errors.append(Diagnostic(
                     "lifted-element", array.span, f'Type parameter "{name.base}" is lifted and '
                     "cannot be that of an array element."))
 
     def _check_absent(self, exp: ast.Constr, decided: Collection[VName]) -> None:
         """The payloads of the other constructors, which a value has room for, have known sizes."""
-        assert isinstance(exp.type, Sum)
+        assert isinstance(exp.type, ty.Sum)
         undecided = self.solved.flexible - self.solved.sizes.keys() - set(decided)
         for name, field in exp.type.fields:
-            if name != exp.name and sizes_in(field) & undecided:
+            if name != exp.name and ty.sizes_in(field) & undecided:
                 self.errors.append(Diagnostic(
                     "ambiguous-size", exp.span, f"Nothing decides about a size of '#{name}', which "
                     f"this value of type {self._show(exp.type)} might have been.",
                     hints=("Say it in a type annotation.",)))
 
-    def _settled(self, type_: Type, span: Span) -> Type:
+    def _settled(self, type_: ty.Type, span: Span) -> ty.Type:
         """A type with all that is known and defaults for the rest."""
         known = self.solved.resolve(type_)
-        if isinstance(known, Prim) or not (open_ := metas(known)):
+        if isinstance(known, Prim) or not (open_ := ty.metas(known)):
             return known
         for meta in open_:
             head = self.solved.head(meta)
-            if isinstance(head, MetaVar):
+            if isinstance(head, ty.MetaVar):
                 self.solved.types[head.id] = self._default(head, span)
         return self.solved.resolve(known)
 
@@ -134,15 +124,15 @@ class Settling(Inference):
                 f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}.",
                 hints=bounds_hint(prim)))
 
-    def _default(self, meta: MetaVar, span: Span) -> Type:
+    def _default(self, meta: ty.MetaVar, span: Span) -> ty.Type:
         if (required := self.solved.required.get(meta.id)) is not None:
-            mark, what = ("#", "constructor") if required.kind is Sum else (".", "field")
+            mark, what = ("#", "constructor") if required.kind is ty.Sum else (".", "field")
             raise self._error("ambiguous-type", span, "The type of the value with "
                               f"{what} '{mark}{required.members[0][0]}' is not known here.",
                               "Add a type annotation.")
         allowed = self.solved.allowed.get(meta.id)
         if allowed is None:
-            return UNIT
+            return ty.UNIT
         order: tuple[Prim, ...] = (Prim.I32, Prim.F64, Prim.BOOL, *Prim)
         return next(p for p in order if p in allowed)
 

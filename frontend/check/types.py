@@ -13,19 +13,9 @@ from runelift.frontend.check.restrictions import constructive_sizes
 from runelift.frontend.check.stars import unique_parts
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.parser import parse_type
 from runelift.frontend.syntax.prelude import FOREIGN_TYPES, LIFTED, signature
-from runelift.frontend.syntax.types import (
-    Abstract,
-    Array,
-    Arrow,
-    Record,
-    Sum,
-    Tuple,
-    Type,
-    TypeVar,
-    replace_names,
-)
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -41,7 +31,7 @@ class Abbreviation:
 
     sizes: tuple[VName, ...]
     types: tuple[VName, ...]
-    definition: Type
+    definition: ty.Type
     kind: str = ""
     """``~`` if sizes, ``^`` if functions may be inside."""
     anonymous: tuple[VName, ...] = ()
@@ -49,10 +39,10 @@ class Abbreviation:
     hidden: bool = False
     """True if programs do not know the definition."""
 
-    def applied(self, sizes: Iterable[Size], types: Iterable[Type],
-                anonymous: Callable[[], Size]) -> Type:
+    def applied(self, sizes: Iterable[Size], types: Iterable[ty.Type],
+                anonymous: Callable[[], Size]) -> ty.Type:
         """The definition with these arguments; ``anonymous`` makes the size of ``[]``."""
-        return replace_names(self.definition, dict(zip(self.types, types, strict=True)),
+        return ty.replace_names(self.definition, dict(zip(self.types, types, strict=True)),
                              dict(zip(self.sizes, sizes, strict=True))
                              | {v: anonymous() for v in self.anonymous})
 
@@ -69,7 +59,7 @@ The number is 0 for size parameters, and -1 for the body.
 class Scheme:
     """A type with its type parameters, size parameters and unknown sizes to instantiate."""
 
-    type: Type
+    type: ty.Type
     types: tuple[VName, ...] = ()
     sizes: tuple[VName, ...] = ()
     unknown: tuple[VName, ...] = ()
@@ -110,23 +100,23 @@ class TypeReader:
     bound: Mapping[str, Size] = field(default_factory=dict)
     """The sizes of ``?[n].t`` and ``(n: i64) -> t`` around."""
 
-    def read(self, exp: ast.TypeExp) -> Type:
+    def read(self, exp: ast.TypeExp) -> ty.Type:
         """The type that ``exp`` denotes; ProgramError if it names an unknown type."""
         match exp:
             case ast.TypeName(span, name, args):
                 return self._named(span, str(name), args)
             case ast.TypeArray(_, size, elem):
                 self._check_element(elem)
-                return Array(self._size(size), self.read(elem))
+                return ty.Array(self._size(size), self.read(elem))
             case ast.TypeTuple(_, items):
-                return Tuple(tuple(map(self.read, items)))
+                return ty.Tuple(tuple(map(self.read, items)))
             case ast.TypeRecord(span, fields):
                 if len(dict(fields)) < len(fields):
                     raise ProgramError(Diagnostic(
                         "duplicate-name", span, "A record type has a field twice."))
-                return Record(tuple(sorted((n, self.read(t)) for n, t in fields)))
+                return ty.Record(tuple(sorted((n, self.read(t)) for n, t in fields)))
             case ast.TypeSum(_, constructors):
-                return Sum(tuple((name, Tuple(tuple(map(self.read, args))))
+                return ty.Sum(tuple((name, ty.Tuple(tuple(map(self.read, args))))
                                  for name, args in constructors))
             case ast.TypeUnique(_, inner):
                 return self.read(inner)
@@ -137,7 +127,7 @@ class TypeReader:
                 exists: set[VName] = set()
                 if not isinstance(codomain, ast.TypeArrow):
                     within = dataclasses.replace(within, anonymous=changing(self.names, exists))
-                return Arrow(self.read(domain), within.read(codomain), unique_parts(domain),
+                return ty.Arrow(self.read(domain), within.read(codomain), unique_parts(domain),
                              unique_parts(codomain), bound, frozenset(exists))
             case ast.TypeExists(_, sizes, inner):
                 own = {name: self.anonymous() for name in sizes}
@@ -171,9 +161,9 @@ class TypeReader:
         return self.size(exp, self.bound)
 
     def _named(self, span: Span, name: str,
-               args: tuple[ast.TypeExp | ast.SizeArg, ...]) -> Type:
+               args: tuple[ast.TypeExp | ast.SizeArg, ...]) -> ty.Type:
         if name in self.variables:
-            return TypeVar(self.variables[name])
+            return ty.TypeVar(self.variables[name])
         if name in self.abbreviations:
             short = self.abbreviations[name]
             sizes = [a for a in args if isinstance(a, ast.SizeArg)]
@@ -184,7 +174,7 @@ class TypeReader:
                     f"{_counted(short.sizes, short.types)}, not {_counted(sizes, types)}."))
             given = [self._size(a.size) for a in sizes], [self.read(a) for a in types]
             if short.hidden:
-                return Abstract.of(name, *given)
+                return ty.Abstract.of(name, *given)
             return short.applied(*given, self.anonymous)
         if name in PRIMS and args:
             raise ProgramError(Diagnostic(
@@ -248,19 +238,19 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
         unknown.append(_PRELUDE_NAMES.fresh("unknown"))
         return Size.var(unknown[-1])
 
-    def read(exp: ast.TypeExp) -> Type:
+    def read(exp: ast.TypeExp) -> ty.Type:
         match exp:
             case ast.TypeArrow(_, param, domain, codomain):
                 bound = sizes.setdefault(param, _PRELUDE_NAMES.fresh(param)) if param else None
-                return Arrow(read(domain), read(codomain), unique_parts(domain),
+                return ty.Arrow(read(domain), read(codomain), unique_parts(domain),
                              unique_parts(codomain), bound)
             case ast.TypeName(_, qual) if str(qual) not in PRIMS:
                 word = str(qual)
-                return TypeVar(types.setdefault(word, _PRELUDE_NAMES.fresh(word)))
+                return ty.TypeVar(types.setdefault(word, _PRELUDE_NAMES.fresh(word)))
             case ast.TypeArray(_, length, elem):
-                return Array(anonymous() if length is None else size(length), read(elem))
+                return ty.Array(anonymous() if length is None else size(length), read(elem))
             case ast.TypeTuple(_, items):
-                return Tuple(tuple(map(read, items)))
+                return ty.Tuple(tuple(map(read, items)))
             case ast.TypeUnique(_, inner):
                 return read(inner)
             case ast.TypeExists(_, names, inner):

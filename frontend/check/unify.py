@@ -9,23 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.frontend.syntax.types import (
-    UNIT,
-    Abstract,
-    Array,
-    Arrow,
-    MetaVar,
-    Record,
-    Sum,
-    Tuple,
-    Type,
-    TypeVar,
-    map_parts,
-    metas,
-    replace_names,
-    sizes_in,
-    substitute_size,
-)
+from runelift.frontend.syntax import types as ty
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Factor, Size
@@ -67,11 +51,11 @@ class SizeMismatch(Exception):
 class Required:
     """The constructors or fields that a type must have, with their types."""
 
-    kind: type[Sum] | type[Record]
-    members: tuple[tuple[str, Type], ...]
+    kind: type[ty.Sum] | type[ty.Record]
+    members: tuple[tuple[str, ty.Type], ...]
 
 
-State: TypeAlias = tuple[dict[int, Type], dict[VName, Size], dict[int, frozenset[Prim]],
+State: TypeAlias = tuple[dict[int, ty.Type], dict[VName, Size], dict[int, frozenset[Prim]],
                          dict[int, Required]]
 
 
@@ -80,7 +64,7 @@ class Substitution:
     """The types and sizes that inference has found so far."""
 
     names: Names
-    types: dict[int, Type] = field(default_factory=dict)
+    types: dict[int, ty.Type] = field(default_factory=dict)
     sizes: dict[VName, Size] = field(default_factory=dict)
     allowed: dict[int, frozenset[Prim]] = field(default_factory=dict)
     flexible: set[VName] = field(default_factory=set)
@@ -111,12 +95,12 @@ class Substitution:
     """Sizes that are written in two ways: their operands decide nothing."""
     _next: int = 0
 
-    def meta(self, allowed: tuple[Prim, ...] | None = None) -> MetaVar:
+    def meta(self, allowed: tuple[Prim, ...] | None = None) -> ty.MetaVar:
         """A type to be found, perhaps one of ``allowed``."""
         self._next += 1
         if allowed is not None:
             self.allowed[self._next] = frozenset(allowed)
-        return MetaVar(self._next)
+        return ty.MetaVar(self._next)
 
     def size_meta(self, base: str = NAMELESS) -> Size:
         """A size to be found."""
@@ -145,7 +129,8 @@ class Substitution:
         self.types, self.sizes = dict(state[0]), dict(state[1])
         self.allowed, self.required = dict(state[2]), dict(state[3])
 
-    def require(self, kind: type[Sum] | type[Record], name: str, member: Type) -> MetaVar:
+    def require(self, kind: type[ty.Sum] | type[ty.Record], name: str,
+                member: ty.Type) -> ty.MetaVar:
         """A type to be found that has a constructor or a field."""
         meta = self.meta()
         self.required[meta.id] = Required(kind, ((name, member),))
@@ -157,18 +142,18 @@ class Substitution:
             size = size.substitute(lambda v: self.sizes[v] if v in known else Size.var(v))
         return size
 
-    def head(self, type_: Type) -> Type:
+    def head(self, type_: ty.Type) -> ty.Type:
         """``type_`` with its outermost constructor, if that is known."""
-        while isinstance(type_, MetaVar) and type_.id in self.types:
+        while isinstance(type_, ty.MetaVar) and type_.id in self.types:
             type_ = self.types[type_.id]
         return type_
 
-    def resolve(self, type_: Type) -> Type:
+    def resolve(self, type_: ty.Type) -> ty.Type:
         """``type_`` with all that is known."""
         type_ = self.head(type_)
-        return type_ if isinstance(type_, Prim) else map_parts(self.resolve, type_, self.size)
+        return type_ if isinstance(type_, Prim) else ty.map_parts(self.resolve, type_, self.size)
 
-    def unify(self, left: Type, right: Type) -> None:
+    def unify(self, left: ty.Type, right: ty.Type) -> None:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.
 
         A function that consumes its argument does not do for one that must not (``left``).
@@ -179,22 +164,22 @@ class Substitution:
         else:
             self._unify_heads(left, right)
 
-    def _of_any_size(self, type_: Type) -> MetaVar | None:
+    def _of_any_size(self, type_: ty.Type) -> ty.MetaVar | None:
         """The variable that a type was before it was found, if its values may differ in size."""
-        while isinstance(type_, MetaVar) and type_.id in self.types:
+        while isinstance(type_, ty.MetaVar) and type_.id in self.types:
             if type_.id in self.of_any_size:
                 return type_
             type_ = self.types[type_.id]
         return None
 
-    def _unify_heads(self, left: Type, right: Type) -> None:
+    def _unify_heads(self, left: ty.Type, right: ty.Type) -> None:
         left, right = self.head(left), self.head(right)
         match left, right:
-            case MetaVar(), _:
+            case ty.MetaVar(), _:
                 self._bind(left, right)
-            case _, MetaVar():
+            case _, ty.MetaVar():
                 self._bind(right, left)
-            case Array(m, s), Array(n, t):
+            case ty.Array(m, s), ty.Array(n, t):
                 try:
                     self.unify(s, t)
                 except SizeMismatch:  # the outer size may decide about the inner ones
@@ -202,13 +187,13 @@ class Substitution:
                     self.unify(s, t)
                 else:
                     self.unify_sizes(m, n)
-            case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
+            case ty.Tuple(xs), ty.Tuple(ys) if len(xs) == len(ys):
                 for x, y in zip(xs, ys, strict=True):
                     self.unify(x, y)
-            case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
+            case (ty.Record(xs), ty.Record(ys)) | (ty.Sum(xs), ty.Sum(ys)) if _same_names(xs, ys):
                 for (_, x), (_, y) in zip(xs, ys, strict=True):
                     self.unify(x, y)
-            case Arrow(a, _, wanted), Arrow(c, _, consumes):
+            case ty.Arrow(a, _, wanted), ty.Arrow(c, _, consumes):
                 if consumes and not wanted:
                     raise ConsumingFunction
                 self.unify(a, c)
@@ -217,37 +202,38 @@ class Substitution:
                 if left != right:
                     raise TypeMismatch
 
-    def _unify_results(self, wanted: Arrow, given: Arrow) -> None:
+    def _unify_results(self, wanted: ty.Arrow, given: ty.Arrow) -> None:
         """Make the results of two functions equal, the second of which is given as the first.
 
         What each call computes anew, or has as its argument, is no size around the functions.
         """
         b, d = wanted.codomain, self.resolve(given.codomain)
         if wanted.param and given.param and wanted.param != given.param:
-            d = substitute_size(d, given.param, Size.var(wanted.param))
-        regular = [meta for meta in metas(self.resolve(b)) | metas(d) if meta.id in self.regular]
-        around = sizes_in(self._of_fixed_size(b)) - wanted.exists - {wanted.param}
+            d = ty.substitute_size(d, given.param, Size.var(wanted.param))
+        regular = [meta for meta in ty.metas(self.resolve(b)) | ty.metas(d)
+                   if meta.id in self.regular]
+        around = ty.sizes_in(self._of_fixed_size(b)) - wanted.exists - {wanted.param}
         made = {name: self.unknown_size(name.base) for name in given.exists}
         changing = {wanted.param, given.param}.union(*(size.variables() for size in made.values()))
         if wanted.exists:
-            b = replace_names(self.resolve(b), {}, {name: self.size_meta(name.base)
+            b = ty.replace_names(self.resolve(b), {}, {name: self.size_meta(name.base)
                                                     for name in wanted.exists})
-        self.unify(b, replace_names(d, {}, made))
-        if any(changing & sizes_in(self.resolve(meta)) for meta in regular) or any(
+        self.unify(b, ty.replace_names(d, {}, made))
+        if any(changing & ty.sizes_in(self.resolve(meta)) for meta in regular) or any(
                 changing & self.size(Size.var(name)).variables() for name in around):
             raise IrregularType
 
-    def _of_fixed_size(self, type_: Type) -> Type:
+    def _of_fixed_size(self, type_: ty.Type) -> ty.Type:
         """A type but for those parts that may have other sizes each time."""
         if self._of_any_size(type_) is not None:
-            return UNIT
-        return map_parts(self._of_fixed_size, self.head(type_), self.size)
+            return ty.UNIT
+        return ty.map_parts(self._of_fixed_size, self.head(type_), self.size)
 
-    def _bind(self, meta: MetaVar, type_: Type) -> None:
+    def _bind(self, meta: ty.MetaVar, type_: ty.Type) -> None:
         if meta == type_:
             return
         allowed = self.allowed.get(meta.id)
-        if isinstance(type_, MetaVar):
+        if isinstance(type_, ty.MetaVar):
             if allowed is not None:
                 both = allowed & self.allowed.get(type_.id, allowed)
                 if not both:
@@ -255,26 +241,26 @@ class Substitution:
                 self.allowed[type_.id] = both
         elif allowed is not None and type_ not in allowed:
             raise TypeMismatch
-        if meta in metas(self.resolve(type_)):
+        if meta in ty.metas(self.resolve(type_)):
             raise InfiniteType
         if meta.id in self.values:
             self.no_function(type_)
         if meta.id in self.compared:
-            self.compared |= {part.id for part in metas(self.resolve(type_))}
+            self.compared |= {part.id for part in ty.metas(self.resolve(type_))}
         if meta.id in self.regular:
-            if (isinstance(type_, TypeVar) and type_.name in self.size_lifted) or (
-                    isinstance(type_, Abstract) and type_.name in self.changing):
+            if (isinstance(type_, ty.TypeVar) and type_.name in self.size_lifted) or (
+                    isinstance(type_, ty.Abstract) and type_.name in self.changing):
                 raise IrregularType
-            if isinstance(type_, MetaVar):
+            if isinstance(type_, ty.MetaVar):
                 self.regular.add(type_.id)
         self.types[meta.id] = type_
         if (required := self.required.get(meta.id)) is not None:
             self._meet(required, type_)
 
-    def _meet(self, required: Required, type_: Type) -> None:
+    def _meet(self, required: Required, type_: ty.Type) -> None:
         """Give ``type_``, without requirements or of a known form, the parts that it must have."""
         type_ = self.head(type_)
-        if isinstance(type_, MetaVar):
+        if isinstance(type_, ty.MetaVar):
             if type_.id in self.allowed:
                 raise TypeMismatch
             other = self.required.get(type_.id, required)
@@ -289,7 +275,7 @@ class Substitution:
         for name, member in required.members:
             if name in known:
                 self.unify(known[name], member)
-            elif not isinstance(type_, MetaVar):
+            elif not isinstance(type_, ty.MetaVar):
                 raise TypeMismatch
 
     def unify_sizes(self, left: Size, right: Size) -> None:
@@ -372,29 +358,29 @@ class Substitution:
                         return True
         return False
 
-    def no_function(self, type_: Type) -> None:
+    def no_function(self, type_: ty.Type) -> None:
         """Forbid functions in a type; FunctionalType if there is one."""
         type_ = self.head(type_)
         match type_:
-            case MetaVar(number):
+            case ty.MetaVar(number):
                 self.values.add(number)
-            case Arrow():
+            case ty.Arrow():
                 raise FunctionalType
-            case TypeVar(name) if name in self.lifted:
+            case ty.TypeVar(name) if name in self.lifted:
                 raise FunctionalType
-            case Abstract() if type_.name in self.functional:
+            case ty.Abstract() if type_.name in self.functional:
                 raise FunctionalType
-            case Array(_, elem):
+            case ty.Array(_, elem):
                 self.no_function(elem)
-            case Tuple(items):
+            case ty.Tuple(items):
                 for item in items:
                     self.no_function(item)
-            case Record(fields) | Sum(fields):
+            case ty.Record(fields) | ty.Sum(fields):
                 for _, item in fields:
                     self.no_function(item)
 
-    def join(self, left: Type, right: Type,
-             joined: dict[tuple[Size, Size], Size] | None = None) -> Type:
+    def join(self, left: ty.Type, right: ty.Type,
+             joined: dict[tuple[Size, Size], Size] | None = None) -> ty.Type:
         """The type of a value of either type: sizes that differ become unknown.
 
         Where the same two differ again, that is the same unknown size (``joined``).
@@ -402,20 +388,20 @@ class Substitution:
         known: dict[tuple[Size, Size], Size] = {} if joined is None else joined
         left, right = self.head(left), self.head(right)
         match left, right:
-            case Array(m, s), Array(n, t):
+            case ty.Array(m, s), ty.Array(n, t):
                 elem = self.join(s, t, known)
                 m, n = self.size(m), self.size(n)
                 if m != n and (m.variables() | n.variables()) & self.parameters:
-                    return Array(known.setdefault((m, n), self.unknown_size()), elem)
+                    return ty.Array(known.setdefault((m, n), self.unknown_size()), elem)
                 try:
                     self.unify_sizes(m, n)
-                    return Array(m, elem)
+                    return ty.Array(m, elem)
                 except SizeMismatch:
-                    return Array(known.setdefault((m, n), self.unknown_size()), elem)
-            case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
-                return Tuple(tuple(self.join(x, y, known) for x, y in zip(xs, ys, strict=True)))
-            case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
-                make = type(left) if isinstance(left, Record | Sum) else Sum
+                    return ty.Array(known.setdefault((m, n), self.unknown_size()), elem)
+            case ty.Tuple(xs), ty.Tuple(ys) if len(xs) == len(ys):
+                return ty.Tuple(tuple(self.join(x, y, known) for x, y in zip(xs, ys, strict=True)))
+            case (ty.Record(xs), ty.Record(ys)) | (ty.Sum(xs), ty.Sum(ys)) if _same_names(xs, ys):
+                make = type(left) if isinstance(left, ty.Record | ty.Sum) else ty.Sum
                 return make(tuple((name, self.join(x, y, known))
                                   for (name, x), (_, y) in zip(xs, ys, strict=True)))
         self.unify(left, right)
@@ -452,15 +438,16 @@ def _without(size: Size, factors: list[Factor]) -> Size | None:
     return total
 
 
-def _same_names(left: tuple[tuple[str, Type], ...], right: tuple[tuple[str, Type], ...]) -> bool:
+def _same_names(left: tuple[tuple[str, ty.Type], ...],
+                right: tuple[tuple[str, ty.Type], ...]) -> bool:
     return [name for name, _ in left] == [name for name, _ in right]
 
 
-def _members(type_: Type, kind: type[Sum] | type[Record]) -> dict[str, Type]:
+def _members(type_: ty.Type, kind: type[ty.Sum] | type[ty.Record]) -> dict[str, ty.Type]:
     """The constructors or fields of a type; those of a tuple are numbers."""
     match type_:
-        case Record(fields) | Sum(fields) if isinstance(type_, kind):
+        case ty.Record(fields) | ty.Sum(fields) if isinstance(type_, kind):
             return dict(fields)
-        case Tuple(items) if kind is Record:
+        case ty.Tuple(items) if kind is ty.Record:
             return {str(k): item for k, item in enumerate(items)}
     raise TypeMismatch

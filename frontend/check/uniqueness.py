@@ -169,7 +169,10 @@ class Walk:
     # Expressions
 
     def exp(self, exp: ast.Exp, env: Env) -> Tree:
-        """Walk an expression in the order of its evaluation; the origins its value may share."""
+        """Walk an expression in the order of its evaluation; the origins its value may share.
+
+        One case per construct makes it long.
+        """
         match exp:
             case ast.Name(span, name):
                 tree = self.look(str(name), span, env)

@@ -90,6 +90,11 @@ class Evaluator:
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   env: Env, polymorphic: bool = False, name: str = "",
                   fun: ast.LambdaExp | None = None) -> Value:
+        """The value of a function in the environment before it.
+
+        Declarations, local functions and lambdas (``fun``) have these parts in different nodes of
+        the syntax, so there are many parameters.
+        """
         sizes = {p.name for p in type_params if isinstance(p, ast.SizeParam)}
         self._size_params |= sizes
 
@@ -176,7 +181,7 @@ class Evaluator:
     # Expressions
 
     def exp(self, exp: ast.Exp, env: Env) -> Value:
-        """The value of ``exp``."""
+        """The value of ``exp``; long, with one case per construct."""
         if exp.as_size is not None and (known := env.get(computed(exp.as_size))) is not None:
             return known
         match exp:  # the most frequent expressions come first

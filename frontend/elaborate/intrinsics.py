@@ -6,13 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from runelift.frontend.elaborate.numeric import member
-from runelift.frontend.elaborate.scalars import (
-    Evaluator,
-    Run,
-    atom_of,
-    fold,
-    leaf,
-)
+from runelift.frontend.elaborate.scalars import Evaluator, Run, atom_of, fold, leaf
 from runelift.frontend.elaborate.values import (
     Dynamic,
     Function,

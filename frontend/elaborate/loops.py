@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runelift.frontend.elaborate.builder import Builder, Scope
+from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.sizes import conform
 from runelift.frontend.elaborate.values import (
@@ -25,7 +25,7 @@ from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
-from runelift.ir.syntax import ForLoop, Loop, LoopParam, Param, WhileLoop
+from runelift.ir.syntax import Body, ForLoop, Loop, LoopParam, Param, WhileLoop
 from runelift.ir.types import Atom, array_of, elem_of, shape_of
 
 if TYPE_CHECKING:
@@ -106,14 +106,14 @@ def _loop_with(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value,
                        for d in range(len(shape_of(part.type))) if (k, d) in varying)
     next_values = (*next_sizes, *(a.atom for a in after))
     if rounds is not None:
-        return _emit_loop(e, init, [*sizes, *params], ForLoop(index, rounds.bound), body_scope,
-                          next_values, span)
+        return _emit_loop(e, init, [*sizes, *params], ForLoop(index, rounds.bound),
+                          builder.body(body_scope, next_values), span)
     start = _condition(e, exp, env, init)
     assert start is not None
     assert cond is not None
     flag = builder.fresh("continue", Prim.BOOL)
     return _emit_loop(e, init, [LoopParam(flag, start), *sizes, *params], WhileLoop(flag.name),
-                      body_scope, (cond, *next_values), span)
+                      builder.body(body_scope, (cond, *next_values)), span)
 
 
 def _rounds(e: Evaluator, exp: ast.LoopExp, env: Env) -> _Rounds | None:
@@ -169,7 +169,7 @@ def _condition(e: Evaluator, exp: ast.LoopExp, env: Env, value: Value) -> Atom |
 
 
 def _emit_loop(e: Evaluator, init: Value, params: list[LoopParam], form: ForLoop | WhileLoop,
-               scope: Scope, result: tuple[Atom, ...], span: Span) -> Value:
+               body: Body, span: Span) -> Value:
     """Emit a loop; its results are named after its parameters, sizes included."""
     builder = e.builder
     renamed: dict[Atom, Atom] = {}
@@ -179,7 +179,7 @@ def _emit_loop(e: Evaluator, init: Value, params: list[LoopParam], form: ForLoop
         out = builder.fresh(p.param.name.base, array_of(shape, elem_of(p.param.type)))
         renamed[p.param.name] = out.name
         pat.append(out)
-    builder.emit_stm(tuple(pat), Loop(tuple(params), form, builder.body(scope, result)), span)
+    builder.emit_stm(tuple(pat), Loop(tuple(params), form, body), span)
     values = pat[len(pat) - len(list(leaves(init))):]
     return rebuild(init, iter([Dynamic(p.name, p.type) for p in values]))
 

@@ -25,18 +25,9 @@ from runelift.frontend.elaborate.values import (
 )
 from runelift.frontend.modules.structures import PRIMS
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import OPERATORS
-from runelift.frontend.syntax.types import (
-    Array,
-    Arrow,
-    Record,
-    Tuple,
-    Type,
-    array_sizes,
-    params_in,
-    sizes_in,
-)
 from runelift.ir import failures
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -63,7 +54,7 @@ def conform(e: Evaluator, exp: ast.TypeExp | None, value: Value, env: Env, span:
     return value
 
 
-def check_sizes(e: Evaluator, type_: Type, value: Value, env: Env, span: Span) -> None:
+def check_sizes(e: Evaluator, type_: ty.Type, value: Value, env: Env, span: Span) -> None:
     """Fail at run time unless ``value`` has the sizes of ``type_``, as far as they are known."""
     for size, atom in dimensions(type_, value):
         wanted = size_atom(e, size, env, span)
@@ -121,15 +112,15 @@ def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
 
     They are computed before its body, so that all of its branches have the same ones.
     """
-    assert isinstance(fun.type, Arrow)
-    sizes = sizes_in(fun.type) - params_in(fun.type)
+    assert isinstance(fun.type, ty.Arrow)
+    sizes = ty.sizes_in(fun.type) - ty.params_in(fun.type)
     if fun.body not in e.written:
         e.written[fun.body] = tuple([node for node in walk(fun.body) if isinstance(node, ast.Exp)
                                      and node.as_size in sizes]) if sizes else ()
     within = inside(env)
     note_values(e, e.written[fun.body], within)
-    if isinstance(fun.body.type, Array | Tuple | Record):
-        for size in array_sizes(fun.body.type):
+    if isinstance(fun.body.type, ty.Array | ty.Tuple | ty.Record):
+        for size in ty.array_sizes(fun.body.type):
             if size.variable is None and size.variables() <= sizes:
                 size_atom(e, size, within, fun.span)
     return within
@@ -221,7 +212,7 @@ def with_sizes_of(exps: tuple[ast.Exp, ...], values: tuple[Value, ...], env: Env
     """``env`` that knows the sizes in the types of evaluated expressions."""
     inner = inside(env)
     for exp, value in zip(exps, values, strict=True):
-        if isinstance(exp.type, Array | Tuple | Record):
+        if isinstance(exp.type, ty.Array | ty.Tuple | ty.Record):
             _note_variables(dimensions(exp.type, value), inner)
     return inner
 

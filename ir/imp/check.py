@@ -122,7 +122,7 @@ class _Checker:
         self.forget(outer)
 
     def statement(self, stm: Stm) -> None:
-        """One statement."""
+        """One statement; long, with one case per construct."""
         match stm:
             case imp.Declare(name, prim, init):
                 if init is not None:

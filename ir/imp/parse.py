@@ -139,6 +139,7 @@ class _ImpReader(Reader):
 
     def atomic_update(self, word: Token, space: Token, mem: Token, index: Exp, old: Token,
                       body: tuple[Stm, ...], new: Exp) -> Stm:
+        """An atomic update; a parameter for each child of the node in the grammar."""
         return imp.AtomicUpdate(vname(mem), index, _prim(word), Space(str(space)), vname(old),
                                 body, new)
 

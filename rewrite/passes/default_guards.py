@@ -27,15 +27,7 @@ from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
 from runelift.ir.sizes import greatest, product
-from runelift.ir.traverse import (
-    bodies_of,
-    body_of,
-    free_vars,
-    lambdas_of,
-    map_inside,
-    stm_of,
-    uses,
-)
+from runelift.ir.traverse import bodies_of, body_of, free_vars, lambdas_of, map_inside, stm_of, uses
 from runelift.ir.types import Type
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.versions import (

@@ -58,21 +58,17 @@ from runelift.runtime.tuner.fit import cross_validation as held_out
 from runelift.runtime.tuner.fit.cross_validation import leave_one_out
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters import tune as parameters
-from runelift.runtime.tuner.kernel_parameters.tune import Triable
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
-from runelift.runtime.tuner.report.text import (
-    facts,
-    render,
-    render_held_out,
-    render_validation,
-)
+from runelift.runtime.tuner.report.text import facts, render, render_held_out, render_validation
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies import tune_by_search as searched
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import Runners, limit_on
 from runelift.runtime.tuner.workers.work_sharing import DevicePool, SharedMeasuring
@@ -99,7 +95,7 @@ def execute(args: argparse.Namespace) -> int:
     several = len(args.devices) > 1 or args.all_devices or args.scheduler is not None
     if args.replay or (args.time_limit == UNLIMITED and not several):
         program = _open(args)
-        return _tune(args, strategy, program, program, None, started)
+        return _tune(args, strategy, program, MeasuredProgram(program), None, started)
     with Runners(args.devices, every=args.all_devices,
                  program=(str(args.program), args.policy)) as runners:
         program = _open(args)  # while processes start
@@ -126,7 +122,7 @@ def _open(args: argparse.Namespace) -> Program:
 
 
 def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
-          runner: Program | Remote, crew: DevicePool | None, started: float) -> int:
+          runner: Measurable, crew: DevicePool | None, started: float) -> int:
     """Tune ``program``, which is run by ``runner``, and measured by a crew if there is one."""
     assert program.device_info is not None
     effort = EFFORTS[args.effort]
@@ -161,7 +157,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         report = partial(render, tuning)
         try:
             fitted = [] if ended else _fit_guards(args, runner, tuning)
-            waits = not (ended or args.json) and runner.apart
+            waits = not (ended or args.json) and runner.out_of_process
             with in_background(report) if waits else nullcontext(report) as rendered:
                 if not ended:
                     finer = _confirm_guards(args, program, runner, tuning, tried, fitted)
@@ -172,7 +168,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
             ended, rendered = True, report
     if isinstance(runner, Remote):
         if not ended:
-            runner.remember()
+            runner.save_manifest()
         runner.leave()
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
@@ -211,7 +207,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     return INTERRUPTED
 
 
-def _measure(args: argparse.Namespace, program: Program, runner: Triable, output: Path,
+def _measure(args: argparse.Namespace, program: Program, runner: Measurable, output: Path,
              method: MeasuringMethod, shown: Display, end: float) -> Tuning:
     assert program.device_info is not None
     datasets = tuning_datasets(args, program)
@@ -226,11 +222,11 @@ def _measure(args: argparse.Namespace, program: Program, runner: Triable, output
         log.close()
 
 
-def _guards_ahead(args: argparse.Namespace, runner: Triable
+def _guards_ahead(args: argparse.Namespace, runner: Measurable
                   ) -> Callable[[EntryTuning], object] | None:
     """How finer guards are fitted while the result runs; None where that would disturb the runs."""
     guards = SizeGuardKind(args.guards)
-    if guards is SizeGuardKind.THRESHOLD or not runner.apart:
+    if guards is SizeGuardKind.THRESHOLD or not runner.out_of_process:
         return None
     return partial(refined.fit_guards, guards=guards)
 
@@ -241,7 +237,7 @@ def _part(end: float, part: float) -> float:
     return now + part * (end - now)
 
 
-def _tune_parameters(args: argparse.Namespace, program: Program, runner: Triable,
+def _tune_parameters(args: argparse.Namespace, program: Program, runner: Measurable,
                      tuning: Tuning, found: list[parameters.ParameterTuning],
                      shown: Display, end: float) -> bool:
     """Tune the parameters of all entry points that have datasets; False if Ctrl-C ended it."""
@@ -273,13 +269,13 @@ def _values(tuning: Tuning, tried: Sequence[parameters.ParameterTuning]) -> dict
     return found
 
 
-def _fit_guards(args: argparse.Namespace, runner: Triable, tuning: Tuning
+def _fit_guards(args: argparse.Namespace, runner: Measurable, tuning: Tuning
                 ) -> list[refined.ConfirmedSizeGuards]:
     """The finer guards that ``--guards`` asks for, by the records."""
     guards = SizeGuardKind(args.guards)
     if guards is SizeGuardKind.THRESHOLD:
         return []
-    return [refined.fit_guards(entry, guards, ahead=_runs_guards(args) and runner.apart)
+    return [refined.fit_guards(entry, guards, ahead=_runs_guards(args) and runner.out_of_process)
             for entry in tuning.entries if entry.costs.datasets]
 
 
@@ -288,7 +284,7 @@ def _runs_guards(args: argparse.Namespace) -> bool:
     return not (args.replay or args.no_verify)
 
 
-def _confirm_guards(args: argparse.Namespace, program: Program, runner: Triable, tuning: Tuning,
+def _confirm_guards(args: argparse.Namespace, program: Program, runner: Measurable, tuning: Tuning,
                     tried: Sequence[parameters.ParameterTuning],
                     found: list[refined.ConfirmedSizeGuards]
                     ) -> list[refined.ConfirmedSizeGuards]:
@@ -302,7 +298,7 @@ def _confirm_guards(args: argparse.Namespace, program: Program, runner: Triable,
         values, args.runs or ForcedRuns.repeats) for each in found]
 
 
-def _validate(args: argparse.Namespace, runner: Triable, tuning: Tuning,
+def _validate(args: argparse.Namespace, runner: Measurable, tuning: Tuning,
               held_back: Sequence[Dataset], values: Mapping[str, int]) -> dict[str, PairedTimes]:
     """Runs by default and tuned on the datasets that were kept out, in turn."""
     defaults = {entry.forest.entry: entry.defaults for entry in tuning.entries}
@@ -330,7 +326,7 @@ def _replay(args: argparse.Namespace, program: Program) -> Tuning:
     return Tuning(tuple(entries))
 
 
-def _search(args: argparse.Namespace, program: Program, runner: Triable, strategy: Strategy,
+def _search(args: argparse.Namespace, program: Program, runner: Measurable, strategy: Strategy,
             shown: Display) -> list[searched.SearchTuning]:
     """Tune with a strategy that runs the program with thresholds."""
     assert program.device_info is not None
@@ -357,7 +353,7 @@ def _adopt(args: argparse.Namespace, program: Program, output: Path,
     return INTERRUPTED if about["interrupted"] else 0
 
 
-def _import(args: argparse.Namespace, program: Program, runner: Triable, output: Path) -> int:
+def _import(args: argparse.Namespace, program: Program, runner: Measurable, output: Path) -> int:
     """Take over what a T4 file has."""
     assert program.device_info is not None
     found = imported.usable(program, t4.read_t4(args.import_t4), program.device_info.name)

@@ -40,6 +40,7 @@ from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.records.statistics import Summary, summarise
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Case, datasets_of
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
 
@@ -138,12 +139,13 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dic
             program.run(entry, values)
             wall.append(time.perf_counter() - started)
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
-    resident = program.place(args)
+    measured = MeasuredProgram(program)
+    resident = measured.place(args)
     program.run(entry, resident, device_arrays=True)
-    program.warm_up(entry, resident)
+    measured.warm_up(entry, resident)
     for _ in range(runs):
-        wall.append(program.time(entry, resident))
-        record = program.record(entry, resident, samples=False)
+        wall.append(measured.time(entry, resident))
+        record = measured.record(entry, resident, samples=False)
         device.append(record.span)
         launches, peak = record.launches, record.peak_bytes
     return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}

@@ -39,6 +39,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.report.html.compared import compared
 from runelift.runtime.tuner.report.html.document import document, write_page
@@ -51,7 +52,6 @@ from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented, parse_budget
-from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest
 
@@ -199,7 +199,7 @@ def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
                     seeds=args.seeds or 10, budget=args.budget)]
 
 
-def _live(args: argparse.Namespace, strategies: Strategies, program: Program | Remote,
+def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
           datasets: Sequence[Dataset], forest: Forest, default: dict[str, int]
           ) -> list[Comparison]:
     datasets = [dataset for dataset in datasets if dataset.entry == forest.entry]

@@ -23,11 +23,11 @@ BUILT_ONCE = b""
 
 
 class Infeasible(Exception):
-    """A version cannot run on this device; ``lasting``: it cannot at any size."""
+    """A version cannot run on this device; ``at_any_size``: not for any sizes."""
 
-    def __init__(self, reason: str, *, lasting: bool = False) -> None:
+    def __init__(self, reason: str, *, at_any_size: bool = False) -> None:
         super().__init__(reason)
-        self.lasting = lasting
+        self.at_any_size = at_any_size
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def build_program(device: Device, source: str, *options: str) -> Any:
         program = cl.Program(context, source).build(options=_all_options(info, source, options))
     except cl.Error as error:
         raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
-                         f"{error}", lasting=True) from None
+                         f"{error}", at_any_size=True) from None
     if not info.is_simulator:
         once = info.slow_binaries and binary is None
         disk.store(KERNELS, name, BUILT_ONCE if once

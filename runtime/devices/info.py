@@ -299,7 +299,7 @@ def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:
     most = 1 << (min(max_group, 1024).bit_length() - 1)
     if kind in (DeviceKind.GPU, DeviceKind.ACCELERATOR):
         return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
-                           max_chunk=32, staged=True, tile=32, crowd=units,
+                           max_chunk=32, staged=True, tile=32, busy_groups=units,
                            window=128, patience=1 << 26, together=min(128, most),
                            crew=units * 256 * OCCUPANCY, short=4)
     if kind is DeviceKind.CPU:

@@ -19,7 +19,7 @@ class ShareLimits:
     * ``staged``: neighbouring work-items better touch neighbouring elements of global memory.  So
       chunks go through local memory.
     * ``tile``: the elements that a work-item has at a time in long scans.
-    * ``crowd``: fewer groups than this should be large.
+    * ``busy_groups``: fewer groups than this should be large.
     * ``window``: the large tiles at which scans look back.
     * ``patience``: the number of times that they ask for the total of a tile.  It is 0 on CPUs,
       where a waiting group may keep the one it waits for from running.
@@ -38,7 +38,7 @@ class ShareLimits:
     max_chunk: int
     staged: bool
     tile: int
-    crowd: int = 0
+    busy_groups: int = 0
     window: int = 1
     patience: int = 0
     columns: int = 0
@@ -67,8 +67,8 @@ class ShareLimits:
         Work-items that are ``apart`` need no others.  They know their row at once if one index
         counts the rows.  If several do, those of a group that has just one row know it.
         """
-        if groups < self.crowd or apart == 1:
-            many = groups >= self.crowd and groups * ceil_div(longest, self.short) > self.crew
+        if groups < self.busy_groups or apart == 1:
+            many = groups >= self.busy_groups and groups * ceil_div(longest, self.short) > self.crew
             return min(self.chunk, 2 * self.short if many else self.short)
         alone = apart and power_of_two_above(ceil_div(longest, self.short)) >= self.together
         return min(self.chunk, self.short) if alone else self.chunk

@@ -25,14 +25,7 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.direct_launch import launcher
 from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
-from runelift.runtime.execution.commands import (
-    Command,
-    Copy,
-    Launch,
-    RunLoop,
-    Slot,
-    filled,
-)
+from runelift.runtime.execution.commands import Command, Copy, Launch, RunLoop, Slot, filled
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable

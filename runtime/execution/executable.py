@@ -17,11 +17,7 @@ import pyopencl as cl
 
 from runelift.codegen.emit.fused import FUSED_KERNEL
 from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_of, uses_subgroups
-from runelift.codegen.emit.persistent import (
-    PERSISTENT_KERNEL,
-    PersistentKernel,
-    persistent_source,
-)
+from runelift.codegen.emit.persistent import PERSISTENT_KERNEL, PersistentKernel, persistent_source
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
 from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
 from runelift.codegen.plan.parameters import Parameter

@@ -190,12 +190,12 @@ class Run(Issuer):
         """The number of encounters in the record so far."""
         return 0 if self.recorder is None else self.recorder.encounters
 
-    def encounter(self, number: int, pars: tuple[int, ...], crowds: Occupancies,
+    def encounter(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterable[int]:
         """The versions of a site to try, the chosen one first."""
-        order = self.chooser.versions(number, pars, crowds, local, sizes)
+        order = self.chooser.versions(number, pars, occupancies, local, sizes)
         return order if self.recorder is None else self._recorded(
-            self.kind_of_encounter(number, pars, crowds, sizes), order)
+            self.kind_of_encounter(number, pars, occupancies, sizes), order)
 
     def _recorded(self, kind: EncounterKind, order: list[int]) -> Iterator[int]:
         """The versions to try, each noted in the record."""
@@ -204,17 +204,17 @@ class Run(Issuer):
             self.recorder.enter(kind, tuple(sorted(order[place:])), chosen)
             yield chosen
 
-    def kind_of_encounter(self, number: int, pars: tuple[int, ...], crowds: Occupancies,
+    def kind_of_encounter(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
                           sizes: Mapping[str, int]) -> EncounterKind:
         """The properties that all encounters with these sizes share."""
         known = self.executable.encounter_kinds
-        key = number, pars, crowds, *sizes.values()
+        key = number, pars, occupancies, *sizes.values()
         if (found := known.get(key)) is None:
             if len(known) >= MOST_REMEMBERED:
                 known.clear()
             found = known[key] = EncounterKind(
                 self.executable.generated.sites[number].site, dict(sizes),
-                self.chooser.compared(number, pars), self.chooser.scarce(number, pars, crowds))
+                self.chooser.compared(number, pars), self.chooser.scarce(number, pars, occupancies))
         return found
 
     def leave(self, number: int) -> None:
@@ -231,7 +231,7 @@ class Run(Issuer):
         if isinstance(reason, Infeasible):
             name = self.chooser.name(number, version)
             self.infeasible[name] = str(reason)
-            if reason.lasting:
+            if reason.at_any_size:
                 self.executable.infeasible[name] = str(reason)
                 self.executable.decisions.forget()
 

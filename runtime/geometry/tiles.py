@@ -119,8 +119,8 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
         return batch * ceil_div(height, side * rows) * ceil_div(width, side * columns)
 
     def time(shape: tuple[int, int]) -> int:
-        rounds = FILL_PARTS * ceil_div(blocks(*shape), units) + 1
-        return rounds * (COMBINE_COST * prod(shape) + LOAD_COST * sum(shape))
+        waves = FILL_PARTS * ceil_div(blocks(*shape), units) + 1
+        return waves * (COMBINE_COST * prod(shape) + LOAD_COST * sum(shape))
 
     def slab(shape: tuple[int, int]) -> int:
         return side * sum(size * (side * count + SLAB_PADDING)
@@ -273,9 +273,9 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
         tile = MOST_TILE_ITERATIONS
     if not split:
         items, split = max(1, batch * max(height, 1) * width // points), 1
-        crowd = (BOXED_ITEMS_PER_UNIT if tile else ITEMS_PER_UNIT) * units
+        enough = (BOXED_ITEMS_PER_UNIT if tile else ITEMS_PER_UNIT) * units
         while 2 * split <= min(group // LEAST_ACROSS, MOST_SPLIT, length // LEAST_STEPS) and (
-                items * split < crowd or group // split > power_of_two_above(max(1, width))):
+                items * split < enough or group // split > power_of_two_above(max(1, width))):
             split *= 2
     split = min(split, group)
     across = group // split

@@ -78,13 +78,13 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
         chunk *= 2
     while chunk < limits.max_chunk and ceil_div(longest, chunk) > limits.max_group:
         chunk *= 2
-    alone = LOOP_ELEMENTS if groups >= limits.crowd else 1
+    alone = LOOP_ELEMENTS if groups >= limits.busy_groups else 1
     busy = [ceil_div(max(loops, default=1), alone)]
     busy += [min(count * min(ceil_div(length, alone), limits.subgroup),
                  ceil_div(limits.crew, max(1, groups)))
              for count, length in rows if count < lanes]
     looping = min(max(busy), limits.group)
-    least = 1 if teams and groups >= limits.crowd else lanes
+    least = 1 if teams and groups >= limits.busy_groups else lanes
     group = min(max(least, power_of_two_above(ceil_div(longest, chunk)),
                     power_of_two_above(looping)),
                 limits.max_group)
@@ -138,7 +138,7 @@ def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: 
 
 def _load(limits: ShareLimits, groups: int, count: int) -> int:
     """The most groups that a compute unit has if ``count`` run side by side."""
-    return count * ceil_div(ceil_div(groups, count), max(1, limits.crowd))
+    return count * ceil_div(ceil_div(groups, count), max(1, limits.busy_groups))
 
 
 def spread(group: int, points: int, groups: int) -> int:

@@ -56,7 +56,7 @@ def _serve(link: Connection, is_open: partial[None], builds: bool, probes: bool,
 
 
 def _serve_all(worker: str, link: Connection, builds: bool, probes: bool, is_open: partial[None],
-               opening: BuildRequest | None, request: tuple[Any, ...] | None) -> None:
+               opening: BuildRequest | None, request: Any) -> None:
     """Answer all requests, with everything imported that runs of programs need."""
     # late: start-up; a process that only builds through the driver does without
     from runelift.runtime.devices.info import register_runtimes

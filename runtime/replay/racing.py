@@ -3,9 +3,9 @@
 Encounters of a site are in one *size class* if their guards compare with nearly equal values.  At
 the first of them all versions run in several rounds, each in another order.  A version leaves the
 race if it took ``factor`` times as long as the best in two rounds, or ``factor`` squared times in
-the first.  At later encounters the versions that are left run once.  At the 2nd, 4th, 8th, ... one all
-versions run again, since times may depend on more than the guards compare.  The two nearest size
-classes tell which versions are skipped in a new one.
+the first.  At later encounters the versions that are left run once.  At the 2nd, 4th, 8th, ... one
+all versions run again, since times may depend on more than the guards compare.  The two nearest
+size classes tell which versions are skipped in a new one.
 
 Source: Maron and Moore 1994, "Hoeffding races".
 """

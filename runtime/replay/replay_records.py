@@ -65,8 +65,8 @@ def total(spent: Sequence[ExclusiveCost]) -> ExclusiveCost:
 
 def typical(spent: Sequence[ExclusiveCost]) -> ExclusiveCost:
     """The median of each part, of repeated attempts."""
-    middle = ExclusiveCost(*map(median, zip(*map(_parts, spent), strict=True)))
-    return replace(middle, launches=spent[-1].launches, waits=spent[-1].waits)
+    middle: list[Any] = [median(each) for each in zip(*map(_parts, spent), strict=True)]
+    return replace(ExclusiveCost(*middle), launches=spent[-1].launches, waits=spent[-1].waits)
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ def evaluate(script: Source, program: Source, device: DeviceInfo | None) -> list
     values = [_value(each, Path(program.name).parent) for each in asked]
     compiled = compile_script(program, script, asked, [_type(v) for v in values], policy=POLICY)
     runner = Program(compiled, device, policy=POLICY)
-    runner.keeps = False  # its plans would not be found again
+    runner.loaded.stores_plans = False  # no later run has this script
     return runner.run(ENTRY, [part for value in values for part in value])[0]
 
 

@@ -1,9 +1,9 @@
-"""What settings are worth in a loop of which one kernel does the iterations.
+"""Trials in persistent loops: the times of settings where one kernel runs the iterations.
 
-Operations of such a loop have no time of their own.  But the iteration that is traced to say what
-the kernel does (:mod:`runelift.runtime.execution.persistent_loops`) can say as well what an
-operation would launch with any other setting, so there is a kernel for each of them, and a setting
-takes as long as its kernel needs for some iterations.
+Single operations of such a loop have no times.  But its iteration is traced
+(:mod:`runelift.runtime.execution.persistent_loops`).  The trace can also have the launches of an
+operation with any other setting.  So there is a kernel for each setting, and the time of a setting
+is that of some iterations of its kernel.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from runelift.runtime.trials.trial_run import TrialRun
 
 MOST_TRIAL_ITERATIONS = 1 << 6
-"""How many iterations a trial has at most; even
-(:data:`~runelift.runtime.execution.persistent_loops.FIRST_WHILE_ITERATIONS`).
+"""The most iterations of a trial; even, as
+:data:`~runelift.runtime.execution.persistent_loops.FIRST_WHILE_ITERATIONS`.
 """
 TOO_LONG = "the rows are too long"
 NO_KERNEL = "one kernel cannot do the iterations of its loop"
@@ -34,8 +34,8 @@ NO_KERNEL = "one kernel cannot do the iterations of its loop"
 class TracedTrials:
     """An iteration that is traced in a run for trials.
 
-    ``meetings`` are those of its operations; launches from ``first`` to ``last`` belong to the one
-    that is tried, and ``others`` has those with every setting, or why there are none.
+    ``meetings`` are its operations.  The operation that is tried has the launches from ``first`` to
+    ``last``.  ``others`` has its launches with every setting, or the reason why there are none.
     """
 
     iteration: TracedIteration
@@ -46,7 +46,7 @@ class TracedTrials:
     others: dict[Setting, tuple[Launch, ...] | str] = field(default_factory=dict)
 
     def note(self, setting: Setting, refusal: str) -> None:
-        """What was launched since ``first`` is what a setting launches, and is taken back."""
+        """Note the launches since ``first`` as those of a setting, and take them back."""
         launches = self.iteration.launches
         noted = tuple(launches[self.first:])
         del launches[self.first:]
@@ -55,7 +55,7 @@ class TracedTrials:
         self.others[setting] = refusal or noted
 
     def loop(self, run: TrialRun, setting: Setting) -> RunLoop | str:
-        """The kernel with a setting, or why there is none."""
+        """The persistent loop with a setting, or the reason why there is none."""
         noted = self.others[setting]
         if isinstance(noted, str):
             return noted

@@ -1,6 +1,4 @@
-"""What is said between a run that tries settings (:mod:`~runelift.runtime.trials.trial_run`) and
-who searches among them.
-"""
+"""Protocol between a trial run (:mod:`~runelift.runtime.trials.trial_run`) and a search."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Runs that try settings of operations where they stand, on the very inputs that they meet.
+"""Trial runs: settings of operations are tried where they stand, on the inputs that come there.
 
-An operation that is to be tried is run once for each setting that a search asks for, its device
-time is told to the search, and at last it is run with the setting that holds, so that the program
-goes on as if nothing had happened.  Buffers that it both reads and writes are restored in between.
+An operation is run once for each setting that a search asks for.  Its device time is told to the
+search.  At last it is run with the setting in force, so that the program goes on unchanged.
+Buffers that it both reads and writes are restored in between.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class TrialRun(Run):
 
     def _held(self, search: Search, changed: Sequence[Buffer],
               ) -> Generator[Setting | UpcomingSettings, Outcome | None, None]:
-        """What a search asks for; each setting finds in the buffers what there was before."""
+        """The requests of a search; each setting finds the buffers as they were before."""
         assert self.recorder is not None
         kept = [(buffer, self.copied(buffer))
                 for buffer in {id(b.handle): b for b in changed}.values()]
@@ -161,7 +161,7 @@ class TrialRun(Run):
             super().copy(target, source, size, offset)
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
-        """Elements, which nobody knows where launches are only noted."""
+        """Elements of buffers; unknown where launches are only noted."""
         if self._wanted is not None:
             raise Infeasible("a value of the device")
         return super().reads(*elements)
@@ -226,7 +226,7 @@ class TrialRun(Run):
 
     @contextmanager
     def _looping(self) -> Iterator[None]:
-        """What is issued is the work of all operations of the loop."""
+        """Count the commands issued meanwhile as the work of all operations of the loop."""
         assert self.recorder is not None
         assert self._traced is not None
         first = self.recorder.issued
@@ -253,7 +253,7 @@ class TrialRun(Run):
 
     def _timed(self, loop: RunLoop | str,
                run: Callable[[RunLoop], object]) -> Outcome:
-        """What rounds take by a kernel, and which one that is."""
+        """The time of iterations by a kernel, and the identity of the kernel."""
         assert self.recorder is not None
         if isinstance(loop, str):
             return loop, None
@@ -263,7 +263,7 @@ class TrialRun(Run):
         return busy([kernel]), (id(loop.kernel), loop.groups, loop.group, loop.local_bytes)
 
     def persistent_kernel(self, kernel: PersistentKernel) -> BoundKernel | None:
-        """The kernel that does the rounds of a loop, or note it."""
+        """The built kernel for the iterations of a loop, or note it."""
         if self._wanted is None:
             return super().persistent_kernel(kernel)
         self._wanted[kernel] = None
@@ -282,7 +282,7 @@ class TrialRun(Run):
 
 def _answered(asking: Generator[Setting | UpcomingSettings, Answer, None], answer: Answer,
               ) -> Setting | UpcomingSettings | None:
-    """What is asked for next; None if that was all."""
+    """The next request; None if that was all."""
     try:
         return asking.send(answer)
     except StopIteration:

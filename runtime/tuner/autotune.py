@@ -23,13 +23,14 @@ from runelift.runtime.tuner.costs.log import NO_TIME, Log, Measurements
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit, fit, objective
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import (
     UNTUNED,
     PairedRun,
     PairedTimes,
     compare_all_paired,
 )
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, MeasuringMethod, Progress
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.workers.remote import Remote
@@ -223,5 +224,5 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
         found = autotune(runner, program.tree, inputs, info.choice.threshold, method=method,
                          repeats=repeats, verify=verify, log=log, progress=progress)
         if isinstance(runner, Remote) and not found.interrupted:
-            runner.remember()
+            runner.save_manifest()
         return found

@@ -14,18 +14,15 @@ from runelift.runtime.tuner.analysis.guard_curves import version_name
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.cross_validation import fitted_to_others
 from runelift.runtime.tuner.fit.fit import objective
-from runelift.runtime.tuner.fit.size_guards import (
-    SizeGuardKind,
-    fit_size_guards,
-    keeping,
-)
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards, keeping
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import (
     UNTUNED,
     PairedRun,
     PairedTimes,
     compare_all_paired,
 )
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.size_guards import (

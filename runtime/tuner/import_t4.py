@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from runelift.runtime.geometry.parameter_space import ParameterSpace
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.measure.measurable import Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import Search
 from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning, confirm

@@ -63,7 +63,7 @@ def parse_tuning(source: Source) -> dict[str, int]:
 
 
 PROGRAM, SETTINGS, GUARDS = "program_sha256", "settings", "guards"
-"""Keys of the facts: the program's text, parameters of its kernels by device, finer guards."""
+"""Keys of the facts: the program's text, parameters of its kernels by device, size guards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +106,22 @@ class TuningValues:
         known = about.get(SETTINGS)
         if not isinstance(known, dict):
             return self
-        lasting = {name: value for name, value in self.values.items() if name not in kernels}
+        kept = {name: value for name, value in self.values.items() if name not in kernels}
         lines = {name: value for name, value in self.values.items() if name in kernels}
         if about.get(PROGRAM) != identity.program:
-            return replace(self, values=lasting, stale=(
+            return replace(self, values=kept, stale=(
                 "The program has changed since it was tuned, so the parameters of its kernels are "
                 "ignored; 'runelift autotune' finds new ones.") if lines else "")
         others = {device: dict(found) for device, found in known.items()
                   if device != identity.device}
         if others and next(reversed(known)) != identity.device:
             lines = known.get(identity.device, {})
-        return replace(self, values={**lasting, **lines}, elsewhere=others)
+        return replace(self, values={**kept, **lines}, elsewhere=others)
 
 
 def read_size_guards(file: Path, identity: Identity, policy: str, forests: Forests
                      ) -> tuple[dict[str, SizeGuard], str]:
-    """The finer guards beside a tuning file that hold here, and why others do not."""
+    """The size guards beside a tuning file that hold here, and why others do not."""
     if not facts_path(file).exists():
         return {}, ""
     try:
@@ -136,13 +136,14 @@ def read_size_guards(file: Path, identity: Identity, policy: str, forests: Fores
     if guards.get("device") != identity.device:
         return {}, f"The guards were tuned on another device, {guards.get('device')}" + _IGNORED
     try:
-        finer = {str(site): from_json(raw) for site, raw in guards["sites"].items()}
+        guards_by_site = {str(site): from_json(raw) for site, raw in guards["sites"].items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}, "The guards in the file of facts are damaged" + _IGNORED
     sites = {site.name: site for forest in forests.entries for site in forest.sites().values()}
-    if any(name not in sites or not _fits(sites[name], each) for name, each in finer.items()):
+    if any(name not in sites or not _fits(sites[name], each)
+           for name, each in guards_by_site.items()):
         return {}, "The guards ask for versions or sizes that there are not" + _IGNORED
-    return finer, ""
+    return guards_by_site, ""
 
 
 LEVELS = 4
@@ -151,13 +152,13 @@ dataset, and is one line."""
 _IGNORED = ", so they are ignored; 'runelift autotune' finds new ones."
 
 
-def _fits(site: Site, finer: SizeGuard) -> bool:
+def _fits(site: Site, guard: SizeGuard) -> bool:
     """True if a site has the versions, and its guards the sizes, that a size guard mentions."""
     known = {guard.name for guard in site.guards} | {
         str(name) for guard in site.guards for size in guard.sizes()
         for name in size.variables()}
-    return (finer.possible() <= set(range(len(site.alternatives)))
-            and finer.mentioned() <= known)
+    return (guard.possible() <= set(range(len(site.alternatives)))
+            and guard.mentioned() <= known)
 
 
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> TuningValues:

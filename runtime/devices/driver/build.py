@@ -77,14 +77,14 @@ def binary_key(label: str, text: str, options: str) -> str:
 
 
 def serve(connection: Connection, target: BuildTarget,
-          driver: DriverContext) -> tuple[Any, ...] | None:
+          driver: DriverContext) -> Any:
     """Answer requests to build; the result is the first other request, None at the end."""
     while True:
         try:
-            request: tuple[Any, ...] = receive(connection)
+            request = receive(connection)
         except EOFError:
             return None
-        if request[0] != BUILD:
+        if not isinstance(request, tuple) or request[0] != BUILD:
             return request
         build(request[1], target, driver)
         send(connection, ("result", None))

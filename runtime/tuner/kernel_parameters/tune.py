@@ -15,14 +15,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.execution.sequential_runner import Both
-from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.trials.protocol import OperationId, OperationTime, Searches
+from runelift.runtime.trials.protocol import OperationId, OperationTime
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.kernel_parameters.successive_halving import (
@@ -31,38 +29,17 @@ from runelift.runtime.tuner.kernel_parameters.successive_halving import (
     Trial,
 )
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.measurable import (
+    Args,
+    Force,
+    Measurable,
+    RecordAndTime,
+    Thresholds,
+)
 from runelift.runtime.tuner.measure.paired_comparison import PairedRun, PairedTimes
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy, TuningPolicy
 from runelift.runtime.versions.forest import Forest, Forests, plans
-
-
-class Triable(Measurable, Protocol):
-    """A program whose operations can be tried with other settings of their parameters."""
-
-    thresholds: dict[str, int]
-
-    @property
-    def builders(self) -> int:
-        """The number of programs that are built at the same time."""
-        ...
-
-    def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
-        """The spaces of the parameters of operations."""
-        ...
-
-    def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
-                     thresholds: Mapping[str, int] | None = None,
-                     searches: Searches | None = None) -> list[OperationTime]:
-        """Run, and try what the searches ask for; which operations were met, and their
-        times.
-        """
-        ...
-
-    def difference(self, entry: str, args: Any, before: Mapping[str, int],
-                   after: Mapping[str, int]) -> str | None:
-        """The difference of the results with two choices, if it is more than rounding."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,74 +89,69 @@ class SampledOperation:
     weights: dict[OperationId, float]
 
 
-@dataclass(frozen=True, slots=True)
-class WithSettings:
-    """A program whose runs have other settings for parameters than it says itself."""
+class WithSettings(Measurable):
+    """A program whose runs have other settings for parameters than it has itself."""
 
-    program: Triable
-    settings: dict[str, int]
-
-    @property
-    def at_once(self) -> float:
-        """How many work-items keep all of the device busy."""
-        return self.program.at_once
+    def __init__(self, program: Measurable, settings: Mapping[str, int]) -> None:
+        self.program = program
+        self.settings = settings
+        self.thresholds = {**program.thresholds, **settings}
 
     @property
-    def apart(self) -> bool:
-        """Whether runs disturb nobody who computes meanwhile."""
-        return self.program.apart
+    def occupancy(self) -> float:
+        """The number of work-items that keep all of the device busy."""
+        return self.program.occupancy
 
-    def place(self, args: Sequence[Any]) -> Sequence[Any]:
-        """The arguments where runs find them at no cost."""
+    @property
+    def out_of_process(self) -> bool:
+        """Runs and computations of this process do not disturb each other."""
+        return self.program.out_of_process
+
+    def place(self, args: Args) -> Args:
+        """The arguments with their arrays on the device."""
         return self.program.place(args)
 
-    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> bool:
-        """Build what runs need."""
-        return self.program.foresee(entry, inputs, forces)
+    def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:
+        """Begin to build what runs need."""
+        return self.program.prebuild_all(entry, inputs, forces)
 
-    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
-                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
+    def prebuild(self, entry: str, args: Args, forces: Sequence[Force],
+                 recorded: Sequence[Force] = ()) -> int | None:
         """Build what runs need."""
-        return self.program.prepare(entry, args, forces, recorded)
+        return self.program.prebuild(entry, args, forces, recorded)
 
-    def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
-               thresholds: Mapping[str, int] | None = None) -> Record:
+    def record(self, entry: str, args: Args, *, force: Force | None = None,
+               thresholds: Thresholds | None = None) -> Record:
         """The record of a run."""
         return self.program.record(entry, args, force=force, thresholds=self._all(thresholds))
 
-    def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
-             thresholds: Mapping[str, int] | None = None) -> float:
-        """The seconds that a run takes."""
-        return self.program.time(entry, args, force=force, thresholds=self._all(thresholds))
-
-    def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
-               thresholds: Mapping[str, int] | None = None) -> Timing:
-        """The same, and the part of it that the host needed to issue all commands."""
+    def timing(self, entry: str, args: Args, *, force: Force | None = None,
+               thresholds: Thresholds | None = None) -> Timing:
+        """The times of a run without a record."""
         return self.program.timing(entry, args, force=force, thresholds=self._all(thresholds))
 
-    def measure_all(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
-                    thresholds: Mapping[str, int] | None = None,
-                    recorded: Sequence[bool] | None = None) -> Iterator[Both | RuneliftError]:
-        """What runs with each of these forced versions take, or why they fail."""
+    def measure_all(self, entry: str, args: Args, forces: Sequence[Force],
+                    thresholds: Thresholds | None = None, recorded: Sequence[bool] | None = None,
+                    ) -> Iterator[RecordAndTime | RuneliftError]:
+        """The costs of runs with each of these versions, or why they fail."""
         return self.program.measure_all(entry, args, forces, self._all(thresholds), recorded)
 
-    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]], *,
+    def time_all(self, entry: str, args: Args, choices: Sequence[Thresholds], *,
                  often: bool = False) -> Sequence[float]:
-        """The seconds that runs with each of these thresholds take."""
+        """The seconds of runs with each of these thresholds."""
         return self.program.time_all(entry, args, [self._all(each) for each in choices],
                                      often=often)
 
-    def savings(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
-                ) -> Sequence[int]:
-        """How many launches and copies each of these runs could save."""
-        return self.program.savings(entry, args, [self._all(each) for each in choices])
+    def saved_launches(self, entry: str, args: Args, choices: Sequence[Thresholds]
+                       ) -> Sequence[int]:
+        """The number of launches and copies that each run saves when it comes often."""
+        return self.program.saved_launches(entry, args, [self._all(each) for each in choices])
 
-    def _all(self, thresholds: Mapping[str, int] | None) -> dict[str, int]:
-        return {**(self.program.thresholds if thresholds is None else thresholds), **self.settings}
+    def _all(self, thresholds: Thresholds | None) -> Thresholds:
+        return self.thresholds if thresholds is None else {**thresholds, **self.settings}
 
 
-def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset],
+def tune_parameters(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
                     thresholds: Mapping[str, int], *, device: int, budget: float | None = None,
                     repeats: int = 3, seed: int = 0, strategy: str = LOCAL,
                     policy: TuningPolicy = NORMAL,
@@ -235,7 +207,7 @@ def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset
 class SearchScope:
     """An entry point whose operations are looked at, with its thresholds and ``known`` runs."""
 
-    program: Triable
+    program: Measurable
     forest: Forest
     thresholds: Mapping[str, int]
     known: Sequence[LoggedRun]
@@ -317,7 +289,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
 # Trials
 
 
-def _hold(program: Triable, contests: Mapping[str, SuccessiveHalving],
+def _hold(program: Measurable, contests: Mapping[str, SuccessiveHalving],
           occasions: Sequence[SampledOperation],
           thresholds: Mapping[str, int], end: float,
           progress: Callable[[str], None]) -> dict[str, SuccessiveHalving]:
@@ -357,7 +329,7 @@ def _settled(contest: SuccessiveHalving) -> OperationResult:
 # What came of it
 
 
-def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[str, int],
+def _confirmed(program: Measurable, datasets: Sequence[Dataset], before: Mapping[str, int],
                candidates: Sequence[dict[str, int]],
                compared: Callable[[Dataset, Mapping[str, int]], PairedTimes | None]
                ) -> tuple[dict[str, int], dict[str, PairedTimes], str]:
@@ -376,7 +348,7 @@ def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[st
     return {}, {}, why
 
 
-def _differs(program: Triable, dataset: Dataset, before: Mapping[str, int],
+def _differs(program: Measurable, dataset: Dataset, before: Mapping[str, int],
              after: Mapping[str, int]) -> bool:
     """True if results differ by more than rounding."""
     args = program.place(dataset.arguments())

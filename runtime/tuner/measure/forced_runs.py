@@ -26,12 +26,12 @@ from typing import ClassVar
 import numpy as np
 
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
-from runelift.runtime.execution.sequential_runner import Both
 from runelift.runtime.host.background import in_background as beside_runs
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
-from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
+from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, RecordAndTime
+from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule, runs_as
 from runelift.runtime.tuner.measure.warm_up import WarmUp
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
@@ -109,7 +109,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     """
     pruning = method.policy.pruning
     result = Measurements(forest.entry)
-    estimates = Estimates(at_once=program.at_once, policy=pruning)
+    estimates = Estimates(at_once=program.occupancy, policy=pruning)
     counted = len(method.plans(forest)) * repeats
     end = time.perf_counter() + method.budget
     later, first = deque[Callable[[], bool]](), list[LoggedRun]()
@@ -143,7 +143,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             deadline = now + (end - now) / (len(datasets) - index)
             extrapolation = None if method.every or method.only is not None else Extrapolation(
                 forest, [run for run in (*first, *result.runs) if run.dataset != dataset.name],
-                program.at_once, pruning)
+                program.occupancy, pruning)
             patient = small and math.isinf(method.budget)
             runs = measure_dataset(program, forest, dataset, repeats, estimates, known, deadline,
                                    method, extrapolation, patient=patient, builds=builds)
@@ -180,7 +180,7 @@ def with_builds_begun(program: Measurable, forest: Forest, datasets: Sequence[Da
             if room < 0:
                 return datasets, False, False
         if made:
-            builds = program.foresee(forest.entry, list(made.values()), [{}, *plans(forest)])
+            builds = program.prebuild_all(forest.entry, list(made.values()), [{}, *plans(forest)])
     return [replace(each, arguments=partial(made.__getitem__, each.name)) if each.name in made
             else each for each in datasets], len(made) == len(datasets) and beside >= 0, builds
 
@@ -275,10 +275,10 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
     numbers = [number for number in first if not schedule.behind(number)]
     if again := [todo[number] for number in numbers if schedule.wants(number, turns)]:
         forced = [force for force in again if force]  # what runs by default has been timed
-        if patient and builds and forced and program.foresee(
+        if patient and builds and forced and program.prebuild_all(
                 dataset.entry, [dataset.arguments()], forced):
             yield AwaitBuilds(tuple(first.values()))
-        program.prepare(dataset.entry, args, again)
+        program.prebuild(dataset.entry, args, again)
     made = [*known, *first.values()]
     for run in repeated(numbers, 0):
         made.append(run)
@@ -292,25 +292,25 @@ def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repea
     if only is None:
         look = partial(missed, forest, made.copy(), [todo[each] for each in numbers],
                        policy.pruning)
-        with beside_runs(look) if program.apart else nullcontext(look) as found:
-            if program.apart:
+        with beside_runs(look) if program.out_of_process else nullcontext(look) as found:
+            if program.out_of_process:
                 yield from repeated(numbers, 1)
             further = [force for force in found()
                        if not any(runs_as(force, first[number]) for number in numbers)]
     schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
-    if further and patient and program.foresee(dataset.entry, [dataset.arguments()], further):
+    if further and patient and program.prebuild_all(dataset.entry, [dataset.arguments()], further):
         for repeat in range(turns):
             yield from repeated(numbers, repeat)
         yield AwaitBuilds()
     if further:
-        program.prepare(dataset.entry, args, further)
+        program.prebuild(dataset.entry, args, further)
     numbers += map(schedule.keep, further)
     for repeat in range(turns):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
 
 
-def _made(dataset: Dataset, force: dict[str, int], outcome: Both | RuneliftError,
+def _made(dataset: Dataset, force: dict[str, int], outcome: RecordAndTime | RuneliftError,
           before: Record | None) -> LoggedRun:
     if isinstance(outcome, RuneliftError):
         return LoggedRun(dataset.name, force, None, str(outcome))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.records.statistics import Summary, median_interval, summarise
-from runelift.runtime.tuner.measure.protocols import Args, Dataset, Measurable
+from runelift.runtime.tuner.measure.measurable import Args, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 
@@ -170,7 +171,8 @@ class PairedRun:
         seconds, policy = verified.default.median, self.policy
         if seconds > policy.short_seconds:
             return False
-        one, other = self.program.savings(self.dataset.entry, args, (self.default, self.tuned))
+        one, other = self.program.saved_launches(self.dataset.entry, args,
+                                                 (self.default, self.tuned))
         gain = max(0.0, 1 - verified.high) * seconds
         return (one - other) * policy.launch_seconds > policy.tolerance * seconds + gain
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.records.estimates import Estimates
@@ -25,17 +25,10 @@ from runelift.runtime.replay.racing import Race
 from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, complete
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, forced_runs, with_builds_begun
-from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
+from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.versions.forest import Forest, plans
-
-
-class Replayable(Measurable, Protocol):
-    """A program that can replay versions."""
-
-    def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
-        """Run every version at every encounter, one after the other on the same inputs."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +79,7 @@ class ReplayRuns:
         """
         result = Measurements(forest.entry)
         banned = dict[str, str]()
-        estimates = Estimates(at_once=program.at_once, policy=self.policy.pruning)
+        estimates = Estimates(at_once=program.occupancy, policy=self.policy.pruning)
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
@@ -107,7 +100,7 @@ class ReplayRuns:
                 race = Race(self.factor, self.rounds, banned=banned, stopped=stopped,
                             estimates=estimates, single=single,
                             deadline=now + (end - now) / (len(datasets) - done + 1))
-                for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
+                for run in _dataset_runs(program, forest, dataset, race,
                                          repeats, self.policy):
                     result.runs.append(run)
                     if log:
@@ -118,12 +111,12 @@ class ReplayRuns:
         return result
 
 
-def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,
+def _dataset_runs(program: Measurable, forest: Forest, dataset: Dataset, race: Race,
                   repeats: int, policy: TuningPolicy) -> Iterator[LoggedRun]:
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
-        race.estimates.begin(program.prepare(dataset.entry, args, [{}, *todo]))
+        race.estimates.begin(program.prebuild(dataset.entry, args, [{}, *todo]))
         program.time(dataset.entry, args)  # what other versions may take depends on it
         numbered = _replays(partial(program.replay, dataset.entry, args, race), race, repeats, todo,
                             policy.repetition)

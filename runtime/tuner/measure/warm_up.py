@@ -13,7 +13,8 @@ from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.pruning import Evidence, Source, verdict
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.log import LoggedRun
-from runelift.runtime.tuner.measure.protocols import Args, Dataset, Measurable
+from runelift.runtime.tuner.measure.measurable import Args, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.prune.extrapolation import (
@@ -52,9 +53,10 @@ class WarmUp:
         self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
         *self._rest, last = todo
-        ahead = extrapolation.work_out if extrapolation is not None and program.apart else None
+        ahead = (extrapolation.work_out if extrapolation is not None and program.out_of_process
+                 else None)
         with beside_runs(ahead) if ahead else nullcontext():
-            estimates.begin(program.prepare(dataset.entry, args, [{}], [last]))
+            estimates.begin(program.prebuild(dataset.entry, args, [{}], [last]))
             with suppress(UserError, CompilerLimitation):
                 self.default = program.time(dataset.entry, args)
             is_short = (extrapolation is not None and bool(extrapolation.runs)
@@ -143,7 +145,7 @@ class WarmUp:
                                for version in self._outer(force))]
         self._rest = []
         if possible:
-            self._program.prepare(self._dataset.entry, self._args, [], possible)
+            self._program.prebuild(self._dataset.entry, self._args, [], possible)
 
     def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
              stopped: bool = False) -> None:

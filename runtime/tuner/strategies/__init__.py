@@ -23,10 +23,7 @@ from runelift.runtime.tuner.strategies.binary import Binary
 from runelift.runtime.tuner.strategies.cma_es import CmaIndices, CmaValues
 from runelift.runtime.tuner.strategies.exhaustive import Exhaustive
 from runelift.runtime.tuner.strategies.genetic import Genetic
-from runelift.runtime.tuner.strategies.instrumentation import (
-    Instrumentation,
-    Replay,
-)
+from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
 from runelift.runtime.tuner.strategies.intervals import Intervals
 from runelift.runtime.tuner.strategies.random_search import Random
 from runelift.runtime.tuner.strategies.simple import Simple

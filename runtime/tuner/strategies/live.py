@@ -15,7 +15,8 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, MeasuringMethod
+from runelift.runtime.tuner.measure.measurable import Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed

@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runelift.runtime.records.format import FORMAT, show_seconds, table
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
-from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import Search, Strategy, search

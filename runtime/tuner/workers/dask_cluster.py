@@ -202,7 +202,7 @@ class Cluster:
 
     def _submit(self, job: Job) -> Any:
         program = self._program
-        task = Task(program.compiled, program.policy, program.fp_contract,
+        task = Task(program.compiled, program.policy, program.loaded.fp_contract,
                     dict(program.thresholds), self._make, self._limit, job.forest.entry,
                     job.dataset.name, job.dataset.arguments(), job.method, job.repeats)
         with warnings.catch_warnings():

@@ -9,7 +9,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 
 from runelift.runtime.host import interrupts
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
-from runelift.runtime.tuner.measure.protocols import Measurable, Progress
+from runelift.runtime.tuner.measure.measurable import Measurable
+from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.workers.work_sharing import Job, JobLog
 
 TICK = 0.05

@@ -15,8 +15,10 @@ from runelift.runtime.prebuild.manifest import has_manifest
 from runelift.runtime.processes.build_pool import PROBE_REQUESTS, Builders, how_many
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.workers.local_devices import LocalDevices
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
 
 SPARED = 0.5
@@ -30,11 +32,11 @@ def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
 
 
 @contextmanager
-def running(program: Program, time_limit: str | None = None) -> Iterator[Program | Remote]:
+def running(program: Program, time_limit: str | None = None) -> Iterator[Measurable]:
     """A program on its device, in a process of its own unless the limit is ``none``."""
     assert program.device_info is not None
     if time_limit == UNLIMITED:
-        yield program
+        yield MeasuredProgram(program)
         return
     with Runners([spec_of(program.device_info)]) as runners:
         yield runners.open(program, limit_on(program.device_info, time_limit))

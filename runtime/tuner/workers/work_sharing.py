@@ -22,13 +22,8 @@ from runelift.runtime.host import interrupts
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.costs.recording_overhead import incomparable_places
 from runelift.runtime.tuner.measure.forced_runs import with_builds_begun
-from runelift.runtime.tuner.measure.protocols import (
-    Dataset,
-    Force,
-    Measurable,
-    MeasuringMethod,
-    Progress,
-)
+from runelift.runtime.tuner.measure.measurable import Force, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.prune.contenders import missed

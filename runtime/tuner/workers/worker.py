@@ -1,9 +1,9 @@
-"""The process that runs a program while it is tuned, so that the tuner survives what it runs.
+"""The worker: a process that runs a program while it is tuned.
 
-A kernel that is under way cannot be stopped, and one that goes wrong may take its process with it:
-so the tuner (:mod:`~runelift.runtime.tuner.workers.remote`) is another one, which ends this one
-and starts the next.  Requests come over a connection and are answered in order; before its answer,
-a request may tell what it is doing (notes), and ask for settings.
+A kernel cannot be stopped, and a wrong one may end its process.  So the tuner
+(:mod:`~runelift.runtime.tuner.workers.remote`) is another process, which ends this one and starts
+the next.  Requests (:mod:`~runelift.runtime.tuner.workers.requests`) come over a connection and are
+answered in order.  Before its answer, a request may send messages: tuples of a kind and its data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from multiprocessing.connection import Connection
@@ -33,338 +33,333 @@ from runelift.runtime.devices.build import Infeasible, build_program
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
-from runelift.runtime.execution.probes.on_demand import (
-    open_device,
-    plan_probes,
-    plans_of_probes,
-)
+from runelift.runtime.execution.probes.on_demand import open_device, plan_probes, plans_of_probes
 from runelift.runtime.execution.run import DeviceFailed
-from runelift.runtime.execution.sequential_runner import Both
 from runelift.runtime.host.background import frequent_switches
 from runelift.runtime.host.channel import receive, send
-from runelift.runtime.program import NOTABLE, Program
-from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
-from runelift.runtime.trials.protocol import OperationId, OperationTime, Search
+from runelift.runtime.program import Program
+from runelift.runtime.replay.replay_records import OutOfReplayMemory, UnknownCost
+from runelift.runtime.trials.protocol import OperationId, Search
+from runelift.runtime.tuner.measure.measurable import RecordAndTime, Thresholds
+from runelift.runtime.tuner.workers import requests
+from runelift.runtime.tuner.workers.measured_program import NOTABLE_SECONDS, MeasuredProgram
+from runelift.runtime.tuner.workers.requests import BuilderRequest, Request
 from runelift.runtime.versions.size_guards import GuardedThresholds
 
-Choice = Mapping[str, int] | None
-CHOICES = 16
-"""How many finer guards are known again."""
-IDLE = 0.02
-"""After how many seconds without a request there may be time for something else."""
+KNOWN_THRESHOLDS = 16
+"""The number of thresholds with size guards that are recognised in later requests."""
+IDLE_SECONDS = 0.02
+"""The time without a request after which deferred work begins."""
 
 
 class Session:
-    """A program on a device, and what requests may ask of it; ``placed`` are arguments there.
+    """A program on a device that answers requests.
 
-    ``coming`` is the program that it was told of (path and policy).  ``told`` are the plans that
-    the tuner knows of.
+    ``source`` is the path and the policy of the program that it will be given, if they are known.
+    ``placed`` has arguments on the device by number.  ``known_plans`` are keys of the plans that
+    the tuner has.
     """
 
     def __init__(self, device: DeviceInfo | None, connection: Connection) -> None:
         self.device = device
         self.connection = connection
         self.program: Program
-        self.coming: tuple[str, str] | None = None
+        self.source: tuple[str, str] | None = None
         self.placed: dict[int, Sequence[Any]] = {}
-        self.told = frozenset[Any]()
+        self.known_plans = frozenset[Any]()
         self.outside = False
-        self.later: list[Callable[[], None]] = []
-        """What is to be done while no request waits."""
-        self._choices: deque[GuardedThresholds] = deque(maxlen=CHOICES)
-        self.others_try = False
-        """Whether others make trials of the device, so that it is left to them."""
-        self._trials: Future[None] | None = None
-        self._turns = contextlib.ExitStack()
+        """Other processes build kernels."""
+        self.deferred: list[Callable[[], None]] = []
+        """Work for the time in which no request waits."""
+        self.others_probe = False
+        """Other processes probe the device."""
+        self._known_thresholds: deque[GuardedThresholds] = deque(maxlen=KNOWN_THRESHOLDS)
+        self._probes: Future[None] | None = None
+        self._frequent_switches = contextlib.ExitStack()
         self._expected: Program | None = None
-        self._noted = -math.inf
-        """When the tuner was told something last, of the present request."""
+        self._last_message = -math.inf
+        """The time of the last message of the present request."""
 
-    def answer(self, name: str, args: Sequence[Any]) -> Any:
-        """What is asked for."""
-        self._noted = -math.inf
-        return getattr(self, name)(*args)
+    @property
+    def measured(self) -> MeasuredProgram:
+        """The program as the tuner sees it."""
+        return MeasuredProgram(self.program)
 
-    def rest(self, idle: float = IDLE) -> None:
-        """Do what is to be done later until a request waits, where there was none for so long."""
-        while self.later and not self.connection.poll(idle):
-            self.later.pop(0)()
+    def answer(self, request: Request[Any] | BuilderRequest) -> Any:
+        """The answer to a request."""
+        self._last_message = -math.inf
+        match request:
+            case requests.RunRequest():
+                return self._run(request, self.placed[request.number])
+            case requests.OpenProgram():
+                return self.open(request)
+            case requests.PlaceArguments(number, values):
+                self._await_probes()
+                self.placed[number] = self.measured.place(values)
+            case requests.DropArguments(numbers):
+                for number in numbers:
+                    self.placed.pop(number, None)
+            case requests.SendPlans(known):
+                return self._new_plans(known)
+            case requests.PrebuildAll():
+                return self._prebuild_all(request)
+            case requests.SaveManifest():
+                self.measured.save_manifest()
+            case ("build", source):
+                self.build(source)
+            case ("probe_forward_progress",):
+                self._opened().probe_forward_progress()
+            case ("probe_subgroups",):
+                self._opened().probe_subgroups()
+            case _:
+                raise AssertionError(f"no request: {request}")
+        return None
 
-    def build(self, source: Sequence[str]) -> None:
-        """Build a program for the binary cache."""
-        if self.device is not None:
-            with contextlib.suppress(Infeasible), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                build_program(self._opened(), *source)
+    def _run(self, request: requests.RunRequest[Any], args: Sequence[Any]) -> Any:
+        """The answer to a request about runs on placed arguments."""
+        entry, program = request.entry, self.measured
+        match request:
+            case requests.TimeRun(_, _, force, thresholds):
+                self._prepare(entry)
+                return program.timing(entry, args, force=force, thresholds=self._same(thresholds))
+            case requests.RecordRun(_, _, force, thresholds):
+                self._prepare(entry)
+                return program.record(entry, args, force=force, thresholds=self._same(thresholds))
+            case requests.MeasureAll():
+                for made in self._measure_all(request, args):
+                    self._send("made", made)
+            case requests.TimeAll(_, _, choices, often):
+                self._prepare(entry, fuses=often)
+                return program.time_all(entry, args, self._same_all(choices), often=often)
+            case requests.SavedLaunches(_, _, choices):
+                return program.saved_launches(entry, args, self._same_all(choices))
+            case requests.Prebuild(_, _, forces, recorded):
+                self._prepare(entry)
+                return program.prebuild(entry, args, forces, recorded)
+            case requests.Replay(_, _, race):
+                self._prepare(entry, "replaying")
+                race.watch, unwatched = partial(self._send, "attempt"), race.watch
+                replayed = program.replay(entry, args, race)
+                race.watch = unwatched
+                return replayed, race
+            case requests.TrySettings(_, _, force, thresholds, operations):
+                self._prepare(entry, "main_of_trials")
+                return program.try_settings(
+                    entry, args, force=force, thresholds=thresholds,
+                    searches={each: partial(self._search, each) for each in operations})
+            case requests.Difference(_, _, before, after):
+                self._prepare(entry)
+                return program.difference(entry, args, before, after)
+            case _:
+                raise AssertionError(f"no request: {request}")
+        return None
 
-    def probe_forward_progress(self) -> None:
-        """Find out whether groups can wait for each other, for the cache."""
-        self._opened().probe_forward_progress()
+    def _measure_all(self, request: requests.MeasureAll, args: Sequence[Any],
+                     ) -> Iterator[RecordAndTime | RuneliftError]:
+        """The costs of runs, or why they fail; one that loses the device ends the request."""
+        for force, records in zip(request.forces, request.recorded, strict=True):
+            about = request.number, request.entry, force, request.thresholds
+            try:
+                yield (self._run(requests.RecordRun(*about), args) if records else None,
+                       self._run(requests.TimeRun(*about), args))
+            except DeviceFailed:
+                raise
+            except (UserError, CompilerLimitation) as error:
+                yield error
 
-    def probe_subgroups(self) -> None:
-        """Find out whether sub-groups are what the device says, for the cache."""
-        self._opened().probe_subgroups()
+    def open(self, request: requests.OpenProgram) -> bool:
+        """Take a program; false if it is a snapshot that is not the stored program's."""
+        compiled = request.compiled
+        if isinstance(compiled, str):
+            if self.stored is None or self.stored.snapshot != compiled:
+                return False
+            compiled = self.stored
+        self.outside, self.known_plans = request.outside, frozenset(compiled.plans)
+        expected, self._expected = self._expected, None
+        if expected is not None and expected.compiled is compiled and not request.contract:
+            self.program = expected
+            expected.thresholds, expected.policy = dict(request.thresholds), request.policy
+        else:
+            self.program = Program(compiled, self.device, request.thresholds, request.policy,
+                                   fp_contract=request.contract)
+        self.program.loaded.stores_plans = False
+        return True
 
-    def begin_trials(self, info: DeviceInfo) -> None:
-        """Find out in a thread what the device can do, as soon as it is open.
+    def _prebuild_all(self, request: requests.PrebuildAll) -> bool:
+        """Have other processes build kernels; check new ones while they do so."""
+        loaded = self.program.loaded
+        loaded.checks_kernels = False
+        try:
+            self._prepare(request.entry, runs=False)
+            found = self.measured.prebuild_all(request.entry, request.inputs, request.forces)
+        finally:
+            loaded.checks_kernels = True
+        loaded.plan(request.entry)
+        return found
 
-        Plans are made meanwhile, by a thread that does not wait long for this one, nor this one
-        for it.  Nothing else may use the device before :meth:`_settle`.
-        """
-        def tried() -> None:
-            plan_probes(info)
-            device = open_device(info)
-            device.probe_forward_progress()
-            device.probe_subgroups()
+    # Work between requests
 
-        self._turns.enter_context(frequent_switches())
-        self._trials = ThreadPoolExecutor(1, "trials").submit(tried)
-
-    def _settle(self) -> None:
-        """Wait until it is known what the device can do."""
-        if self.others_try:
-            self.others_try = False
-            self._note("trials")
-            receive(self.connection)
-        if self._trials is not None:
-            self._trials.result()
-            self._trials = None
-            self._turns.close()
-        if self.device is not None and not self._opened().confirm():
-            self.program.begin_anew()
-
-    def _opened(self) -> Device:
-        assert self.device is not None
-        return open_device(self.device)
+    def rest(self, idle: float = IDLE_SECONDS) -> None:
+        """Do deferred work until a request waits, after so many seconds without one."""
+        while self.deferred and not self.connection.poll(idle):
+            self.deferred.pop(0)()
 
     @cached_property
-    def kept(self) -> Compiled | None:
-        """The program that is coming, if it is kept."""
-        if self.coming is not None:
-            path, policy = self.coming
+    def stored(self) -> Compiled | None:
+        """The program that will be given, if it is stored on disk."""
+        if self.source is not None:
+            path, policy = self.source
             with contextlib.suppress(RuneliftError):
                 return load_compiled(read_source(Path(path)), policy=policy)
         return None
 
     def expect(self) -> None:
-        """Read the program that is coming; get ready to make its plan if there is none.
+        """Read the program that will be given; get ready to make plans if none are stored.
 
         If it has been tuned before, its kernels begin to be loaded.
         """
-        if self.kept is None or not self.kept.plans:
-            self.later.append(_import_plans)
+        if self.stored is None or not self.stored.plans:
+            self.deferred.append(_import_plans)
         elif self.device is not None:
-            self.later.append(self._load_ahead)
+            self.deferred.append(self._load_ahead)
 
     def _load_ahead(self) -> None:
-        assert self.kept is not None
-        self.others_try = False  # nobody does if it has been run here before
-        self._settle()
-        self._expected = Program(self.kept, self.device, {}, self.kept.policy)
-        self._expected.load_ahead()
+        assert self.stored is not None
+        self.others_probe = False  # the device has been probed before if the program has run here
+        self._await_probes()
+        self._expected = Program(self.stored, self.device, {}, self.stored.policy)
+        self._expected.loaded.prebuilder.load_ahead()
 
-    def open(self, compiled: Compiled | str, policy: str, contract: bool,
-             thresholds: Mapping[str, int], outside: bool) -> bool:
-        """Take a program; ``outside``: others build its kernels.
+    # The device
 
-        Instead of the program there may be which one of those that are kept it is; the result is
-        whether it was read.
+    def build(self, source: Sequence[str]) -> None:
+        """Build a program of kernels for the binary cache."""
+        if self.device is not None:
+            with contextlib.suppress(Infeasible), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                build_program(self._opened(), *source)
+
+    def begin_probes(self, info: DeviceInfo) -> None:
+        """Probe the device in a thread, as soon as it is open.
+
+        Plans are made meanwhile, so threads switch often.  Nothing else may use the device
+        before :meth:`_await_probes`.
         """
-        if isinstance(compiled, str):
-            if self.kept is None or self.kept.snapshot != compiled:
-                return False
-            compiled = self.kept
-        self.outside, self.told = outside, frozenset(compiled.plans)
-        expected, self._expected = self._expected, None
-        if expected is not None and expected.compiled is compiled and not contract:
-            self.program = expected
-            expected.thresholds, expected.policy = dict(thresholds), policy
-        else:
-            self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
-        self.program.keeps = False
-        return True
+        def probe() -> None:
+            plan_probes(info)
+            device = open_device(info)
+            device.probe_forward_progress()
+            device.probe_subgroups()
 
-    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> bool:
-        """Have what runs on any of these inputs need built; whether there is anything.
+        self._frequent_switches.enter_context(frequent_switches())
+        self._probes = ThreadPoolExecutor(1, "probes").submit(probe)
 
-        While others build kernels that are new, it is checked that these are well formed.
+    def _await_probes(self) -> None:
+        """Wait for the probes of the device; forget what they refute."""
+        if self.others_probe:
+            self.others_probe = False
+            self._send("trials")
+            receive(self.connection)
+        if self._probes is not None:
+            self._probes.result()
+            self._probes = None
+            self._frequent_switches.close()
+        if self.device is not None and not self._opened().confirm():
+            self.program.loaded.forget_prebuilt()
+
+    def _opened(self) -> Device:
+        assert self.device is not None
+        return open_device(self.device)
+
+    # Runs
+
+    def _prepare(self, entry: str, source: str | None = None, *, fuses: bool = False,
+                 runs: bool = True) -> None:
+        """Make plan and executable, and the named ``source``; from here on, time counts.
+
+        If nothing ``runs``, probes by other processes are not awaited, but their results presumed:
+        they seldom differ.  Kernels that fuse launches take long to build, up to a second, so only
+        a run that comes often is worth them.
         """
-        self.program.checks = False
-        try:
-            self._watch(entry, runs=False)
-            found = self.program.foresee(entry, inputs, forces)
-        finally:
-            self.program.checks = True
-        self.program._plan(entry)
-        return found
-
-    def remember(self) -> None:
-        """All has been tuned: keep what runs wanted for the next time."""
-        self.program.remember()
-
-    def place(self, number: int, values: Sequence[Any]) -> None:
-        """Bring arguments to the device."""
-        self._settle()
-        self.placed[number] = self.program.place(values)
-
-    def drop(self, numbers: Sequence[int]) -> None:
-        """Forget arguments."""
-        for number in numbers:
-            self.placed.pop(number, None)
-
-    def prepare(self, number: int, entry: str, forces: Sequence[Mapping[str, int]],
-                recorded: Sequence[Mapping[str, int]]) -> int | None:
-        """Build what runs need."""
-        self._watch(entry)
-        return self.program.prepare(entry, self.placed[number], forces, recorded)
-
-    def record(self, number: int, entry: str, force: Choice, thresholds: Choice) -> Record:
-        """The record of a run."""
-        self._watch(entry)
-        return self.program.record(entry, self.placed[number], force=force,
-                                   thresholds=self._same(thresholds))
-
-    def timing(self, number: int, entry: str, force: Choice, thresholds: Choice) -> Timing:
-        """The times of a run."""
-        self._watch(entry)
-        return self.program.timing(entry, self.placed[number], force=force,
-                                   thresholds=self._same(thresholds))
-
-    def measure_all(self, number: int, entry: str, forces: Sequence[Mapping[str, int]],
-                    thresholds: Choice, recorded: Sequence[bool]) -> None:
-        """Tell what runs with each of these forced versions take, or why they fail."""
-        for force, records in zip(forces, recorded, strict=True):
-            try:
-                made: Both | RuneliftError = (
-                    self.record(number, entry, force, thresholds) if records else None,
-                    self.timing(number, entry, force, thresholds))
-            except DeviceFailed:
-                raise
-            except (UserError, CompilerLimitation) as error:
-                made = error
-            self._note("made", made)
-
-    def time_all(self, number: int, entry: str, choices: Sequence[Mapping[str, int]], often: bool
-                 ) -> Sequence[float]:
-        """The times of runs with each of these thresholds."""
-        self._watch(entry, joins=often)
-        return self.program.time_all(entry, self.placed[number], self._known(choices), often=often)
-
-    def savings(self, number: int, entry: str, choices: Sequence[Mapping[str, int]]
-                ) -> Sequence[int]:
-        """How many launches and copies each of these runs could save."""
-        return self.program.savings(entry, self.placed[number], self._known(choices))
-
-    def replay(self, number: int, entry: str, race: Race) -> tuple[ReplayRecord, Race]:
-        """Run every version at every encounter; what became of the race."""
-        self._watch(entry, "replaying")
-        race.watch, unwatched = partial(self._note, "attempt"), race.watch
-        replayed = self.program.replay(entry, self.placed[number], race)
-        race.watch = unwatched
-        return replayed, race
-
-    def try_settings(self, number: int, entry: str, force: Choice, thresholds: Choice,
-                     meetings: Sequence[OperationId]) -> list[OperationTime]:
-        """Run, and try settings at these meetings."""
-        self._watch(entry, "main_of_trials")
-        return self.program.try_settings(
-            entry, self.placed[number], force=force, thresholds=thresholds,
-            searches={meeting: partial(self._asked, meeting) for meeting in meetings})
-
-    def difference(self, number: int, entry: str, before: Choice, after: Choice) -> str | None:
-        """How results with different thresholds differ."""
-        self._watch(entry)
-        return self.program.difference(entry, self.placed[number], before, after)
-
-    def _known(self, choices: Sequence[Mapping[str, int]]) -> Sequence[Mapping[str, int]]:
-        """The same thresholds, each of them as the object that it was in earlier requests."""
-        each_once = {id(each): self._same(each) for each in choices}
-        return [each_once[id(each)] or each for each in choices]
-
-    def _same(self, choice: Choice) -> Choice:
-        """The same for one of them.
-
-        Runs remember what they decided by thresholds and finer guards, and large tables that are
-        equal, but not the same object, take as long to compare as a short run.
-        """
-        if not isinstance(choice, GuardedThresholds):
-            return choice
-        for known in self._choices:
-            if known == choice and known.finer == choice.finer:
-                return known
-        self._choices.append(choice)
-        return choice
-
-    def plans(self, known: Set[Any]) -> dict[Any, Plan]:
-        """The plans that have been made, but for those that are known."""
-        self.program.keep_plans()
-        return {key: plan for key, plan in self.program.compiled.plans.items()
-                if key not in known}
-
-    def _tell_plans(self) -> None:
-        """Tell of plans that have been made: while others build, that costs no time."""
-        if new := self.plans(self.told):
-            self._note("plans", new)
-            self.told |= new.keys()
-
-    def _asked(self, meeting: OperationId) -> Search:
-        """A search whose settings the tuner chooses."""
-        self._note("search", meeting)
-        while (setting := receive(self.connection)) is not None:
-            found = yield setting
-            self._note("found", meeting, found)
-
-    def _watch(self, entry: str, source: str | None = None, *, joins: bool = False,
-               runs: bool = True) -> None:
-        """Make what is only made once; from here on, time counts.
-
-        If nothing ``runs``, nobody waits for those who try the device: they will hardly find
-        anything else than what is presumed.
-
-        Kernels that join launches take long to build, a second for large ones, so that a run which
-        comes but a few times is not worth them.
-        """
-        self.program._plan(entry)
-        if self.others_try and not runs:
+        loaded = self.program.loaded
+        loaded.plan(entry)
+        if self.others_probe and not runs:
             self._opened().presume()
         else:
-            self._settle()
-        executable = self.program._executable(entry)
-        executable.building = partial(self._note, "building")
-        executable.outside = self._built_outside if self.outside else None
-        executable.may_fuse = joins and not self.program.device.info.is_host
+            self._await_probes()
+        executable = loaded.executable(entry)
+        executable.building = partial(self._send, "building")
+        executable.outside = self._build_outside if self.outside else None
+        executable.may_fuse = fuses and not loaded.device.info.is_host
         executable.captures_first = True
         if source is not None:
             getattr(executable, source)
-        if time.perf_counter() - self._noted > NOTABLE:
-            self._note("begun")
+        if time.perf_counter() - self._last_message > NOTABLE_SECONDS:
+            self._send("begun")
 
-    def _built_outside(self, sources: Sequence[Sequence[str]], waits: bool) -> None:
-        """Let others build programs."""
-        self._note("wanted", list(sources), waits)
+    def _build_outside(self, sources: Sequence[Sequence[str]], waits: bool) -> None:
+        """Have other processes build programs of kernels."""
+        self._send("wanted", list(sources), waits)
         if waits:
-            self._tell_plans()
+            self._send_plans()
             receive(self.connection)
 
-    def _note(self, kind: str, *what: Any) -> None:
-        send(self.connection, (kind, *what))
-        self._noted = time.perf_counter()
+    def _new_plans(self, known: Set[Any]) -> dict[Any, Plan]:
+        """The plans that have been made, except those with ``known`` keys."""
+        self.program.loaded.store_plans()
+        return {key: plan for key, plan in self.program.compiled.plans.items()
+                if key not in known}
+
+    def _send_plans(self) -> None:
+        """Send new plans: while other processes build, that costs no time."""
+        if new := self._new_plans(self.known_plans):
+            self._send("plans", new)
+            self.known_plans |= new.keys()
+
+    def _search(self, operation: OperationId) -> Search:
+        """A search whose settings the tuner chooses."""
+        self._send("search", operation)
+        while (setting := receive(self.connection)) is not None:
+            found = yield setting
+            self._send("found", operation, found)
+
+    def _same_all(self, choices: Sequence[Thresholds]) -> Sequence[Thresholds]:
+        """Equal thresholds, as the objects of earlier requests (:meth:`_same`)."""
+        each_once = {id(each): self._same(each) for each in choices}
+        return [each_once[id(each)] or each for each in choices]
+
+    def _same(self, thresholds: Thresholds | None) -> Thresholds | None:
+        """Equal thresholds, as the object of an earlier request.
+
+        Runs remember their decisions by thresholds and size guards.  To compare equal tables that
+        are different objects takes as long as a short run.
+        """
+        if not isinstance(thresholds, GuardedThresholds):
+            return thresholds
+        for known in self._known_thresholds:
+            if known == thresholds and known.finer == thresholds.finer:
+                return known
+        self._known_thresholds.append(thresholds)
+        return thresholds
+
+    def _send(self, kind: str, *data: Any) -> None:
+        """Send a message before the answer."""
+        send(self.connection, (kind, *data))
+        self._last_message = time.perf_counter()
 
 
 def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
           opened: Callable[[], None] = lambda: None, opening: BuildRequest | None = None,
-          request: Sequence[Any] | None = None) -> None:
-    """Open the device that ``opening`` names; then answer requests until there are no more.
+          request: Any = None) -> None:
+    """Open the device, call ``opened``, and answer requests until there are no more.
 
-    ``opened`` is called in between.  Who only ``builds`` says when it is ready, and makes no
-    preparations for running programs, but for ``probes`` of the device, if wanted.  It may have
-    been ready before: then there is a first ``request``.
+    The device is that of ``opening``, which else comes over the connection.  A process that only
+    ``builds`` sends a message when it is ready, and does not prepare to run programs.  It prepares
+    to probe the device if there will be ``probes``.  With a first ``request``, it has been ready
+    before.
     """
     if probes:
-        _expect_trials(connection)
+        _expect_probes(connection)
     try:
         opening = opening or receive(connection)
         disk.set_fingerprint(opening.fingerprint)
@@ -372,12 +367,12 @@ def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
     except EOFError:
         return
     session = Session(info, connection)
-    session.coming = opening.program
+    session.source = opening.program
     if info is not None:
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
-        session.others_try = info.locked_compiler and not builds
-        if not (builds or info.is_host or session.others_try):
-            session.begin_trials(info)
+        session.others_probe = info.locked_compiler and not builds
+        if not (builds or info.is_host or session.others_probe):
+            session.begin_probes(info)
         open_device(info)
         if request is None:
             opened()
@@ -385,21 +380,21 @@ def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
             if request is None:
                 send(connection, "ready")
         else:
-            session.later += [session.expect, _import_runs]
+            session.deferred += [session.expect, _import_runs]
     session.rest(0.0)
-    session.later.clear()  # from here on it is done when it is needed
+    session.deferred.clear()  # from here on, work is done on demand
     while True:
         try:
-            name, *args = request or receive(connection)
+            asked = request or receive(connection)
         except EOFError:
             return
         request = None
-        send(connection, _answer(session, name, args))
+        send(connection, _answer(session, asked))
         session.rest()
 
 
-def _expect_trials(connection: Connection) -> None:
-    """Make what trials of the device run, as long as it may not be opened."""
+def _expect_probes(connection: Connection) -> None:
+    """Make the kernels of probes while the device may not be opened."""
     if not connection.poll():
         for plan in plans_of_probes():
             if not connection.poll():
@@ -407,21 +402,21 @@ def _expect_trials(connection: Connection) -> None:
 
 
 def _import_runs() -> None:
-    """Load what running programs will need."""
+    """Import the modules that runs need."""
     # late: it is imported here so that nothing waits for it afterwards
     from runelift.runtime.trials import trial_run as trials  # noqa: F401
 
 
 def _import_plans() -> None:
-    """Load what making plans needs, where they have not been kept."""
+    """Import the modules that make plans, where none are stored."""
     # late: it is imported here so that nothing waits for it afterwards
     from runelift.codegen.segops import segscan_single_pass as look_back  # noqa: F401
 
 
-def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]:
+def _answer(session: Session, request: Request[Any] | BuilderRequest) -> tuple[str, Any]:
     try:
-        return "result", session.answer(name, args)
-    except DeviceFailed as error:  # what comes after it in this process would fail, too
+        return "result", session.answer(request)
+    except DeviceFailed as error:  # all later runs in this process would fail, too
         return "lost", error
     except (RuneliftError, OutOfReplayMemory, UnknownCost) as error:
         return "error", error

@@ -15,6 +15,7 @@ from runelift.ir.names import Names
 from runelift.ir.syntax import Body, Loop, Stm
 from runelift.ir.traverse import bodies_of
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 SOURCE = r"""
@@ -73,7 +74,7 @@ def programs(reference: Program) -> dict[str, Program]:
              for name in ("oclgrind", "Portable")}
     info = found["Portable"].device_info
     assert info is not None
-    found["Portable"].device_info = replace(info, interleaves=True, num_groups=2, group_size=64)
+    found["Portable"].loaded.info = replace(info, interleaves=True, num_groups=2, group_size=64)
     return found
 
 
@@ -118,7 +119,8 @@ def test_what_is_read_often_enough_is_copied(reference: Program, entry: str, cop
 def launches(program: Program, entry: str, shape: tuple[int, ...],
              force: Mapping[str, int] | None = None) -> int:
     """How many kernels a run launches."""
-    return program.record(entry, given(program, entry, shape), force=force).launches
+    return MeasuredProgram(program).record(entry, given(program, entry, shape),
+                                           force=force).launches
 
 
 @pytest.mark.parametrize(("shape", "copies"), [((64, 32), 1), ((64, 31), 0), ((20, 64), 0)])
@@ -183,7 +185,7 @@ def loops() -> dict[str, Program]:
              for name in ("interpreter", "oclgrind", "Portable")}
     info = found["Portable"].device_info
     assert info is not None
-    found["Portable"].device_info = replace(info, interleaves=True)
+    found["Portable"].loaded.info = replace(info, interleaves=True)
     return found
 
 

@@ -72,7 +72,7 @@ def test_quick_quotients_are_rounded_correctly(pocl: DeviceInfo, off: int) -> No
 def test_work_items_with_several_points_check_all_of_them(pocl: DeviceInfo, quick: bool) -> None:
     program = runelift.compile(POTENTIAL, device="pocl", tuning={})
     if quick:
-        program.device_info = pocl
+        program.loaded.info = pocl
     rng = np.random.default_rng(6)
     points = np.concatenate([rng.random(40), [0.5, 0, 1e-30, 2e38]]).astype(np.float32)
     places = np.concatenate([rng.random(11), [0.5, 3e38]]).astype(np.float32)

@@ -9,14 +9,14 @@ import pytest
 
 import runelift
 from runelift.codegen.emit.opencl import count_barrier_calls, opencl_source
-from runelift.codegen.passes.teams import may_team, only_if
+from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, run
 from runelift.ir.imp.parse import parse
 from runelift.ir.names import VName
-from runelift.runtime.execution.run import Run
+from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from tests.codegen.harness import by_groups
 
 PRESENT = imp.Var(VName("present", 9))
@@ -50,13 +50,13 @@ WRITE = " store.i64 row_6[local_id(0)] <- 1i64 store.i64 xs_3[global_id(0)] <- 1
 @pytest.mark.parametrize("body", ALIKE.values(), ids=list(ALIKE))
 def test_rows_that_come_to_the_same_barriers(body: str) -> None:
     code = kernel(body + WRITE)
-    assert may_team(code.body)
+    assert can_team(code.body)
     check(code)
 
 
 @pytest.mark.parametrize("body", APART.values(), ids=list(APART))
 def test_rows_whose_barriers_depend_on(body: str) -> None:
-    assert not may_team(kernel(body + WRITE).body)
+    assert not can_team(kernel(body + WRITE).body)
 
 
 def test_absent_rows_keep_count_and_touch_nothing() -> None:
@@ -77,7 +77,8 @@ def test_absent_rows_keep_count_and_touch_nothing() -> None:
         store.i64 xs_3[global_id(0)] <- turned_8
         """)
     first, *rest = code.body
-    masked = imp.Kernel(code.name, code.params, code.locals, (first, *only_if(PRESENT, rest)),
+    masked = imp.Kernel(code.name, code.params, code.locals,
+                        (first, *mask_absent_teams(PRESENT, rest)),
                         constants=code.constants, teams=code.teams)
     check(masked)
     xs = np.arange(15)
@@ -103,7 +104,7 @@ entry main [n][m] (xss: [n][m]i32): [n][m]i32 =
   map (\\xs -> loop xs while reduce (+) 0 xs < 100 do map (+ 1) xs) xss
 """
     program = runelift.compile(text, device="oclgrind")
-    kernels = [k for k in plan.kernels(program._plan("main").steps) if "intragroup" in k.name]
+    kernels = [k for k in plan.kernels(program.loaded.plan("main").steps) if "intragroup" in k.name]
     assert kernels
     assert all(k.teams is None for k in kernels)
 
@@ -142,14 +143,14 @@ LENGTHS = [1, 31, 32, 100]
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were side by side in the launches so far."""
     found: list[int] = []
-    teams = Run.teams
+    teams = LaunchGeometry.teams
 
-    def note(self: Run, *args: int) -> tuple[int, int]:
+    def note(self: LaunchGeometry, *args: int) -> tuple[int, int]:
         chosen = teams(self, *args)
         found.append(chosen[0])
         return chosen
 
-    monkeypatch.setattr(Run, "teams", note)
+    monkeypatch.setattr(LaunchGeometry, "teams", note)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.passes.unrolling import MOST_UNROLLED_STATEMENTS, in_registers
+from runelift.codegen.passes.unrolling import MOST_UNROLLED_STATEMENTS, unroll_private_arrays
 from runelift.ir import imp
 from runelift.ir.imp.traverse import statements
 from runelift.ir.names import Names, VName
@@ -54,7 +54,7 @@ class Code:
         return imp.Store(self.array, place, lit(1), Prim.I64)
 
     def unrolled(self, *code: imp.Stm) -> set[VName]:
-        found = in_registers((self.declaration, *code))
+        found = unroll_private_arrays((self.declaration, *code))
         return {s.index for s in statements(found) if isinstance(s, imp.For) and s.unroll}
 
 

@@ -13,7 +13,7 @@ import runelift
 from runelift.ir.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits, ceil_div
-from runelift.runtime.execution import run as executor
+from runelift.runtime.geometry import launch_geometry
 from runelift.runtime.geometry.tiles import LEAST_SLABS as LEAST_SLABS
 from runelift.runtime.geometry.tiles import SLAB_PADDING, block
 from runelift.runtime.versions.forest import plans
@@ -50,7 +50,7 @@ entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p](i32, i32) =
                          ids=["product", "scaled", "batched", "ordered"])
 def test_blocks(text: str, size: tuple[int, int, int], blocks: tuple[int, ...],
                 monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "block", lambda *_: blocks)
+    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks)
     program = runelift.compile(text, device="oclgrind", tuning={})
     for kernel in ("segmap_tiled", "segmap_pieces", "segmap_combined"):
         assert f"kernel {kernel}" in program.source("imp")

@@ -15,7 +15,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Level, SegMap
 from runelift.ir.types import i64
-from runelift.runtime.execution.run import Run
+from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import WIDTH, agree
 from tests.codegen.segops.test_segops import Points
@@ -50,13 +50,13 @@ PROGRAMS = {"shifted": SHIFTED, "two": TWO, "in-place": IN_PLACE, "grid": GRID, 
 def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many points the work-items of maps had so far."""
     found: list[int] = []
-    width = Run.width
+    width = LaunchGeometry.width
 
-    def note(self: Run, *args: int) -> int:
+    def note(self: LaunchGeometry, *args: int) -> int:
         found.append(width(self, *args))
         return found[-1]
 
-    monkeypatch.setattr(Run, "width", note)
+    monkeypatch.setattr(LaunchGeometry, "width", note)
     return found
 
 

@@ -13,7 +13,7 @@ from runelift.codegen.segops.segred_columns import columns_of_reduction
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Index, Level, Param, SegDim, SegRed
 from runelift.ir.types import ArrayType
-from runelift.runtime.execution import run as executor
+from runelift.runtime.geometry import launch_geometry
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import MODEL, Builder, agree
 
@@ -60,7 +60,7 @@ def arguments(name: str, n: int, m: int) -> list[np.ndarray[Any, Any]]:
 @pytest.mark.parametrize("strip", [(1, 1, 1), (1, 2, 1), (1, 4, 3)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_strips(name: str, strip: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "strip", lambda *_: strip)
+    monkeypatch.setattr(launch_geometry, "strip", lambda *_: strip)
     program = runelift.compile(PROGRAMS[name], device="pocl", tuning={})
     steps = list(all_steps(program.compiled.plan("main").steps))
     kinds = {s.kernel.name.rsplit("_", 2)[0] for s in steps if isinstance(s, Launch)}

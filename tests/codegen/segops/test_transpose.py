@@ -10,6 +10,7 @@ import pytest
 import runelift
 from runelift.codegen.plan import plan
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 SOURCE = r"""
@@ -81,6 +82,6 @@ def test_tiles_are_long_where_an_array_has_a_short_side(n: int, m: int, height: 
 def test_what_a_loop_reads_across_rows_is_transposed_once() -> None:
     program = runelift.compile(SOURCE, device="oclgrind")
     xss = np.arange(2400, dtype=np.int32).reshape(60, 40)
-    record = program.record("drift", [xss], force={"drift.versions_0": 0})
+    record = MeasuredProgram(program).record("drift", [xss], force={"drift.versions_0": 0})
     assert "is None" in program.source("host", "drift")
     assert record.launches == 1 + 1 + 5  # replicate, the copy, and the iterations

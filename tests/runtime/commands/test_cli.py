@@ -509,19 +509,19 @@ def test_autotune_needs_a_device(run: Run, program: Path) -> None:
 @needs_oclgrind
 def test_interrupted_autotune_writes_what_it_has(
         run: Run, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from runelift.runtime.program import Program
+    from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
     calls = 0
-    original = Program.record
+    original = MeasuredProgram.record
 
-    def interrupted(self: Program, *args: object, **options: object) -> object:
+    def interrupted(self: MeasuredProgram, *args: object, **options: object) -> object:
         nonlocal calls
         calls += 1
         if calls > 8:
             raise KeyboardInterrupt
         return original(self, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Program, "record", interrupted)
+    monkeypatch.setattr(MeasuredProgram, "record", interrupted)
     found = run("autotune", program, "--device", "oclgrind", "--runs", "1", "--time-limit",
                 "none")
     assert found.status == 130
@@ -537,12 +537,12 @@ def test_interrupted_autotune_writes_what_it_has(
 def test_autotune_interrupted_before_anything_is_measured_writes_nothing(
         run: Run, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         json_wanted: list[str]) -> None:
-    from runelift.runtime.program import Program
+    from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
-    def interrupted(self: Program, *_: object, **__: object) -> None:
+    def interrupted(self: MeasuredProgram, *_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Program, "record", interrupted)
+    monkeypatch.setattr(MeasuredProgram, "record", interrupted)
     found = run("autotune", program, "--device", "oclgrind", "--time-limit", "none", *json_wanted)
     assert found.status == 130
     assert "nothing was measured completely" in found.err

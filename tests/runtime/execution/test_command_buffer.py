@@ -33,7 +33,8 @@ from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.workers import worker
+from runelift.runtime.tuner.workers import requests, worker
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
 
@@ -91,7 +92,7 @@ class Alone(Device):
 
 
 def _command_buffers(program: Any, entry: str = "main") -> list[Any]:
-    decisions = program._executable(entry).decisions.under(program.thresholds, {})
+    decisions = program.loaded.executable(entry).decisions.under(program.thresholds, {})
     return list(decisions.command_buffers.values())
 
 
@@ -99,8 +100,10 @@ def _session(info: DeviceInfo) -> tuple[Session, Connection]:
     """A worker's session with a small program and its arguments, and the connection's other end."""
     own, other = multiprocessing.Pipe()
     session = Session(info, own)
-    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
-    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    session.answer(requests.OpenProgram(
+        compile_source(Source("small", SMALL)), "all", False, {}, outside=False))
+    session.answer(requests.PlaceArguments(
+        0, [np.int64(3), np.arange(8, dtype=np.float32)]))
     return session, other
 
 
@@ -239,8 +242,8 @@ def test_memory_is_given_back() -> None:
 def test_arguments_are_set_when_they_change() -> None:
     """Two command buffers with the same kernels take turns: neither finds them as it left them."""
     program = runelift.compile(SHRINKING, tuning={})
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, ones, ones, ones, others, others, others, ones, others, ones]:
         got, _ = program.run("main", args)
         _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
@@ -251,15 +254,15 @@ def test_who_measures_finds_arguments_set() -> None:
     one.
     """
     program = runelift.compile(SHRINKING, tuning={})
-    executable, plan = program._executable("main"), program._plan("main")
+    executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
     executable.captures_first = True
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, others] * 2:
-        program.timing("main", args)
+        MeasuredProgram(program).timing("main", args)
     for args, command_buffer_of in zip([ones, others] * 3, _command_buffers(program) * 3,
                                        strict=True):
-        command_buffer.prepare(executable, program._bind(plan, list(args)), {}, {})
+        command_buffer.prepare(executable, program.loaded.bind(plan, list(args)), {}, {})
         held = [each for each in command_buffer_of._bound.values() if each.is_current]
         assert len(held) == 1
         held[0].full.clear()  # what makes all calls would make none
@@ -271,11 +274,11 @@ def test_who_measures_finds_arguments_set() -> None:
 def test_a_short_run_that_follows_others_is_made_again(
         following: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(SHRINKING, tuning={})
-    program._executable("main").captures_first = True
-    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
-    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    program.loaded.executable("main").captures_first = True
+    ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, others] * 2:
-        program.timing("main", args)
+        MeasuredProgram(program).timing("main", args)
     made = 0
 
     def perform(*what: Any, **options: Any) -> Outcome:
@@ -288,7 +291,7 @@ def test_a_short_run_that_follows_others_is_made_again(
     monkeypatch.setattr(command_buffer, "SWITCH_COST", following)
     for args in (ones, others):
         made = 0
-        program.timing("main", args)
+        MeasuredProgram(program).timing("main", args)
         assert made == runs
 
 
@@ -317,11 +320,11 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("text", text)), info)
     program._device = Alone(info, PROBES)
-    executable, plan = program._executable("main"), program._plan("main")
+    executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
     executable.captures_first, expected = True, _expected(text, args)
     for force in [{}, *plans(program.tree.entry("main"))]:
         def bound() -> dict[str, Any]:
-            return program._bind(plan, program.place(args))
+            return program.loaded.bind(plan, MeasuredProgram(program).place(args))
 
         given = bound()
         capturing = CapturingRun(executable, {}, force, given)
@@ -329,7 +332,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
         made = capturing.command_buffer()
         assert made is not None
         executable.decisions.forget()
-        program.record("main", program.place(args), force=force)
+        MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=force)
         found = executable.decisions.under({}, force).command_buffers
         assert list(found.values()) == [SeenCount.ONCE]
         command_buffer.prepare(executable, bound(), {}, force)
@@ -347,10 +350,11 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
 
 def test_a_run_that_reads_what_was_computed_is_made_again_for_its_command_buffer() -> None:
     program = runelift.compile(BRANCHING, tuning={})
-    executable, args = program._executable("main"), [np.arange(9, dtype=np.int32)]
+    executable, args = program.loaded.executable("main"), [np.arange(9, dtype=np.int32)]
     executable.captures_first = True
-    program.record("main", program.place(args))
-    command_buffer.prepare(executable, program._bind(program._plan("main"), program.place(args)),
+    MeasuredProgram(program).record("main", MeasuredProgram(program).place(args))
+    command_buffer.prepare(executable, program.loaded.bind(program.loaded.plan("main"),
+                                                           MeasuredProgram(program).place(args)),
                            {}, {})
     assert _command_buffers(program) == [SeenCount.ONCE]
 
@@ -387,7 +391,7 @@ def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
 
 def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
     program = runelift.compile(SHRINKING, tuning={})
-    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    args = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     expected = _expected(SHRINKING, [args[0], np.asarray(args[1])])
     for _ in range(8):
         _agree(program.run("main", args)[0], expected)
@@ -411,10 +415,10 @@ def test_a_run_that_is_captured_counts_where_the_device_is_late(
         issue: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the host may have been late for what it noted."""
     program = runelift.compile(SHRINKING, tuning={})
-    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    args = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     program.run("main", args)  # it builds kernels
-    program._executable("main").captures_first = True
-    program._executable("main").decisions.forget()
+    program.loaded.executable("main").captures_first = True
+    program.loaded.executable("main").decisions.forget()
     made = list[Outcome]()
 
     def perform(*what: Any, **options: Any) -> Outcome:
@@ -424,7 +428,7 @@ def test_a_run_that_is_captured_counts_where_the_device_is_late(
     performed = command_buffer.perform
     monkeypatch.setattr(command_buffer, "perform", perform)
     monkeypatch.setattr(command_buffer, "SWITCH_COST", 60.0)
-    assert program.timing("main", args).issue == issue
+    assert MeasuredProgram(program).timing("main", args).issue == issue
     assert len(made) == runs
 
 
@@ -461,7 +465,7 @@ def test_fused_launches_have_barriers_and_copies(fusing: DeviceInfo) -> None:
     for _ in range(SUBMITS_BEFORE_FUSION):
         program.run("main", args)
     assert all(isinstance(each, Launch) for each in found._commands)
-    sources = program._executable("main")._fused
+    sources = program.loaded.executable("main")._fused
     assert max(text.count("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
                for text in sources) >= 2
 
@@ -480,15 +484,16 @@ def test_tuning_fuses_no_launches(fusing: DeviceInfo) -> None:
     """Kernels for a run that never comes again would take longer than all that is measured."""
     session, other = _session(fusing)
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
-        session.timing(0, "main", {}, None)
+        session.answer(requests.TimeRun(0, "main", {}, None))
     assert isinstance(_command_buffers(session.program)[0], CommandBuffer)
-    assert not session.program._executable("main")._fused
+    assert not session.program.loaded.executable("main")._fused
     other.close()
 
 
 def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run is captured, and timed runs submit its commands."""
-    monkeypatch.setattr("runelift.runtime.program.AHEAD", 0.0)  # however late the device is
+    monkeypatch.setattr("runelift.runtime.tuner.workers.measured_program.ISSUE_SHARE",
+                        0.0)  # however late the device is
     monkeypatch.setattr(command_buffer, "SWITCH_COST", 60.0)
     info = select("pthread")
     assert info is not None
@@ -497,14 +502,14 @@ def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     submit = CommandBuffer.submit
     monkeypatch.setattr(CommandBuffer, "submit", lambda self, run, args: (
         submitted.append(self), submit(self, run, args))[1])
-    session.timing(0, "main", {}, None)
+    session.answer(requests.TimeRun(0, "main", {}, None))
     # The first time, no run has set all arguments.
     assert submitted == _command_buffers(session.program) * 2
-    session.timing(0, "main", {}, None)
+    session.answer(requests.TimeRun(0, "main", {}, None))
     assert len(submitted) == 3
     (found,) = _command_buffers(session.program)
     next(iter(found._commands)).kernel.owner = None
-    session.timing(0, "main", {}, None)
+    session.answer(requests.TimeRun(0, "main", {}, None))
     assert len(submitted) == 5
     other.close()
 
@@ -512,18 +517,19 @@ def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_that_come_often_are_compared_with_fused_launches(
         fusing: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Although nothing was fused while they were timed before."""
-    monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
+    monkeypatch.setattr("runelift.runtime.tuner.workers.measured_program.WARM_UP_SECONDS",
+                        math.inf)  # a simulator is slow
     session, other = _session(fusing)
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
-        session.timing(0, "main", {}, None)
+        session.answer(requests.TimeRun(0, "main", {}, None))
     (buffer,) = _command_buffers(session.program)
-    (saved,) = session.savings(0, "main", [{}])
+    (saved,) = session.answer(requests.SavedLaunches(0, "main", [{}]))
     before = len(buffer._commands)
     assert saved > 0
-    assert len(session.time_all(0, "main", [{}, {}], True)) == 2
-    assert session.program._executable("main")._fused
+    assert len(session.answer(requests.TimeAll(0, "main", [{}, {}], True))) == 2
+    assert session.program.loaded.executable("main")._fused
     assert len(buffer._commands) == before - saved
-    assert session.savings(0, "main", [{}]) == [0]
+    assert session.answer(requests.SavedLaunches(0, "main", [{}])) == [0]
     other.close()
 
 
@@ -536,7 +542,7 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
     session, other = _session(info)
     monkeypatch.setattr(worker, "NOTABLE", notable)
     for _ in range(2):
-        session.answer("measure_all", (0, "main", [{}] * 3, None, [True] * 3))
+        session.answer(requests.MeasureAll(0, "main", [{}] * 3, None, [True] * 3))
         told = list[str]()
         while other.poll():
             told.append(receive(other)[0])
@@ -550,7 +556,7 @@ def test_processors_need_no_fused_launches() -> None:
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
         program.run("main", args)
-    assert not program._executable("main")._fused
+    assert not program.loaded.executable("main")._fused
 
 
 def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is() -> None:

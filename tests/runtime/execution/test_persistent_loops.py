@@ -30,6 +30,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.trials.loop_trials import NO_KERNEL
 from runelift.runtime.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.trials.trial_run import TrialRun
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 STENCIL = """
@@ -424,7 +425,7 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
     program = Program(compile_source(Source("loop", text)), device.info)
     program._device = device
     spaces = {space.operation.name: space for space in program.spaces("main")}
-    met = Counter(met.meeting for met in program.try_settings("main", args))
+    met = Counter(met.meeting for met in MeasuredProgram(program).try_settings("main", args))
     assert set(met.values()) == {1}
     last = {name: index for name, index in sorted(met)}
     in_loop = [name for name, index in last.items() if index > 0]
@@ -440,9 +441,10 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
                 sent[setting] = yield setting
 
         before = device.persistent
-        run = TrialRun(program._executable("main"), {}, {}, {(name, last[name]): search})
-        plan = program._plan("main")
-        results = run.call(run.executable.main_of_trials, program._bind(plan, list(args))).results
+        run = TrialRun(program.loaded.executable("main"), {}, {}, {(name, last[name]): search})
+        plan = program.loaded.plan("main")
+        results = run.call(run.executable.main_of_trials,
+                           program.loaded.bind(plan, list(args))).results
         assert isinstance(sent[spaces[name].default], float)
         assert {found for found in sent.values() if isinstance(found, str)} <= {NO_KERNEL}
         apart += sum(isinstance(found, float) for found in sent.values()) - 1
@@ -467,7 +469,8 @@ def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> No
         for size in (64, 4):
             sent[size] = yield (*space.default[:group], size, *space.default[group + 1:])
 
-    program.try_settings("main", args, thresholds={space.ranges[group].parameter.name: 64},
+    MeasuredProgram(program).try_settings("main", args,
+                                          thresholds={space.ranges[group].parameter.name: 64},
                          searches={(space.operation.name, 1): search})
     assert isinstance(sent[64], float)
     assert sent[4] == NO_KERNEL
@@ -477,7 +480,7 @@ def test_a_loop_that_is_no_kernel_has_operations_of_its_own(device: Spied) -> No
     program = Program(compile_source(Source("loop", PARTING)), device.info)
     program._device = device
     args = [np.int64(20), np.arange(9, dtype=np.int32)]
-    met = [each.meeting for each in program.try_settings("main", args)]
+    met = [each.meeting for each in MeasuredProgram(program).try_settings("main", args)]
     assert max(index for _, index in met) == 19
     assert len(met) == len(set(met))
 

@@ -67,7 +67,7 @@ def test_no_setting_changes_a_result(name: str) -> None:
     program = runelift.compile(text)
     expected, _ = runelift.compile(text, device="interpreter").run("main", args)
     for space in program.spaces("main"):
-        force = leading_to(program._plan("main").steps, space.operation.name)
+        force = leading_to(program.loaded.plan("main").steps, space.operation.name)
         for setting in sampled(space):
             found, _ = program.run("main", args, force=force, thresholds=space.named(setting))
             for want, got in zip(expected, found, strict=True):

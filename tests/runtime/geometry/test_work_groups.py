@@ -44,7 +44,7 @@ def test_loops_of_any_length() -> None:
 
 def test_few_groups_are_large() -> None:
     """Work-items of a single group should not loop while the device has nothing else to do."""
-    crowded = replace(GPU, crowd=10)
+    crowded = replace(GPU, busy_groups=10)
     assert share_out(crowded, (), (256,), 9) == (256, 1, 1)
     assert share_out(crowded, (), (256,), 10) == (64, 1, 1)
 
@@ -68,7 +68,7 @@ def test_many_rows_have_few_work_items_each(groups: int, group: int, chunk: int)
 def test_work_items_that_hand_nothing_to_each_other(points: int, groups: int, group: int,
                                                     chunk: int) -> None:
     """They have short chunks, twice as long if there are more than the device has room for."""
-    limits = replace(GPU, crowd=132, crew=270336, short=4)
+    limits = replace(GPU, busy_groups=132, crew=270336, short=4)
     assert share_out(limits, (points,), (), groups, apart=1)[:4] == (group, 1, 1, chunk)
     wanted = limits.preferring(16)
     assert share_out(wanted, (points,), (), groups, apart=1) == share_out(
@@ -79,14 +79,14 @@ def test_work_items_that_hand_nothing_to_each_other(points: int, groups: int, gr
     (256, 32, 8, 4), (512, 128, 4, 1), (2048, 512, 4, 1)])
 def test_groups_that_know_their_row_if_it_is_the_only_one(points: int, group: int, chunk: int,
                                                           side_by_side: int) -> None:
-    limits = replace(GPU, crowd=132, crew=270336, short=4, together=128)
+    limits = replace(GPU, busy_groups=132, crew=270336, short=4, together=128)
     assert share_out(limits, (points,), (), 1 << 15, apart=2)[:4] == (group, 1, 1, chunk)
     assert teams(limits, group, 1 << 15, 0, 48 << 10, apart=2) == side_by_side
 
 
 @pytest.mark.parametrize(("groups", "group"), [(1, 256), (131, 256), (132, 64)])
 def test_groups_with_a_unit_each_have_short_chunks(groups: int, group: int) -> None:
-    limits = replace(GPU, crowd=132, short=4)
+    limits = replace(GPU, busy_groups=132, short=4)
     assert share_out(limits, (1024,), (), groups)[0] == group
     assert share_out(limits.preferring(0, 32), (1024,), (), groups)[0] == group
     assert share_out(limits.preferring(16), (1024,), (), groups)[0] == 64
@@ -95,7 +95,7 @@ def test_groups_with_a_unit_each_have_short_chunks(groups: int, group: int) -> N
 @pytest.mark.parametrize(("groups", "found"), [
     (100, 1), (256, 2), (512, 4), (600, 1), (10_000, 4), (1 << 20, 4)])
 def test_no_unit_has_more_groups_because_they_are_side_by_side(groups: int, found: int) -> None:
-    limits = replace(GPU, together=128, crowd=132)
+    limits = replace(GPU, together=128, busy_groups=132)
     assert teams(limits, 128, groups, 0, 48 << 10) == found
     assert teams(limits, 32, groups, 64, 48 << 10) == found
 
@@ -114,7 +114,7 @@ def test_sub_groups_of_a_group(subgroup: int, points: int, found: int) -> None:
     (8, 1 << 20, 60000, 4, 1), (0, 1 << 20, 64, 0, 128)])
 def test_how_many_groups_are_side_by_side(group: int, groups: int, size: int, wanted: int,
                                           found: int) -> None:
-    limits = replace(GPU, together=128, crowd=10)
+    limits = replace(GPU, together=128, busy_groups=10)
     assert teams(limits, group, groups, size, 48 << 10, wanted) == found
 
 
@@ -161,6 +161,6 @@ def test_coarse_blocks_lie_within_the_segments(width: int, height: int, boxes: B
 def test_groups_grow_for_few_rows(groups: int, rows: tuple[tuple[int, int], ...],
                                   found: int) -> None:
     """Each row has as many work-items as can hand each other values, while the device has any."""
-    limits = replace(GPU, subgroup=32, crew=1 << 15, crowd=132)
+    limits = replace(GPU, subgroup=32, crew=1 << 15, busy_groups=132)
     assert share_out(limits, (max((n for n, _ in rows), default=1),), (), groups, rows=rows
                      )[0] == found

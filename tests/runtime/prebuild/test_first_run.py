@@ -43,8 +43,8 @@ def compiled(device: str, count: int, monkeypatch: pytest.MonkeyPatch) -> Progra
 
 
 def builders_of(program: Program) -> Builders:
-    assert program._first is not None
-    return program._first._builders
+    assert program.loaded.first is not None
+    return program.loaded.first._builders
 
 
 def check(program: Program) -> None:
@@ -85,18 +85,18 @@ def test_others_build_what_the_first_run_needs(device: str, fresh: Path,
     if device == "pocl":  # what a simulator builds is not kept
         assert {*builders._done} >= {*shared}
         assert len(list((fresh / "kernels").iterdir())) == len(shared)
-    assert program._first is None
+    assert program.loaded.first is None
     check(program)
     assert gone(pids)
 
 
 def test_none_are_started_where_nothing_is_gained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(first_run.COUNT_VARIABLE, raising=False)
-    assert runelift.compile(TEXT, device="pocl", tuning={})._first is None
-    assert compiled("pocl", 0, monkeypatch)._first is None
+    assert runelift.compile(TEXT, device="pocl", tuning={}).loaded.first is None
+    assert compiled("pocl", 0, monkeypatch).loaded.first is None
     monkeypatch.setenv(first_run.COUNT_VARIABLE, "2")
-    assert runelift.compile(TEXT, device="pocl", tuning={}, runs=False)._first is None
-    assert runelift.compile(TEXT, device="interpreter", tuning={})._first is None
+    assert runelift.compile(TEXT, device="pocl", tuning={}, runs=False).loaded.first is None
+    assert runelift.compile(TEXT, device="interpreter", tuning={}).loaded.first is None
 
 
 @pytest.mark.parametrize("when", ["before", "while they build"])
@@ -206,7 +206,7 @@ import os, signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in the background
 import runelift
 program = runelift.compile({text!r}, device="pocl", tuning={{}})
-print(*[each._process.pid for each in program._first._builders._processes], flush=True)
+print(*[each._process.pid for each in program.loaded.first._builders._processes], flush=True)
 {does}
 """
 

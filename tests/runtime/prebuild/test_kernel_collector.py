@@ -21,6 +21,7 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Run
 from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 from tests.runtime.replay.test_replay_run import NESTED
 
@@ -39,13 +40,13 @@ def test_runs_find_their_kernels_built(entry: str, args: tuple[Any, ...], forese
     build = Executable._made
     monkeypatch.setattr(Executable, "_made",
                         lambda self, *source: (made.append(source), build(self, *source))[1])
-    placed = program.place(args)
+    placed = MeasuredProgram(program).place(args)
     forces = [{}, *plans(program.tree.entry(entry))]
-    items = program.prepare(entry, placed, forces)
+    items = MeasuredProgram(program).prebuild(entry, placed, forces)
     assert (items is not None and items > 0) == foreseen
     before = len(made)
     for force in forces:
-        program.record(entry, placed, force=force)
+        MeasuredProgram(program).record(entry, placed, force=force)
     assert (0 < before == len(made)) == foreseen
     assert len(set(made)) == len(made)
     for given, there in zip(args, placed, strict=True):
@@ -59,14 +60,14 @@ def test_what_is_measured_first_is_built_first(tmp_path: Path,
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     program = runelift.compile(NESTED, device="pocl", tuning={})
     begun: list[list[Any]] = []
-    executable = program._executable("main")
+    executable = program.loaded.executable("main")
     executable.outside = lambda sources, waits: begun.append(list(sources))
     forces, other = [{}, *plans(program.tree.entry("main"))], CUBE[:, :3]
     inputs = [(CUBE, np.int64(2)), (other.copy(), np.int64(2))]
-    assert program.foresee("main", inputs, forces)
+    assert MeasuredProgram(program).prebuild_all("main", inputs, forces)
     wanted = dict[Any, None]()
     for force in forces[0], forces[-1]:
-        program._prebuilder.collect("main", inputs[0], force, wanted)
+        program.loaded.prebuilder.collect("main", inputs[0], force, wanted)
     assert begun[0] == [(text, *executable.options) for text in dict.fromkeys(
         source for each in wanted for source in executable._source_of(each) or ())]
     assert len(begun) > 1
@@ -80,20 +81,20 @@ def test_what_is_in_the_cache_is_loaded_before_it_is_asked_for(
     args = CUBE, np.int64(2)
     before = runelift.compile(NESTED, device="pocl", tuning={})
     forces = [{}, *plans(before.tree.entry("main"))]
-    before.prepare("main", before.place(args), forces)
+    MeasuredProgram(before).prebuild("main", MeasuredProgram(before).place(args), forces)
 
     program = runelift.compile(NESTED, device="pocl", tuning={})
-    executable = program._executable("main")
+    executable = program.loaded.executable("main")
     executable.outside = lambda sources, waits: pytest.fail("all is there")
     made: list[Any] = []
     build = Executable._made
     monkeypatch.setattr(Executable, "_made", lambda self, *source: (
         made.append((source, threading.current_thread())), build(self, *source))[1])
-    assert not program.foresee("main", [args], forces)
-    program.record("main", program.place(args), force=forces[0])
-    program.prepare("main", program.place(args), forces[1:])
+    assert not MeasuredProgram(program).prebuild_all("main", [args], forces)
+    MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=forces[0])
+    MeasuredProgram(program).prebuild("main", MeasuredProgram(program).place(args), forces[1:])
     for force in forces[1:]:
-        program.record("main", program.place(args), force=force)
+        MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=force)
     assert made
     assert len({source for source, _ in made}) == len(made)
     assert threading.main_thread() not in {thread for _, thread in made}
@@ -101,12 +102,12 @@ def test_what_is_in_the_cache_is_loaded_before_it_is_asked_for(
 
 def test_what_cannot_be_built_is_left_to_the_run() -> None:
     program = runelift.compile(NESTED, device="pocl", tuning={})
-    executable = program._executable("checked")
+    executable = program.loaded.executable("checked")
     executable.options = ["-no-such-option"]
-    args = program.place((MATRIX.astype(np.int64), np.int64(0)))
-    program.prepare("checked", args, plans(program.tree.entry("checked")))
+    args = MeasuredProgram(program).place((MATRIX.astype(np.int64), np.int64(0)))
+    MeasuredProgram(program).prebuild("checked", args, plans(program.tree.entry("checked")))
     with pytest.raises(CompilerLimitation, match="do not build"):
-        program.record("checked", args)
+        MeasuredProgram(program).record("checked", args)
 
 
 SCANS = """
@@ -127,18 +128,18 @@ def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
         built.add(self._persistent_source(kernel))
 
     monkeypatch.setattr(Executable, "persistent", persistent)
-    args = program.place([np.int64(20), np.ones((30, 40), np.int32)])
-    executable = program._executable("main")
+    args = MeasuredProgram(program).place([np.int64(20), np.ones((30, 40), np.int32)])
+    executable = program.loaded.executable("main")
     for force in plans(program.tree.entry("main")):
-        program._prebuilder.collect("main", args, force, wanted)
-        program.timing("main", args, force=force)
+        program.loaded.prebuilder.collect("main", args, force, wanted)
+        MeasuredProgram(program).timing("main", args, force=force)
     assert built
     assert {executable._persistent_source(each) for each in wanted
             if isinstance(each, PersistentKernel)} >= built
     count = len(wanted)
-    program._prebuilder.collected.clear()
+    program.loaded.prebuilder.collected.clear()
     for force in plans(program.tree.entry("main")):
-        program._prebuilder.collect("main", args, force, wanted)
+        program.loaded.prebuilder.collect("main", args, force, wanted)
     assert len(wanted) == count, "what is made anew is known to be the same"
 
 
@@ -151,8 +152,8 @@ def test_records_need_no_kernels_for_loops(monkeypatch: pytest.MonkeyPatch) -> N
     prepared: list[list[Any]] = []
     monkeypatch.setattr(Executable, "prepare", lambda self, wanted: prepared.append(list(wanted)))
     args, forces = [np.int64(20), np.ones((30, 40), np.int32)], plans(program.tree.entry("main"))
-    items = program.prepare("main", args, forces)
-    assert program.prepare("main", args, [], forces) == items
+    items = MeasuredProgram(program).prebuild("main", args, forces)
+    assert MeasuredProgram(program).prebuild("main", args, [], forces) == items
     whole, recorded = prepared
     assert any(isinstance(each, PersistentKernel) for each in whole)
     assert [each for each in whole if not isinstance(each, PersistentKernel)] == recorded
@@ -160,20 +161,21 @@ def test_records_need_no_kernels_for_loops(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_scans_have_the_same_buffer_in_runs_and_rehearsals() -> None:
     """Which buffers are the same is in the text of a loop's kernel."""
-    executable = runelift.compile(SCANS, device="pocl", tuning={})._executable("main")
+    executable = runelift.compile(SCANS, device="pocl", tuning={}).loaded.executable("main")
     for run in (Run(executable, {}, {}, False), KernelCollector(executable, {}, {}, {})):
         assert run.statuses(5).handle is run.statuses(3).handle
 
 
 def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(NESTED, device="pocl", tuning={})
-    args, runs = program.place((MATRIX.astype(np.int64), np.int64(0))), list[None]()
+    args, runs = MeasuredProgram(program).place((MATRIX.astype(np.int64),
+                                                 np.int64(0))), list[None]()
     real = command_buffer.perform
     monkeypatch.setattr(command_buffer, "perform",
                         lambda *given, **how: (runs.append(None), real(*given, **how))[1])
-    program.timing("checked", args)
+    MeasuredProgram(program).timing("checked", args)
     assert len(runs) == 2
-    program.timing("checked", args)
+    MeasuredProgram(program).timing("checked", args)
     assert len(runs) == 3
 
 
@@ -208,9 +210,9 @@ def test_a_few_iterations_tell_what_all_of_them_build(
 
     def rehearsed(force: dict[str, int]) -> tuple[int | None, dict[Any, None], int]:
         launched.clear()
-        program._prebuilder.collected.clear()
+        program.loaded.prebuilder.collected.clear()
         wanted = dict[Any, None]()
-        items = program._prebuilder.collect(entry, args, force, wanted)
+        items = program.loaded.prebuilder.collect(entry, args, force, wanted)
         return items, wanted, len(launched)
 
     fewer = []
@@ -235,11 +237,11 @@ entry main [m] [n] (xss: *[m][n]f32): [m][n]f32 =
 def test_rows_that_change_in_a_loop_need_no_kernels_of_their_own_where_they_come_out_even() -> None:
     """All that come in chunks of a length have one; rows of 128 or 256 come out even."""
     program = runelift.compile(SHRINKING, device="pocl", tuning={})
-    args = program.place([np.ones((4, 512), np.float32)])
+    args = MeasuredProgram(program).place([np.ones((4, 512), np.float32)])
     (force,) = (plan for plan in plans(program.tree.entry("main")) if 1 in plan.values())
     wanted = dict[Any, None]()
-    program._prebuilder.collect("main", args, force, wanted)
-    executable = program._executable("main")
+    program.loaded.prebuilder.collect("main", args, force, wanted)
+    executable = program.loaded.executable("main")
     rows = {each.constants for each in wanted if not isinstance(each, PersistentKernel)
             and each.number is not None and "chunk" in str(
                 executable.sites[each.number].launch.kernel.built_for)}

@@ -19,6 +19,8 @@ from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.prebuild.manifest import ForcedVersions, has_manifest, read_manifests
 from runelift.runtime.processes.build_pool import Builders
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.tuner.workers.runners import Runners
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
@@ -36,8 +38,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (found := tmp_path / "nested.fut").write_text(NESTED)
     assert not has_manifest(found, "all")
     program = opened(found)
-    assert program.foresee("main", [ARGS], forces(program))
-    program.prepare("main", program.place(ARGS), forces(program))
+    assert MeasuredProgram(program).prebuild_all("main", [ARGS], forces(program))
+    MeasuredProgram(program).prebuild("main", MeasuredProgram(program).place(ARGS), forces(program))
     assert has_manifest(found, "all")
     assert not has_manifest(found, "classic")
     return found
@@ -46,14 +48,14 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def opened(path: Path) -> Program:
     """The program; others build its kernels, who take their time."""
     program: Program = runelift.compile(path, device="pocl", tuning={})
-    program._executable("main").outside = lambda sources, waits: None
+    program.loaded.executable("main").outside = lambda sources, waits: None
     return program
 
 
 def kernel_of(path: Path) -> Path:
     """Where a kernel lies that some runs want."""
     program = opened(path)
-    executable, known = program._executable("main"), read_manifests(program.compiled)["main"]
+    executable, known = program.loaded.executable("main"), read_manifests(program.compiled)["main"]
     info = executable.device.info
     return path.parent / "cache" / KERNELS / cache_name(info, *executable._whole(known.sources[-1]))
 
@@ -69,9 +71,9 @@ def counted(program: Program, monkeypatch: pytest.MonkeyPatch, args: Sequence[An
     with monkeypatch.context() as patch:
         patch.setattr(KernelCollector, "collect", lambda self, bound: (
             dry_runs.append(self), collect(self, bound))[1])
-        builds = program.foresee("main", [args], forces(program))
-        placed = program.place(args)
-        items = [program.prepare("main", placed, *some) for some in (
+        builds = MeasuredProgram(program).prebuild_all("main", [args], forces(program))
+        placed = MeasuredProgram(program).place(args)
+        items = [MeasuredProgram(program).prebuild("main", placed, *some) for some in (
             ([{}], forces(program)[-1:]), ([], forces(program)))]
     assert all(each and each > 0 for each in items)
     return builds, len(dry_runs)
@@ -79,7 +81,7 @@ def counted(program: Program, monkeypatch: pytest.MonkeyPatch, args: Sequence[An
 
 def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = opened(path)
-    executable = program._executable("main")
+    executable = program.loaded.executable("main")
     made, build = [], Executable._made
     monkeypatch.setattr(Executable, "_made", lambda self, *source: (
         made.append(source), build(self, *source))[1])
@@ -87,7 +89,7 @@ def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) 
     known = read_manifests(program.compiled)["main"]
     assert set(made) == set(executable._ready) == set(known.sources)
     for force in forces(program):
-        program.record("main", program.place(ARGS), force=force)
+        MeasuredProgram(program).record("main", MeasuredProgram(program).place(ARGS), force=force)
     assert len(made) == len(set(made)) == len(known.sources)
 
 
@@ -100,12 +102,15 @@ def test_kernels_that_were_written_before_are_not_written_again(
             for name in "opencl_program", "persistent_source":
                 patch.setattr(f"runelift.runtime.execution.executable.{name}",
                               lambda *_: pytest.fail("is written again"))
-            program.foresee("main", [ARGS], forces(program))
+            MeasuredProgram(program).prebuild_all("main", [ARGS], forces(program))
             for force in forces(program):
-                program.record("main", program.place(ARGS), force=force)
-                program.timing("main", program.place(ARGS), force=force)
-        program.foresee("main", [(CUBE[:, :3].copy(), np.int64(2))], forces(program)[1:])
-        program.remember()
+                MeasuredProgram(program).record("main", MeasuredProgram(program).place(ARGS),
+                                                force=force)
+                MeasuredProgram(program).timing("main", MeasuredProgram(program).place(ARGS),
+                                                force=force)
+        MeasuredProgram(program).prebuild_all("main", [(CUBE[:, :3].copy(), np.int64(2))],
+                                              forces(program)[1:])
+        MeasuredProgram(program).save_manifest()
 
 
 def test_a_worker_loads_what_is_coming(path: Path) -> None:
@@ -114,17 +119,17 @@ def test_a_worker_loads_what_is_coming(path: Path) -> None:
     program = opened(path)
     for contract in False, True:
         session = Session(program.device_info, own)
-        session.coming = str(path), "all"
-        session.later.append(session.expect)
+        session.source = str(path), "all"
+        session.deferred.append(session.expect)
         session.rest(0.0)
         expected = session._expected
         assert expected is not None
-        loading = expected._executable("main")._loading
+        loading = expected.loaded.executable("main")._loading
         assert loading.keys() == set(read_manifests(program.compiled)["main"].sources)
-        assert session.open(program.compiled.snapshot, "all", contract, {"t": 1}, outside=True)
+        assert session.open(OpenProgram(program.compiled.snapshot, "all", contract, {"t": 1}, True))
         assert (session.program is expected) == (not contract)
         assert session.program.thresholds == {"t": 1}
-        assert session.program.fp_contract == contract
+        assert session.program.loaded.fp_contract == contract
     other.close()
 
 
@@ -132,7 +137,7 @@ def test_other_runs_are_foreseen_anew(path: Path, monkeypatch: pytest.MonkeyPatc
     """And what is wanted by later ones only does not take the place of what all want."""
     program = opened(path)
     other = CUBE[:, :3].copy(), np.int64(2)
-    program.foresee("main", [other], forces(program)[1:])
+    MeasuredProgram(program).prebuild_all("main", [other], forces(program)[1:])
     assert counted(program, monkeypatch) == (False, 0)
     before = read_manifests(program.compiled)
     program = opened(path)
@@ -153,10 +158,10 @@ def test_what_was_never_built_is_not_waited_for(
     kernel.unlink()
     program = opened(path)
     for ends in False, True:
-        assert program.foresee("main", [ARGS], forces(program))
+        assert MeasuredProgram(program).prebuild_all("main", [ARGS], forces(program))
         wanted = len(read_manifests(program.compiled)["main"].sources)
         if ends:
-            program.remember()
+            MeasuredProgram(program).save_manifest()
     assert len(read_manifests(program.compiled)["main"].sources) == wanted - 1
     program = opened(path)
     builds, rehearsed = counted(program, monkeypatch)
@@ -173,11 +178,13 @@ def test_what_later_runs_wanted_is_remembered(path: Path, monkeypatch: pytest.Mo
         dry_runs.append(self), collect(self, bound))[1])
     for _ in range(3):
         program = opened(path)
-        program.foresee("main", [ARGS], forces(program))
-        program.foresee("main", [later], forces(program)[1:])
-        assert program.prepare("main", program.place(later), [], forces(program)[1:])
-        program.prepare("main", program.place(later), forces(program)[1:])
-        program.remember()
+        MeasuredProgram(program).prebuild_all("main", [ARGS], forces(program))
+        MeasuredProgram(program).prebuild_all("main", [later], forces(program)[1:])
+        assert MeasuredProgram(program).prebuild("main", MeasuredProgram(program).place(later), [],
+                                                 forces(program)[1:])
+        MeasuredProgram(program).prebuild("main", MeasuredProgram(program).place(later),
+                                          forces(program)[1:])
+        MeasuredProgram(program).save_manifest()
         assert len(dry_runs) == len(forces(program)) - 1
 
 
@@ -189,14 +196,14 @@ def test_runs_show_others_that_force_the_same_versions(
              for site in dict.fromkeys(chain.from_iterable(rows))}
     assert mixed not in rows
     monkeypatch.setattr(KernelCollector, "collect", lambda self, bound: pytest.fail("is known"))
-    program.foresee("main", [ARGS], forces(program))
-    args = program.place(ARGS)
-    assert program.prepare("main", args, [mixed]) is None
-    assert program.prepare("main", args, [], [mixed]) is None
-    executable = program._executable("main")
+    MeasuredProgram(program).prebuild_all("main", [ARGS], forces(program))
+    args = MeasuredProgram(program).place(ARGS)
+    assert MeasuredProgram(program).prebuild("main", args, [mixed]) is None
+    assert MeasuredProgram(program).prebuild("main", args, [], [mixed]) is None
+    executable = program.loaded.executable("main")
     executable.finish_loading()
     monkeypatch.setattr(Executable, "_made", lambda self, *source: pytest.fail("is built anew"))
-    program.record("main", args, force=mixed)
+    MeasuredProgram(program).record("main", args, force=mixed)
 
 
 def test_kernels_that_stand_for_loops_are_of_all_versions_inside() -> None:

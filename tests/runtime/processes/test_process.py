@@ -38,9 +38,11 @@ def test_it_is_known_when_a_process_has_opened_its_device() -> None:
 OUTLIVED = """
 import gc
 from runelift.runtime.host.channel import receive, send
+from runelift.runtime.tuner.workers.requests import OpenProgram
+from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.processes.process import Process
 process = Process("pocl")
-send(process.connection, ("open", "no program", "all", False, {}, False))
+send(process.connection, OpenProgram("no program", "all", False, {}, False))
 assert receive(process.connection) == ("result", False)
 process.outlive()
 it = process._process

@@ -533,7 +533,7 @@ entry main [n][m] (xss: [n][m]f32) (k: i64): [n]f32 =
 """
     program = runelift.compile(text, device="pocl", tuning={})
     assert program.device_info is not None
-    program.device_info = replace(program.device_info, interleaves=True)
+    program.loaded.info = replace(program.device_info, interleaves=True)
     xss = np.random.default_rng(0).random((64, 48), np.float32)
     assert "is None:" in program.source("host")
     expected, _ = program.run("main", (xss, np.int64(3)))

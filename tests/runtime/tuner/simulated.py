@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Body, ForLoop, Fun, Loop, Program, Stm, Version, Versions
 from runelift.ir.types import i64
-from runelift.runtime.execution.sequential_runner import OneByOne
 from runelift.runtime.records.record import Encounter, Record, Timing
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.versions.forest import Forest, Site, entry_forest
 
@@ -48,7 +47,7 @@ Cost = Callable[[str, int, int], float]
 """The own time of a version: site, index, and the parallelism."""
 
 
-class Simulated(OneByOne):
+class Simulated(Measurable):
     """Runs the forest of a function; an argument lists the parallelism per loop iteration.
 
     The parallelism that a guard is compared with is the iteration's, times 10 per guard before
@@ -82,27 +81,6 @@ class Simulated(OneByOne):
     @property
     def default(self) -> dict[str, int]:
         return dict.fromkeys(self.forest.guards(), DEVICE)
-
-    @property
-    def at_once(self) -> float:
-        return math.inf
-
-    def place(self, args: Sequence[Any]) -> Sequence[Any]:
-        return args
-
-    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> bool:
-        """Nothing has to be built."""
-        return False
-
-    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
-                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
-        """Nothing has to be built."""
-        return None
-
-    def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
-             thresholds: Mapping[str, int] | None = None) -> float:
-        return self.timing(entry, args, force=force, thresholds=thresholds).seconds
 
     def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Timing:

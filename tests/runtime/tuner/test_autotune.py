@@ -28,12 +28,7 @@ from runelift.runtime.tuner.measure.forced_runs import measure, with_builds_begu
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.tuner.report.text import (
-    facts,
-    render,
-    render_held_out,
-    run_times,
-)
+from runelift.runtime.tuner.report.text import facts, render, render_held_out, run_times
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.versions.forest import Forests
 from tests.runtime.tuner.simulated import CHAIN, DEVICE, Simulated, close, inputs, nested, site
@@ -171,7 +166,7 @@ def test_repetitions_that_wait_for_kernels_come_after_other_datasets(
         builds: bool, slow: list[int], order: str) -> None:
     """These learn from first runs; nobody asks for kernels if there are none to build at all."""
     class Builds(Simulated):
-        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+        def prebuild_all(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
             asked.append(forces)
             return builds if {} in forces else inputs[0][0] in slow
 
@@ -197,7 +192,7 @@ def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
     class Builds(Simulated):
         others = True
 
-        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+        def prebuild_all(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
             return self.others
 
     counts, orders = [], []
@@ -232,7 +227,7 @@ def test_inputs_are_foreseen_together_if_they_are_small_or_not_made_yet(
     class Builds(Simulated):
         inputs: Sequence[object] = ()
 
-        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+        def prebuild_all(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
             self.inputs = inputs
             return True
 

@@ -34,6 +34,7 @@ from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.size_guards import (
     GuardedThresholds,
@@ -276,7 +277,8 @@ def chosen(program: Program, n: int, m: int) -> int:
 
 def sizes_of(program: Program) -> tuple[str, str]:
     """The names of n and m where the choice is made."""
-    encounter = program.record("main", [np.ones((8, 512), np.float32)]).encounters[0]
+    encounter = MeasuredProgram(program).record("main",
+                                                [np.ones((8, 512), np.float32)]).encounters[0]
     names = {value: name for name, value in encounter.sizes.items()}
     return names[8], names[512]
 
@@ -289,7 +291,7 @@ def test_a_run_takes_the_version_that_a_tree_says(path: Path) -> None:
     assert chosen(program, 8, 512) == last
     assert chosen(program, 8, 20) == 1
     assert chosen(program, 8, 99) == 1
-    assert program.record("main", [np.ones((8, 512), np.float32)],
+    assert MeasuredProgram(program).record("main", [np.ones((8, 512), np.float32)],
                           force={site_of(program).name: 0}).encounters[0].chosen == 0
 
 
@@ -412,7 +414,7 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
             assert not often
             return super().time_all(entry, args, choices)
 
-        def savings(self, entry: str, args: Any, choices: Sequence[Any]) -> list[int]:
+        def saved_launches(self, entry: str, args: Any, choices: Sequence[Any]) -> list[int]:
             return [0 if isinstance(each, GuardedThresholds) or args[0] != 10900 else 40
                     for each in choices]
 

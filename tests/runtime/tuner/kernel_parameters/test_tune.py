@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,17 @@ import pytest
 
 import runelift
 from runelift.codegen.plan.parameters import Quantity
-from runelift.runtime.execution.sequential_runner import OneByOne
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
 from runelift.runtime.trials.trial_run import TrialRun
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import (
-    SuccessiveHalving,
-)
+from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 
@@ -178,7 +177,7 @@ def test_small_gains_do_not_count_and_no_dataset_may_lose() -> None:
 
 
 @dataclass
-class Simulated(OneByOne):
+class Simulated(Measurable):
     """A program of one operation; ``costs`` says how long it takes, in trials and in runs."""
 
     text: str
@@ -195,9 +194,6 @@ class Simulated(OneByOne):
     def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
         return [self.space]
 
-    def place(self, args: Any) -> Any:
-        return args
-
     def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:
         return self.in_runs(self.space.chosen(thresholds or {}))
@@ -209,11 +205,6 @@ class Simulated(OneByOne):
     def record(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Record:
         raise AssertionError("a program without thresholds needs no record")
-
-    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
-                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
-        """Nothing has to be built."""
-        return None
 
     def difference(self, entry: str, args: Any, before: Mapping[str, int],
                    after: Mapping[str, int]) -> str | None:
@@ -285,17 +276,17 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
             asked.append(setting)
             assert not isinstance((yield setting), str)
 
-    met = program.try_settings("main", args)
+    met = MeasuredProgram(program).try_settings("main", args)
     names = {each.meeting[0] for each in met}
     assert len(met) > len(names) > 1
-    executable = program._executable("main")
+    executable = program.loaded.executable("main")
     run = TrialRun(executable, {}, {}, {
         (name, 0): lambda s=spaces[name]: search(s) for name in names})  # type: ignore[misc]
     results = run.call(executable.main_of_trials,
-                       program._bind(program._plan("main"), args)).results
+                       program.loaded.bind(program.loaded.plan("main"), args)).results
     assert asked
     np.testing.assert_array_equal(
-        program._result(results[0], program._plan("main").results[0], False), expected[0])
+        program._result(results[0], program.loaded.plan("main").results[0], False), expected[0])
     assert [each.meeting for each in run.met()] == [each.meeting for each in met]
 
 
@@ -312,7 +303,7 @@ def test_trials_tell_what_launches_the_same() -> None:
             sent.append((setting, (yield setting)))
 
     rows = np.arange(60, dtype=np.int32).reshape(3, 20)
-    program.try_settings("main", [rows], force={"main.versions_0": 2},
+    MeasuredProgram(program).try_settings("main", [rows], force={"main.versions_0": 2},
                          searches={(space.operation.name, 0): search})
     (first, seconds), *others = sent
     assert isinstance(seconds, float)
@@ -338,7 +329,7 @@ def test_a_setting_that_fails_is_reported_and_left(monkeypatch: pytest.MonkeyPat
         enqueue(self, site, groups, group, *rest)
 
     monkeypatch.setattr(TrialRun, "_enqueue", failing)
-    met = program.try_settings("main", [rows], force={"main.versions_0": 0},
+    met = MeasuredProgram(program).try_settings("main", [rows], force={"main.versions_0": 0},
                                searches={(space.operation.name, 0): search})
     assert isinstance(sent[0], float)
     assert sent[1] == "too large"
@@ -372,23 +363,22 @@ def test_parameters_hold_for_the_text_and_the_device_they_were_tuned_for(tmp_pat
 def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With trials in which the smallest group is best, in an entry point with one version."""
     from runelift.runtime.commands.cli import main
-    from runelift.runtime.program import Program
 
     path = tmp_path / "p.fut"
     path.write_text(f"-- ==\n-- entry: main\n-- random input {{ [5000]i32 }}\n{MAP}\n")
     (space,) = runelift.compile(path).spaces("main")
     (each,) = space.ranges
     least = {each.parameter.name: each.values[0]}
-    trial, clock = Program.try_settings, Program.time
+    trial, clock = MeasuredProgram.try_settings, MeasuredProgram.time
 
-    def try_settings(self: Program, *args: Any, searches: Searches | None = None,
+    def try_settings(self: MeasuredProgram, *args: Any, searches: Searches | None = None,
                      **options: Any) -> list[OperationTime]:
         for search in (searches or {}).values():
             drive(search(), lambda s: 0.5 if s == (each.values[0],) else 1.0)
         return trial(self, *args, **options)
 
-    monkeypatch.setattr(Program, "try_settings", try_settings)
-    monkeypatch.setattr(Program, "time", lambda self, *args, thresholds=None, **options: (
+    monkeypatch.setattr(MeasuredProgram, "try_settings", try_settings)
+    monkeypatch.setattr(MeasuredProgram, "time", lambda self, *args, thresholds=None, **options: (
         clock(self, *args, thresholds=thresholds, **options) and (
             0.5 if thresholds and thresholds.items() >= least.items() else 1.0)))
     assert main(["autotune", str(path), "--budget", "5s", "--time-limit", "none"]) == 0
@@ -401,14 +391,13 @@ def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                          capsys: pytest.CaptureFixture[str]) -> None:
     from runelift.runtime.commands.cli import main
-    from runelift.runtime.program import Program
 
     def interrupted(*args: Any, **options: Any) -> list[OperationTime]:
         raise KeyboardInterrupt
 
     path = tmp_path / "p.fut"
     path.write_text(f"-- ==\n-- random input {{ [7][50]i32 }}\n{ROWS}\n")
-    monkeypatch.setattr(Program, "try_settings", interrupted)
+    monkeypatch.setattr(MeasuredProgram, "try_settings", interrupted)
     assert main(["autotune", str(path), "--runs", "1", "--time-limit", "none"]) == 130
     assert "what was found before is kept" in capsys.readouterr().err
     assert "main.suff_outer_par_0=" in (tmp_path / "p.fut.tuning").read_text()
@@ -420,9 +409,9 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     program = runelift.compile(ROWS, device="pocl", tuning={})
     rows = np.arange(600, dtype=np.int32).reshape(30, 20)
-    args = program.place([rows])
+    args = MeasuredProgram(program).place([rows])
     force = dict.fromkeys((site.name for site in program.tree.entry("main").trees), 1)
-    (met, *_) = program.try_settings("main", args, force=force)
+    (met, *_) = MeasuredProgram(program).try_settings("main", args, force=force)
     space = next(s for s in program.spaces("main") if s.operation.name == met.meeting[0])
     settings = list(space.settings())[:6]
     made: list[Any] = []
@@ -439,7 +428,7 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
             assert found is not None
         after.append(len(made))
 
-    program.try_settings("main", args, force=force, searches={met.meeting: search})
+    MeasuredProgram(program).try_settings("main", args, force=force, searches={met.meeting: search})
     assert len(made) == len(set(made))
     assert after[0]
     assert after[1] - after[0] <= 1  # what is the only one that is missing is built when it runs

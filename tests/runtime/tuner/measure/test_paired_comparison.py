@@ -57,7 +57,7 @@ def test_undecided_runs_end_after_few_pairs_if_they_take_long(
     (100, 0, False)])  # to save so many gains less than there is to lose
 def test_runs_that_come_often_decide_where_the_default_launches_less(
         launches: int, others: int, asked: bool) -> None:
-    """The default one is slower, until its launches are joined."""
+    """The default one is slower, until its launches are fused."""
     class Joining(Simulated):
         often = False
 
@@ -68,7 +68,7 @@ def test_runs_that_come_often_decide_where_the_default_launches_less(
             self.often |= often
             return super().time_all(entry, args, choices, often=often)
 
-        def savings(self, entry, args, choices):  # type: ignore[no-untyped-def]
+        def saved_launches(self, entry, args, choices):  # type: ignore[no-untyped-def]
             return [others if thresholds else launches for thresholds in choices]
 
     sim = Joining.of(CHAIN, close)
@@ -98,7 +98,7 @@ def test_kernels_for_runs_that_come_often_are_built_only_for_what_may_be_kept(
             self.often |= often
             return super().time_all(entry, args, choices, often=often)
 
-        def savings(self, entry, args, choices):  # type: ignore[no-untyped-def]
+        def saved_launches(self, entry, args, choices):  # type: ignore[no-untyped-def]
             return [0 if thresholds else 400 for thresholds in choices]
 
     sim = Joining.of(CHAIN, close)

@@ -87,7 +87,7 @@ def serial(where: str, index: int, par: int) -> float:
 class Counted(Simulated):
     """Says that there are a million work-items in a run."""
 
-    def prepare(self, entry, args, forces, recorded=()):  # type: ignore[no-untyped-def]
+    def prebuild(self, entry, args, forces, recorded=()):  # type: ignore[no-untyped-def]
         return 1 << 20
 
 

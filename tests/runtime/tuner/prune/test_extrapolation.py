@@ -198,7 +198,7 @@ def test_what_other_datasets_say_is_worked_out_while_the_first_runs_are_made(
         monkeypatch: pytest.MonkeyPatch) -> None:
     """Where runs do not disturb it: the run by default is not over before."""
     class Apart(Simulated):
-        apart = True
+        out_of_process = True
 
         def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
             assert args == [2] or done.wait(60)

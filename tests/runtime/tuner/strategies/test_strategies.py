@@ -33,14 +33,7 @@ from runelift.runtime.tuner.strategies.nodes import FALSE, nodes
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
 from runelift.runtime.tuner.strategies.trials import Budget, SearchState, parse_budget
 from runelift.runtime.versions.forest import plans
-from tests.runtime.tuner.simulated import (
-    Simulated,
-    looped,
-    nested,
-    site,
-    table_cost,
-    versions_of,
-)
+from tests.runtime.tuner.simulated import Simulated, looped, nested, site, table_cost, versions_of
 
 PAIR = [looped(site("s", ("t0", []), (None, [])))]
 CHAIN = [looped(site("s", ("t0", []), ("t1", []), (None, [])))]

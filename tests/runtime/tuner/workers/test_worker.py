@@ -39,7 +39,8 @@ from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.report.text import render
-from runelift.runtime.tuner.workers import remote
+from runelift.runtime.tuner.workers import remote, requests
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
@@ -91,9 +92,9 @@ def shared(program: Program) -> Iterator[Remote]:
 def test_it_does_what_the_program_does(program: Program, shared: Remote) -> None:
     args = shared.place([MATRIX])
     forces = plans(program.tree.entry("main"))
-    shared.prepare("main", args, forces)
+    shared.prebuild("main", args, forces)
     for force in forces:
-        here, there = program.record("main", [MATRIX], force=force), shared.record(
+        here, there = MeasuredProgram(program).record("main", [MATRIX], force=force), shared.record(
             "main", args, force=force)
         assert [e.chosen for e in there.encounters] == [e.chosen for e in here.encounters]
         assert there.launches == here.launches
@@ -112,7 +113,7 @@ def test_random_arrays_are_made_by_the_worker(program: Program, shared: Remote,
     """Neither is the tuner's own memory needed, nor are they sent."""
     values = Generator(1).values([parse_spec("[50][70]i32")])
     drawn = Generator(1).recipes([parse_spec("[50][70]i32")])
-    np.testing.assert_array_equal(program.place(drawn)[0].get(), values[0])
+    np.testing.assert_array_equal(MeasuredProgram(program).place(drawn)[0].get(), values[0])
     monkeypatch.setattr(RandomArray, "__array__", lambda self: pytest.fail("it was made here"))
     tuned = autotune(shared, program.tree, [Dataset("drawn", "main", lambda: drawn)], 100,
                      repeats=1)
@@ -168,7 +169,7 @@ def test_a_worker_reads_the_program_that_is_kept(tmp_path: Path,
     monkeypatch.setenv("RUNELIFT_KEEP", "1")
     path = tmp_path / "p.fut"
     path.write_text(TEXT)
-    asked = list[tuple[object, ...]]()
+    asked = list[object]()
     tell = remote.send
     monkeypatch.setattr(remote, "send", lambda connection, message: (
         asked.append(message), tell(connection, message)))
@@ -177,11 +178,11 @@ def test_a_worker_reads_the_program_that_is_kept(tmp_path: Path,
         asked.clear()
         it = Remote(program, "pocl", worker=Process("pocl", program=(str(path), "all")))
         args = it.place([MATRIX])
-        it.prepare("main", args, [{}])
+        it.prebuild("main", args, [{}])
         assert it.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
         it.finish()
         it.close()
-        return [type(what[1]) for what in asked if what[0] == "open"]
+        return [type(each.compiled) for each in asked if isinstance(each, requests.OpenProgram)]
 
     first = runelift.compile(path, device="pocl", tuning={})
     assert opened(first) == [Compiled]
@@ -205,12 +206,12 @@ def test_builders_fill_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         asked.append(len(sources)), build(sources, seconds)))
     os.kill(builders._processes[0]._process.pid, signal.SIGKILL)
     args = it.place([MATRIX])
-    it.prepare("main", args, plans(program.tree.entry("main")))
+    it.prebuild("main", args, plans(program.tree.entry("main")))
     assert builders.count == 1
     assert asked[0] > 1
     assert len(list((tmp_path / "kernels").iterdir())) == asked[0]
     assert it.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
-    it.prepare("main", args, plans(program.tree.entry("main")))
+    it.prebuild("main", args, plans(program.tree.entry("main")))
     assert len(asked) == 1
     it.close()
 
@@ -227,11 +228,11 @@ def test_kernels_of_all_inputs_are_begun_together(tmp_path: Path,
     monkeypatch.setattr(builders, "build", lambda sources, seconds: (
         waited.extend(sources), build(sources, seconds)))
     forces = [{}, *plans(program.tree.entry("main"))]
-    it.foresee("main", [[MATRIX], [MATRIX.T.copy()]], forces)
+    it.prebuild_all("main", [[MATRIX], [MATRIX.T.copy()]], forces)
     assert len(begun) > 1
     for values in MATRIX, MATRIX.T.copy():
         args = it.place([values])
-        it.prepare("main", args, forces)
+        it.prebuild("main", args, forces)
         assert it.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
     assert set(waited) <= set(begun)
     assert len(list((tmp_path / "kernels").iterdir())) == len(set(begun))
@@ -245,7 +246,7 @@ def test_plans_come_while_kernels_are_built(tmp_path: Path,
     program = runelift.compile(TEXT, device="pocl", tuning={})
     it = Remote(program, "pocl", builders=Builders("pocl", 1))
     assert not program.compiled.plans
-    it.prepare("main", it.place([MATRIX]), [{}])
+    it.prebuild("main", it.place([MATRIX]), [{}])
     assert [entry for entry, *_ in program.compiled.plans] == ["main"]
     it.close()
 
@@ -288,7 +289,7 @@ def test_a_lost_worker_is_replaced_by_a_builder(program: Program, tmp_path: Path
     it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1)),
                 limit=TimeLimit(least=0.1))
     quick = it.place([MATRIX])
-    it.prepare("main", quick, [{}])
+    it.prebuild("main", quick, [{}])
     assert program.compiled.plans
     (builder,), slow = builders._processes, it.place([np.int64(1 << 40)])
     slow.quickest = 1e-3
@@ -300,10 +301,12 @@ def test_a_lost_worker_is_replaced_by_a_builder(program: Program, tmp_path: Path
     it.close()
 
 
-def test_a_spare_worker_is_kept_where_builders_have_not_started(program: Program) -> None:
+def test_a_spare_worker_is_kept_where_builders_have_not_started(
+        program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """As there was nothing to build: to start them all takes longer than to start one process."""
     it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1, on_demand=True)))
-    it.apart, args = True, it.place([MATRIX])
+    monkeypatch.setattr(Remote, "out_of_process", True)
+    args = it.place([MATRIX])
     assert it._spare is None
     it._lose()
     assert it.timing("main", args).seconds > 0
@@ -323,10 +326,10 @@ def test_a_device_is_tried_in_a_thread(program: Program, monkeypatch: pytest.Mon
     monkeypatch.setattr(Device, "probe_subgroups", lambda device: tried.append("subgroups"))
     assert program.device_info is not None
     session = Session(program.device_info, multiprocessing.Pipe()[0])
-    session.begin_trials(program.device_info)
+    session.begin_probes(program.device_info)
     assert sys.getswitchinterval() < turns
-    session._settle()
-    session._settle()
+    session._await_probes()
+    session._await_probes()
     assert tried == ["probe_forward_progress", "subgroups"]
     assert sys.getswitchinterval() == pytest.approx(turns)
 
@@ -432,7 +435,7 @@ def test_workers_seldom_look_for_garbage(program: Program, tmp_path: Path,
            "str(gc.get_threshold()))"
     monkeypatch.setattr(process, "RUN", "\n".join([*lines[:-1], told, lines[-1]]))
     it = Remote(program, "pocl")
-    it.prepare("main", it.place([MATRIX]), [{}])
+    it.prebuild("main", it.place([MATRIX]), [{}])
     it.close()
     assert (tmp_path / "told").read_text() == str(gc_policy.THRESHOLDS)
 
@@ -521,21 +524,21 @@ def test_what_others_try_is_presumed_until_something_runs(
     assert program.device_info is not None
     info = replace(program.device_info, shares=replace(
         program.device_info.shares, tile=32, patience=1 << 20))
-    program.device_info, program._device = info, (device := Device(info, PROBES))
+    program.loaded.info, program.loaded._device = info, (device := Device(info, PROBES))
     monkeypatch.setattr(context, "_opened", {(info.handle.int_ptr, info): device})
     monkeypatch.setattr(forward_progress, "works", lambda _: holds)
     monkeypatch.setattr(context, "proven", lambda device, what, trial: trial())
     asked, answers = multiprocessing.Pipe()
     session = Session(info, asked)
-    session.program, session.outside, session.others_try = program, True, True
+    session.program, session.outside, session.others_probe = program, True, True
     inputs = [[np.zeros(1 << 12, np.int64)]]
-    session.foresee("main", inputs, [{}])
-    presumed = program._executable("main")
+    session.answer(requests.PrebuildAll("main", inputs, [{}]))
+    presumed = program.loaded.executable("main")
     assert device.patience == 1 << 20
     channel.send(answers, None)
-    session.place(0, inputs[0])
+    session.answer(requests.PlaceArguments(0, inputs[0]))
     assert device.patience == (1 << 20 if holds else 0)
-    assert (program._executable("main") is presumed) == holds
+    assert (program.loaded.executable("main") is presumed) == holds
 
 
 def test_kernels_are_checked_while_others_build_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -551,13 +554,13 @@ def test_kernels_are_checked_while_others_build_them(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(check, "check", bad)
     with pytest.raises(CompilerBug, match=r"segmap_.* is bad"):
-        session.foresee("main", [[np.zeros(1 << 12, np.int64)]], [{}])
+        session.answer(requests.PrebuildAll("main", [[np.zeros(1 << 12, np.int64)]], [{}]))
     assert [channel.receive(answers)[0] for _ in range(2)] == ["begun", "wanted"]
-    session.place(0, [])
+    session.answer(requests.PlaceArguments(0, []))
     with pytest.raises(CompilerBug, match="is bad"):
-        session.timing(0, "main", None, None)
+        session.answer(requests.TimeRun(0, "main", None, None))
     monkeypatch.undo()
-    session.foresee("main", [[np.zeros(1 << 12, np.int64)]], [{}])
+    session.answer(requests.PrebuildAll("main", [[np.zeros(1 << 12, np.int64)]], [{}]))
     assert not program.compiled.unchecked
 
 

@@ -1,0 +1,194 @@
+"""A compiled program loaded on a device: plans, executables, bound arguments and prebuilt kernels.
+
+:class:`~runelift.runtime.program.Program` is for users; this is for the parts that run and measure
+programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runelift.codegen.plan.plan import Interface, Plan
+from runelift.ir.errors import UserError, unknown_entry
+from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.reuse import store_compiled
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.execution.arguments import check_arguments, sizes_of
+from runelift.runtime.execution.device_array import DeviceArray
+
+if TYPE_CHECKING:
+    from runelift.runtime import running
+    from runelift.runtime.devices.context import Device
+    from runelift.runtime.devices.memory import Buffer
+    from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.run import Outcome
+    from runelift.runtime.prebuild.first_run import FirstRun
+    from runelift.runtime.prebuild.prebuild import Prebuilder
+
+Choices = Mapping[str, int]
+"""Indices of versions by site, or thresholds by name."""
+
+
+def _import_running() -> None:
+    """Import what runs programs on devices, in place of the name ``running``."""
+    global running
+    # late: start-up; programs that are compiled, checked or interpreted do without
+    from runelift.runtime import running
+
+
+class LoadedProgram:
+    """A compiled program on the device ``info``, which is opened when first used.
+
+    ``thresholds_of`` replaces missing thresholds of a run by those of the program.  ``first`` has
+    the processes that build the kernels of the first run.
+    """
+
+    def __init__(self, compiled: Compiled, info: DeviceInfo | None,
+                 thresholds_of: Callable[[Choices | None], Choices], *,
+                 fp_contract: bool = False, first: FirstRun | None = None) -> None:
+        self.compiled = compiled
+        self.info = info
+        self.fp_contract = fp_contract
+        self.first = first
+        self.stores_plans = True
+        """Plans are stored on disk as soon as they are made."""
+        self.checks_kernels = True
+        """Kernels are checked as soon as plans are made, not later."""
+        self._thresholds_of = thresholds_of
+        self._device: Device | None = None
+        self._executables: dict[str, Executable] = {}
+        self._stored = len(compiled.plans)
+        self._prebuilder: Prebuilder | None = None
+
+    # Plans and what runs them
+
+    def interface(self, entry: str) -> Interface:
+        """The parameters and results of an entry point; UserError if there is none."""
+        try:
+            return self.compiled.interfaces[entry]
+        except KeyError:
+            raise unknown_entry(entry, tuple(self.compiled.interfaces)) from None
+
+    def plan(self, entry: str) -> Plan:
+        """The host plan of an entry point for the device."""
+        name, info = self.interface(entry).entry, self.info
+        if info is None:
+            return self.compiled.plan(name, checked=self.checks_kernels)
+        return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent,
+                                  checked=self.checks_kernels)
+
+    def executable(self, entry: str) -> Executable:
+        """The executable of an entry point's plan on the device."""
+        if entry not in self._executables:
+            _import_running()
+            self._executables[entry] = running.Executable(self.plan(entry), self.device,
+                                                          contract=self.fp_contract)
+            self._store_new_plans()
+        return self._executables[entry]
+
+    def prepare_first_run(self, entry: str, args: Sequence[Any], force: Choices,
+                          thresholds: Choices) -> None:
+        """Have processes build the kernels of a first run, and end them; else do nothing.
+
+        The program is stored on disk meanwhile.
+        """
+        first = self.first
+        if first is None:
+            return
+        stores, self.stores_plans = self.stores_plans, False
+        try:
+            executable, wanted = self.executable(entry), dict[Any, None]()
+            self.first = self.device.trials = None
+            self.prebuilder.collect(entry, args, force, wanted, thresholds)
+            self.stores_plans = stores
+            first.build(executable, list(wanted), self._store_new_plans)
+        finally:
+            self.first, self.stores_plans = None, stores
+            first.end()
+        self._store_new_plans()
+
+    @property
+    def command_buffer(self) -> ModuleType:
+        """The module :mod:`runelift.runtime.execution.command_buffer`, imported when first used."""
+        _import_running()
+        return running.command_buffer
+
+    def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
+                record: bool) -> Outcome:
+        """Run an entry point on the device."""
+        self.prepare_first_run(entry, args, force, thresholds)
+        plan, executable = self.plan(entry), self.executable(entry)
+        bound = self.bind(plan, list(args))
+        if not record:
+            running.command_buffer.prepare(executable, bound, thresholds, force)
+        return running.command_buffer.perform(executable, bound, thresholds, force, record=record)
+
+    def forget_prebuilt(self) -> None:
+        """Forget executables and prebuilt kernels: the device is not as was presumed."""
+        self._executables.clear()
+        self._prebuilder = None
+
+    def store_plans(self) -> None:
+        """Store the program on disk if there are plans that have not been stored."""
+        if len(self.compiled.plans) > self._stored:
+            store_compiled(self.compiled)
+            self._stored = len(self.compiled.plans)
+
+    def _store_new_plans(self) -> None:
+        if self.stores_plans:
+            self.store_plans()
+
+    @property
+    def prebuilder(self) -> Prebuilder:
+        """The builder of kernels before the runs that need them."""
+        if self._prebuilder is None:
+            _import_running()
+            self._prebuilder = running.Prebuilder(
+                self.compiled, self.info, self.executable,
+                lambda entry, args, upload: self.bind(self.plan(entry), args, upload),
+                self._thresholds_of)
+        return self._prebuilder
+
+    # The device and arguments there
+
+    @property
+    def device(self) -> Device:
+        """The device with its context and queues, opened when first used."""
+        if self._device is None:
+            _import_running()
+            assert self.info is not None
+            self._device = running.open_device(self.info)
+            if self.first is not None:
+                self._device.trials = self.first.leave_trial
+        return self._device
+
+    def bind(self, plan: Interface, args: list[Any],
+             upload: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+        """Arguments by the name of their parameter, arrays on the device."""
+        upload = upload or self.upload
+        values = check_arguments(plan, args)
+        sizes = sizes_of(plan, values)
+        bound: dict[str, Any] = {str(name): size for name, size in sizes.items()}
+        for spec, value in zip(plan.params, values, strict=True):
+            bound[str(spec.name)] = value.item() if spec.shape is None else upload(value)
+        return bound
+
+    def upload(self, value: Any) -> Buffer:
+        """A buffer of the device with the elements of an array."""
+        if isinstance(value, DeviceArray):
+            if value.device is self.device:
+                buffer: Buffer = value.buffer
+                return buffer
+            value = value.get()
+        _import_running()
+        try:
+            buffer = self.device.pool.allocate(value.nbytes)
+        except running.OutOfMemory as error:
+            raise UserError(f"Out of device memory: {error}.") from None
+        if value.size:
+            self.device.write(buffer, np.ascontiguousarray(value))
+        return buffer

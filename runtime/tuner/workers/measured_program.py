@@ -1,0 +1,180 @@
+"""A program in this process, measured: the tuner's view of ``Program``."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runelift.runtime.data.compare import first_difference
+from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, Thresholds
+
+if TYPE_CHECKING:
+    from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.geometry.parameter_space import ParameterSpace
+    from runelift.runtime.program import Program
+    from runelift.runtime.replay.racing import Race
+    from runelift.runtime.replay.replay_records import ReplayRecord
+    from runelift.runtime.trials.protocol import OperationTime, Searches
+
+UNDISTURBED_RUNS = 3
+"""The most runs for one time, until no kernels are built meanwhile."""
+BUILD_SHARE = 0.01
+"""The part of a run's time that builds may take without disturbing it."""
+ISSUE_SHARE = 0.25
+"""The part of a run's time that the host is busy at most if it cannot have delayed the device."""
+NOTABLE_SECONDS = 0.01
+"""Shorter runs are not worth a message to the process that watches the time."""
+WARM_UP_SECONDS = 0.02
+"""The time after which calls are warm: longer ones gain nothing by what is done for short ones."""
+
+
+class MeasuredProgram(Measurable):
+    """A program that runs in this process."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @property
+    def thresholds(self) -> Thresholds:  # type: ignore[override]  # read only
+        """The thresholds of the program."""
+        return self.program.thresholds
+
+    @property
+    def occupancy(self) -> float:
+        """The number of work-items that keep all of the device busy."""
+        info = self.program.device_info
+        return math.inf if info is None else info.choice.threshold
+
+    @property
+    def builders(self) -> int:
+        """The number of programs of kernels that are built at the same time."""
+        info = self.program.device_info
+        return 1 if info is None else info.builders
+
+    def place(self, args: Args) -> Args:
+        """The arguments with their arrays on the device."""
+        return [arg if isinstance(arg, DeviceArray) or not np.ndim(arg)
+                else self.program.to_device(arg) for arg in args]
+
+    def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:
+        """Have other processes begin to build what runs need, as far as shapes tell."""
+        return self.program.loaded.prebuilder.prebuild_all(entry, inputs, forces)
+
+    def prebuild(self, entry: str, args: Args, forces: Sequence[Force],
+                 recorded: Sequence[Force] = ()) -> int | None:
+        """Build what runs need, several programs of kernels at a time."""
+        return self.program.loaded.prebuilder.prebuild(entry, args, forces, recorded)
+
+    def save_manifest(self) -> None:
+        """Keep what was built for the next tuning."""
+        self.program.loaded.prebuilder.save_manifest()
+
+    def record(self, entry: str, args: Args, *, force: Force | None = None,
+               thresholds: Thresholds | None = None, samples: bool = True) -> Record:
+        """The record of a run, whose results are thrown away.
+
+        With ``samples``, it leaves long loops early: a few iterations tell the times of all.
+        """
+        chosen = self._chosen(thresholds)
+        self.program.loaded.prepare_first_run(entry, args, force or {}, chosen)
+        executable, bound = self._bound(entry, args)
+        found: Record = self.program.loaded.command_buffer.record(
+            executable, bound, chosen, force or {}, samples=samples)
+        return found
+
+    def timing(self, entry: str, args: Args, *, force: Force | None = None,
+               thresholds: Thresholds | None = None) -> Timing:
+        """The seconds of a run without a record, and those until all commands were issued.
+
+        A run that builds kernels is made again.  So is a short one that is slower than those after
+        it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless the device is late.
+        """
+        loaded = self.program.loaded
+        plan, executable = loaded.plan(entry), loaded.executable(entry)
+        chosen, command_buffer = self._chosen(thresholds), loaded.command_buffer
+        for _ in range(UNDISTURBED_RUNS):
+            bound = loaded.bind(plan, list(args))
+            least = command_buffer.prepare(executable, bound, chosen, force or {})
+            loaded.device.plain.finish()
+            built, started = executable.build_seconds, time.perf_counter()
+            outcome = command_buffer.perform(executable, bound, chosen, force or {}, record=False)
+            timing = Timing(time.perf_counter() - started, outcome.issue)
+            del outcome  # the next run may have its buffers
+            steady = timing.seconds >= least or timing.issue < ISSUE_SHARE * timing.seconds
+            if steady and executable.build_seconds - built <= BUILD_SHARE * timing.seconds:
+                break
+            if timing.seconds > NOTABLE_SECONDS:
+                executable.building(False)  # the clock of a watching process starts again
+        return timing
+
+    def warm_up(self, entry: str, args: Args, *, force: Force | None = None,
+                thresholds: Thresholds | None = None) -> None:
+        """Run until short calls are as fast as they become."""
+        self.time(entry, args, force=force, thresholds=thresholds)  # it may build kernels
+        spent, count, most = 0.0, 1, self.program.loaded.command_buffer.WARM_UP_RUNS
+        while count < most and spent < WARM_UP_SECONDS:
+            spent += self.time(entry, args, force=force, thresholds=thresholds)
+            count += 1
+
+    def time_all(self, entry: str, args: Args, choices: Sequence[Thresholds], *,
+                 often: bool = False) -> Sequence[float]:
+        """The seconds of runs with each of these thresholds; ``often``: of fused launches."""
+        if often:
+            each_once = {id(each): each for each in choices}.values()
+            fused_programs = self.program.loaded.command_buffer.fused_programs
+            self.program.loaded.executable(entry).make_ready(
+                source for each in each_once
+                for source in fused_programs(*self._bound(entry, args), each, {}))
+            for thresholds in each_once:
+                self.warm_up(entry, args, thresholds=thresholds)
+        return super().time_all(entry, args, choices)
+
+    def saved_launches(self, entry: str, args: Args, choices: Sequence[Thresholds]
+                       ) -> Sequence[int]:
+        """The number of launches and copies that each run saves when it comes often."""
+        savings = self.program.loaded.command_buffer.savings
+        return [savings(*self._bound(entry, args), each, {}) for each in choices]
+
+    def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
+        """Run every version at every encounter, one after the other on equal inputs."""
+        # late: start-up; few programs are replayed
+        from runelift.runtime.replay.replay_run import replay
+
+        return replay(*self._bound(entry, args), self.program.thresholds, race)[1]
+
+    def spaces(self, entry: str | None = None) -> Sequence[ParameterSpace]:
+        """The possible values of the kernels' parameters."""
+        return self.program.spaces(entry)
+
+    def try_settings(self, entry: str, args: Args, *, force: Force | None = None,
+                     thresholds: Thresholds | None = None, searches: Searches | None = None,
+                     ) -> Sequence[OperationTime]:
+        """Run an entry point, and settings of its operations as searches ask for them."""
+        # late: start-up; only the tuner tries settings
+        from runelift.runtime.trials.trial_run import TrialRun
+
+        executable, bound = self._bound(entry, args)
+        run = TrialRun(executable, self._chosen(thresholds), force or {}, searches or {})
+        run.call(executable.main_of_trials, bound)
+        return run.met()
+
+    def difference(self, entry: str, args: Args, before: Thresholds | None,
+                   after: Thresholds | None) -> str | None:
+        """The difference of results with two choices, if it is more than rounding."""
+        one, other = (self.program.run(entry, args, thresholds=each)[0]
+                      for each in (before, after))
+        return first_difference(one, other)
+
+    def _chosen(self, thresholds: Thresholds | None) -> Thresholds:
+        return self.program.thresholds if thresholds is None else thresholds
+
+    def _bound(self, entry: str, args: Args) -> tuple[Executable, dict[str, Any]]:
+        """An executable, and arguments on the device for it."""
+        loaded = self.program.loaded
+        return loaded.executable(entry), loaded.bind(loaded.plan(entry), list(args))
