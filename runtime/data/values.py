@@ -22,9 +22,9 @@ from runelift.runtime.data.text import Reader, Value, format_value, prim_of
 _GZIP, _NPY, _ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PK\x03\x04"
 
 
-def load_values(path: Path, wanted: Sequence[Prim] = ()) -> list[Value]:
-    """The values in a file, whatever its format; ``wanted`` as in :func:`read_values`."""
-    return read_values(read_bytes(path), str(path), wanted)
+def load_values(path: Path, preferred: Sequence[Prim] = ()) -> list[Value]:
+    """The values in a file, whatever its format; ``preferred`` as in :func:`read_values`."""
+    return read_values(read_bytes(path), str(path), preferred)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -35,10 +35,10 @@ def read_bytes(path: Path) -> bytes:
         raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
 
 
-def read_values(data: bytes, name: str, wanted: Sequence[Prim] = ()) -> list[Value]:
+def read_values(data: bytes, name: str, preferred: Sequence[Prim] = ()) -> list[Value]:
     """The values in ``data``, whose format shows in its first bytes; ``name`` is for messages.
 
-    ``wanted`` are the element types of the first values, for numbers in text without a suffix.
+    ``preferred`` are the element types of the first values, for numbers in text without a suffix.
     """
     if data.startswith(_GZIP):
         try:
@@ -55,7 +55,7 @@ def read_values(data: bytes, name: str, wanted: Sequence[Prim] = ()) -> list[Val
     except UnicodeDecodeError as error:
         raise UserError(f"{name}: byte {error.start}: error[malformed-data]: neither text in "
                         f"UTF-8 nor binary values.") from None
-    return list(Reader(Source(name, text)).values(wanted=wanted))
+    return list(Reader(Source(name, text)).values(preferred=preferred))
 
 
 def _read_numpy(data: bytes, name: str) -> list[Value]:

@@ -90,7 +90,7 @@ class Estimates:
         return max((seconds for stopped, seconds in found if stopped), default=least)
 
     def hopeless(self, version: str, par: int, best: float) -> str | None:
-        """The reason to skip a version beside one that takes ``best`` seconds; None to run it."""
+        """The reason to skip a version if the best one takes ``best`` seconds; None to run it."""
         for evidence in (
                 Evidence(Source.OTHER_INPUTS, self.seconds(version, par, best), best),
                 Evidence(Source.FEW_ITEMS, self.lone_time(version, par), best, par)):

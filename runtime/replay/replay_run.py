@@ -345,8 +345,8 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
     run = ReplayRun(executable, thresholds, race)
     run.differences.take_inputs(*_float_inputs(executable.plan, args))
     outcome = run.call(executable.replaying, args)
-    banned = wrong(executable.generated.sites, run.differences.differing,
-                   run.differences.agreeing)
+    banned = wrong_versions(executable.generated.sites, run.differences.differing,
+                            run.differences.agreeing)
     race.banned.update(banned)
     return outcome, ReplayRecord(
         executable.plan.entry, run.ledger.rest, tuple(run.outermost.values()), run.peak_bytes,
@@ -370,9 +370,8 @@ def _float_inputs(plan: Plan, args: Mapping[str, Any]
     return numbers, arrays
 
 
-def wrong(sites: Sequence[Choose], differing: Mapping[VersionPair, str],
-          agreeing: Mapping[VersionPair, int]
-          ) -> dict[str, str]:
+def wrong_versions(sites: Sequence[Choose], differing: Mapping[VersionPair, str],
+                   agreeing: Mapping[VersionPair, int]) -> dict[str, str]:
     """The versions that cause differences, ``site/index``, and the differences in words.
 
     The one that differs from most others is the cause.  Among equals it is the one that agrees

@@ -96,25 +96,26 @@ class Case:
     line: int
     named: bool = False
 
-    def arguments(self, evaluate: Evaluate, wanted: Sequence[Prim] = ()) -> list[Value]:
-        """The values of the input; ``wanted`` for text files, as in :func:`.values.load_values`."""
+    def arguments(self, evaluate: Evaluate, preferred: Sequence[Prim] = ()) -> list[Value]:
+        """The values of the input; ``preferred`` as in :func:`.values.load_values`."""
         match self.input:
             case Script(source):
                 return evaluate(source)
             case Inline(values):
                 return list(values)
             case InFile(path):
-                return load_values(path, wanted)
+                return load_values(path, preferred)
             case Random(specs):
                 return Generator().values(specs)
             case _:
                 assert_never(self.input)
 
-    def recipes(self, evaluate: Evaluate, wanted: Sequence[Prim] = ()) -> list[Value | RandomArray]:
+    def recipes(self, evaluate: Evaluate, preferred: Sequence[Prim] = ()
+                ) -> list[Value | RandomArray]:
         """The values of the input, where random arrays are not made yet."""
         if isinstance(self.input, Random):
             return Generator().recipes(self.input.specs)
-        return self.arguments(evaluate, wanted)
+        return self.arguments(evaluate, preferred)
 
     def expected(self) -> list[Value] | None:
         """The values of the output, if they are given."""

@@ -201,18 +201,27 @@ class EncounterCosts:
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetCosts:
+class _Cached:
+    """Costs with a cache of results that depend on them only."""
+
+    _results: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
+                                          repr=False)
+
+    def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:
+        """A result, computed at the first call; two threads may do so at the same time."""
+        if key not in self._results:
+            self._results.setdefault(key, compute())
+        found: Result = self._results[key]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCosts(_Cached):
     """The costs of all encounters of a dataset; ``rest`` is the cost outside of them."""
 
     name: str
     rest: Cost
     points: tuple[EncounterCosts, ...]
-    _results: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
-                                             repr=False)
-
-    def once(self, what: Hashable, work: Callable[[], Result]) -> Result:
-        """A result that depends on these costs only, computed at the first call."""
-        return _once(self._results, what, work)
 
     def compact(self) -> DatasetCosts:
         """The costs with encounters merged that no guard can tell apart."""
@@ -294,7 +303,7 @@ class DatasetCosts:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(_Cached):
     """The costs of all datasets.
 
     ``incomplete`` counts the encounters of each that lack versions.
@@ -306,8 +315,6 @@ class Costs:
     datasets: tuple[DatasetCosts, ...]
     incomplete: dict[str, int] = field(default_factory=dict)
     policy: TuningPolicy = NORMAL
-    _results: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
-                                             repr=False)
 
     def without(self, names: Collection[str]) -> Costs:
         """The costs of all other datasets."""
@@ -322,10 +329,6 @@ class Costs:
                                                 for d in self.datasets))
 
         return self.once(("frozen", frozenset(names), tuple(thresholds.items())), made)
-
-    def once(self, what: Hashable, work: Callable[[], Result]) -> Result:
-        """A result that depends on these costs only, computed at the first call."""
-        return _once(self._results, what, work)
 
     def compact(self) -> Costs:
         """The costs with encounters merged that no guard can tell apart."""
@@ -347,29 +350,21 @@ def thresholds_key(thresholds: Thresholds) -> tuple[Hashable, ...]:
     return (*thresholds.items(), *size_guards_of(thresholds).items())
 
 
-def _once(known: dict[Hashable, Any], what: Hashable, work: Callable[[], Result]) -> Result:
-    """A known result, or a new one.  Two threads may compute it at the same time."""
-    if what not in known:
-        known.setdefault(what, work())
-    found: Result = known[what]
-    return found
-
-
 def merged(points: Sequence[EncounterCosts]) -> tuple[EncounterCosts, ...]:
     """The encounters with those merged that no guard can tell apart; costs are added."""
-    alike: dict[Hashable, list[EncounterCosts]] = defaultdict(list)
+    groups: dict[Hashable, list[EncounterCosts]] = defaultdict(list)
     for number, point in enumerate(points):
         if any(point.inner.values()):
             point = replace(point, inner={k: merged(p) for k, p in point.inner.items()})
-            alike[number].append(point)
+            groups[number].append(point)
         else:
-            alike[point.site.name, tuple(point.sizes.items()), tuple(point.par.items()),
-                  point.feasible, point.scarce].append(point)
-    return tuple(several[0] if len(several) == 1 else replace(
-        several[0], own={k: total(p.own[k] for p in several) for k in several[0].own},
-        estimated=frozenset().union(*(p.estimated for p in several)),
-        idle=frozenset.intersection(*(p.idle for p in several)))
-        for several in alike.values())
+            groups[point.site.name, tuple(point.sizes.items()), tuple(point.par.items()),
+                   point.feasible, point.scarce].append(point)
+    return tuple(group[0] if len(group) == 1 else replace(
+        group[0], own={k: total(p.own[k] for p in group) for k in group[0].own},
+        estimated=frozenset().union(*(p.estimated for p in group)),
+        idle=frozenset.intersection(*(p.idle for p in group)))
+        for group in groups.values())
 
 
 def encounters_at(datasets: Sequence[DatasetCosts],
