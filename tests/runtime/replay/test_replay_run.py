@@ -1,4 +1,4 @@
-"""ReplayRuns versions: that it changes nothing, finds what is wrong, and what its records say."""
+"""Replaying versions: that it changes nothing, finds what is wrong, and what its records say."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from runelift.runtime.tuner.measure.replay_runs import RecordingCorrection, Repl
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.thresholds import conclude, tune_thresholds
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 from tests.replays import replayed, results_agree
 
@@ -100,13 +101,14 @@ def test_records_are_those_of_forced_runs(nested: Program, entry: str, args: tup
     for got, want in zip(results, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5)
     for force in plans(nested.tree.entry(entry)):
-        forced, made = nested.record(entry, args, force=force), found.record(force)
+        forced = MeasuredProgram(nested).record(entry, args, force=force)
+        made = found.record(force)
         assert structure(made.encounters) == structure(forced.encounters)
         assert (made.launches, made.waits) == (forced.launches, forced.waits)
         inside = sum(e.time for e in made.encounters if e.parent is None)
         assert inside <= made.span * (1 + 1e-9)
         assert not any(e.censored for e in made.encounters)
-    default = nested.record(entry, args)
+    default = MeasuredProgram(nested).record(entry, args)
     assert structure(found.record(None).encounters) == structure(default.encounters)
 
 
@@ -169,7 +171,7 @@ def test_what_is_left_of_numbers_that_cancel(one: list[float], other: list[float
         buffers.append(device.pool.allocate(array.nbytes))
         if values:
             cl.enqueue_copy(device.plain, buffers[-1].handle, array)
-    differences.given([1e-9, math.inf], [(Prim.F32, buffers[2], len(given))])
+    differences.take_inputs([1e-9, math.inf], [(Prim.F32, buffers[2], len(given))])
     differences.arrays(PAIR, Prim.F32, *buffers[:2], 2, rounded=True)
     differences.settle()
     assert differences.differing.get(PAIR) == wrong
@@ -205,7 +207,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, site: str, version: int) -> None:
 
     def spoiled(run: ReplayRun, number: int, results: Any) -> None:
         attempt = run._attempts[-1]
-        if (attempt.meeting.site, attempt.version) == (site, version):
+        if (attempt.encounter.site, attempt.version) == (site, version):
             for buffer, _, shape in results:
                 cl.enqueue_fill_buffer(run.queue, buffer.handle, np.float32(0.25), 0,
                                        4 * math.prod(shape))
@@ -246,25 +248,21 @@ def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 
           method: MeasuringMethod = TWICE, **options: Any) -> Any:
     inputs = [Dataset(name, "main", lambda args=args: args)  # type: ignore[misc]
               for name, args in datasets.items()]
-    job = TuningJob(program, program.tree, inputs, device, method=method, **options)
+    job = TuningJob(MeasuredProgram(program), program.tree, inputs, device, method=method, **options)
     return tune_thresholds(job)
 
 
-def test_one_run_per_dataset(shrinking: Program) -> None:
+def test_one_run_per_dataset(shrinking: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Progress] = []
     calls: list[str] = []
-    original = shrinking.replay
+    original = MeasuredProgram.replay
 
-    def counted(entry: str, args: Any, race: Race) -> Any:
+    def counted(program: MeasuredProgram, entry: str, args: Any, race: Race) -> Any:
         calls.append(entry)
-        return original(entry, args, race)
+        return original(program, entry, args, race)
 
-    shrinking.replay = counted  # type: ignore[method-assign]
-    try:
-        tuning = tuned(shrinking, {"a": (3, MATRIX), "b": (5, MATRIX[:7, :7])},
-                       progress=seen.append)
-    finally:
-        del shrinking.replay
+    monkeypatch.setattr(MeasuredProgram, "replay", counted)
+    tuning = tuned(shrinking, {"a": (3, MATRIX), "b": (5, MATRIX[:7, :7])}, progress=seen.append)
     (entry,) = tuning.entries
     assert len(calls) >= entry.program_runs >= 2
     assert entry.costs.incomplete == {"a": 0, "b": 0}
@@ -299,7 +297,7 @@ def test_a_version_that_cannot_run_is_left_out(nested: Program, failing: Callabl
     results, found = replayed(nested, "main", (CUBE, np.int64(2)))
     np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
     assert found.banned == {}
-    assert all(meeting.feasible == [0, 2] for meeting in found.meetings)
+    assert all(encounter.feasible == [0, 2] for encounter in found.outermost)
     assert "main.versions_0/1" in found.infeasible
     record = found.record({"main.versions_0": 1})
     assert {e.chosen for e in record.encounters if e.parent is None} == {2}
@@ -321,7 +319,7 @@ def test_versions_that_fail_half_way_change_nothing(shrinking: Program,
 
 
 def measured(program: Program, entry: str, args: tuple[Any, ...]) -> Measurements:
-    return ReplayRuns(rounds=1).measure(program, program.tree.entry(entry),
+    return ReplayRuns(rounds=1).measure(MeasuredProgram(program), program.tree.entry(entry),
                                         [Dataset("d", entry, lambda: args)])
 
 
@@ -357,12 +355,12 @@ def test_lanes() -> None:
     state = RaceState()
     due = []
     for _ in range(16):
-        state.met += 1
+        state.encounters += 1
         due.append(state.due)
     assert [n for n, each in enumerate(due, start=1) if each] == [1, 2, 4, 8, 16]
-    state.met = 1
+    state.encounters = 1
     state.saw({0: 4.0, 1: 1.0, 2: 2.0})
-    state.met = 2
+    state.encounters = 2
     assert state.best == 1
     assert state.left(3.0) == {1, 2}
     assert state.ratios == {0: 4.0, 1: 1.0, 2: 2.0}
@@ -381,7 +379,7 @@ def test_versions_that_lost_at_two_sizes_lose_at_others_near() -> None:
     race = Race()
     for size, ratio in ((1000, 25.0), (4000, 30.0), (1 << 30, 1.0)):
         state = race.state("s", (size,), [0, 1, 2])
-        state.met = 1
+        state.encounters = 1
         state.saw({0: ratio, 1: 1.0, 2: 19.0})
     assert race.far_behind("s", (2000,), [0, 1, 2]) == {0: 25.0}
     assert race.far_behind("s", (2000,), [0, 1]) == race.far_behind("t", (2000,), [0, 1, 2]) == {}
@@ -399,7 +397,7 @@ def test_versions_that_lost_are_estimated(nested: Program) -> None:
     """With a factor of 1 only one version is left at encounters that are not the first."""
     program, args = nested, (CUBE, np.int64(3))
     _, found = replayed(program, "main", args, Race(factor=1.0, rounds=1))
-    last = found.meetings[2]
+    last = found.outermost[2]
     assert len(last.attempts) == 1 == len(last.known()) - 2
     forced = {k: found.record({"main.versions_0": k}) for k in range(3)}
     for k, record in forced.items():
@@ -428,7 +426,7 @@ def test_what_was_only_estimated_is_not_chosen(nested: Program, monkeypatch: pyt
 def test_measured_costs_take_the_place_of_estimates(nested: Program) -> None:
     forest, inputs = nested.tree.entry("main"), [Dataset("d", "main", lambda: (CUBE, np.int64(3)))]
     method = ReplayRuns(rounds=1, factor=1.0)
-    found = method.measure(nested, forest, inputs)
+    found = method.measure(MeasuredProgram(nested), forest, inputs)
     tuning = conclude(forest, dict.fromkeys(forest.guards(), 64), found)
     count = sum(len(p.estimated) for p in tuning.costs.datasets[0].points)
     assert tuning.costs.datasets[0].estimates() >= count > 0
@@ -455,7 +453,7 @@ def test_without_time_only_one_version_runs(nested: Program, monkeypatch: pytest
     expected, _ = nested.run("main", (CUBE, np.int64(6)))
     results, found = replayed(nested, "main", (CUBE, np.int64(6)), Race(rounds=1))
     np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
-    assert [len(meeting.attempts) for meeting in (found.meetings[0], found.meetings[-1])] == [3, 1]
+    assert [len(found.outermost[k].attempts) for k in (0, -1)] == [3, 1]
     record = found.record({"main.versions_0": 0})
     assert {e.chosen for e in record.encounters if e.parent is None} == {0}
 
@@ -463,7 +461,7 @@ def test_without_time_only_one_version_runs(nested: Program, monkeypatch: pytest
 def test_without_time_for_anything_only_the_default_is_known(nested: Program) -> None:
     found = replayed(nested, "main", (CUBE, np.int64(2)), Race(deadline=0.0))[1]
     default = found.record(None).encounters[0].chosen
-    assert all(list(meeting.attempts) == [default] for meeting in found.meetings)
+    assert all(list(encounter.attempts) == [default] for encounter in found.outermost)
     with pytest.raises(UnknownCost):
         found.record({"main.versions_0": 1 - default})
 
@@ -475,19 +473,18 @@ def test_datasets_that_there_is_no_time_for_are_left_out(nested: Program) -> Non
     assert "cube: skipped, as the budget was spent" in render(found)
 
 
-def test_an_interruption_keeps_the_datasets_that_were_over(shrinking: Program) -> None:
-    original = shrinking.replay
+def test_an_interruption_keeps_the_datasets_that_were_over(shrinking: Program,
+                                                           monkeypatch: pytest.MonkeyPatch
+                                                           ) -> None:
+    original = MeasuredProgram.replay
 
-    def interrupted(entry: str, args: Any, race: Race) -> Any:
+    def interrupted(program: MeasuredProgram, entry: str, args: Any, race: Race) -> Any:
         if args[1].shape == MATRIX.shape:
             raise KeyboardInterrupt
-        return original(entry, args, race)
+        return original(program, entry, args, race)
 
-    shrinking.replay = interrupted  # type: ignore[method-assign]
-    try:
-        tuning = tuned(shrinking, {"a": (3, MATRIX[:5, :5]), "b": (5, MATRIX)})
-    finally:
-        del shrinking.replay
+    monkeypatch.setattr(MeasuredProgram, "replay", interrupted)
+    tuning = tuned(shrinking, {"a": (3, MATRIX[:5, :5]), "b": (5, MATRIX)})
     assert tuning.interrupted
     assert list(tuning.entries[0].fit.predicted) == ["a"]
 
@@ -514,7 +511,7 @@ def test_a_killed_tuning_is_resumed(shrinking: Program, method: MeasuringMethod,
         (tmp_path / "log").write_text("".join(first))
         asked.clear()
         log = Log(tmp_path / "log", made_for, resume=True)
-        found = method.measure(shrinking, shrinking.tree.entry("main"), inputs,
+        found = method.measure(MeasuredProgram(shrinking), shrinking.tree.entry("main"), inputs,
                                repeats=method.repeats, log=log, progress=lambda _: None)
         log.close()
         assert list(dict.fromkeys(asked)) == expected
