@@ -248,8 +248,8 @@ def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 
           method: MeasuringMethod = TWICE, **options: Any) -> Any:
     inputs = [Dataset(name, "main", lambda args=args: args)  # type: ignore[misc]
               for name, args in datasets.items()]
-    job = TuningJob(MeasuredProgram(program), program.tree, inputs, device, method=method, **options)
-    return tune_thresholds(job)
+    return tune_thresholds(TuningJob(MeasuredProgram(program), program.tree, inputs, device,
+                                     method=method, **options))
 
 
 def test_one_run_per_dataset(shrinking: Program, monkeypatch: pytest.MonkeyPatch) -> None:
