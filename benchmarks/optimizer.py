@@ -276,9 +276,9 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
     chosen: dict[str, int] = {}
     for each in met:
         if each.seconds >= NORMAL.parameters.share * whole:
-            contest = SuccessiveHalving(spaces[each.meeting[0]], strategy=strategy)
+            contest = SuccessiveHalving(spaces[each.operation[0]], strategy=strategy)
             measured.try_settings("main", args, force=force, thresholds={}, searches={
-                each.meeting: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})
+                each.operation: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})
             chosen |= contest.space.named(contest.best())
     return chosen
 

@@ -61,13 +61,13 @@ from runelift.runtime.processes.build_pool import Builders, how_many
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner import autotune
-from runelift.runtime.tuner import confirm_size_guards as refined
+from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.costs.log import Log, Measurements
 from runelift.runtime.tuner.fit.exhaustive import exhaustive
 from runelift.runtime.tuner.fit.fit import fit, objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.paired_comparison import compare_paired
@@ -78,6 +78,7 @@ from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.strategies import compare, parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
+from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import limit_on
@@ -215,17 +216,16 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     forest = program.tree.entry(sizes.entry)
     training, held_out = (datasets(program, sizes, several)
                           for several in (sizes.training, sizes.held_out))
-    (tuning,) = autotune.autotune(runner, Forests((forest,)), training, info.choice.threshold,
-                                  method=ReplayRuns() if options.replay else ForcedRuns(),
-                                  log=logged(options, sizes, "training")).entries
+    job = TuningJob(runner, Forests((forest,)), training, info.choice.threshold,
+                    method=ReplayRuns() if options.replay else ForcedRuns(),
+                    log=logged(options, sizes, "training"))
+    (tuning,) = tune_thresholds(job).entries
     tuned: Mapping[str, int] = tuning.fit.thresholds
     if options.parameters:
-        tuned = {**tuned, **tune_parameters(
-            runner, forest, training, tuned, device=info.choice.threshold,
-            budget=options.parameters, known=tuning.measurements.runs).chosen}
-    guards = refined.confirm_guards(
-        runner, tuning, refined.fit_guards(tuning, SizeGuardKind(options.guards)), training, tuned,
-        ForcedRuns.repeats)
+        tuned = {**tuned, **tune_parameters(job, tuned, seconds=options.parameters,
+                                            known=tuning.measurements.runs).chosen}
+    fitted = fit_guards(tuning, SizeGuardKind(options.guards))
+    guards = confirm_guards(job, tuning, fitted, tuned)
     tuned = GuardedThresholds(tuned, guards.finer)
     seconds = time.perf_counter() - started
     others = costs_of(forest, ReplayRuns().measure(runner, forest, held_out,
@@ -408,8 +408,9 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     program, runner = opened(sizes, options.device)
     assert program.device_info is not None
     forest = program.tree.entry(sizes.entry)
-    default = autotune.default_thresholds(forest, program.device_info.choice.threshold)
     own = datasets(program, sizes, sizes.training)
+    job = TuningJob(runner, Forests((forest,)), own, program.device_info.choice.threshold)
+    default = job.defaults(forest)
     prepare(program, runner, sizes, own)
     started = time.perf_counter()
     costs = costs_of(forest, ForcedRuns(every=True).measure(runner, forest, own,
@@ -423,15 +424,16 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
                                  measured))
         return oracles[-1]
 
-    compared = compare.compare({name: parse_strategy(name) for name in names}, costs, default,
-                               oracle, budget=Budget(seconds=options.search))
+    compared = compare.compare({name: parse_strategy(name) for name in names},
+                               compare.Problem(costs, default, oracle),
+                               budget=Budget(seconds=options.search))
     found = {row.strategy: row.found[0].search.thresholds for row in compared.rows}
     confirmed = dict[str, float]()
     for name, each in zip(names, oracles, strict=True):
         if each.costs is not None:
             started = time.perf_counter()
             found[f"{name}, alone"] = found[name]
-            found[name] = guarded(runner, each.costs, default, own)
+            found[name] = guarded(job, each.costs)
             confirmed[name] = time.perf_counter() - started
     runner.finish()
     when_run = run_together(program, costs, own, found | {"untuned": default})
@@ -464,14 +466,13 @@ class Measuring(Live):
         return found
 
 
-def guarded(runner: Remote, costs: Costs, default: dict[str, int], several: Sequence[Dataset]
-            ) -> Mapping[str, int]:
+def guarded(job: TuningJob, costs: Costs) -> Mapping[str, int]:
     """The thresholds for costs, with the finer guards that runs beside these bear out."""
+    default = job.defaults(costs.forest)
     tuning = EntryTuning(costs.forest, default, Measurements(costs.forest.entry), costs,
                          fit(costs, default))
     thresholds = tuning.fit.thresholds
-    guards = refined.confirm_guards(runner, tuning, refined.fit_guards(tuning, SizeGuardKind.AUTO),
-                                    several, thresholds, ForcedRuns.repeats)
+    guards = confirm_guards(job, tuning, fit_guards(tuning, SizeGuardKind.AUTO), thresholds)
     return GuardedThresholds(thresholds, guards.finer)
 
 

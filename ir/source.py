@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+WIDTH = 120
+"""Characters of a source line that errors show at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -47,12 +50,13 @@ class Span:
         return self.source.text[self.start : self.end]
 
     def excerpt(self, label: str = "") -> str:
-        """The first line of the span with carets under it."""
+        """The first line of the span with carets under it; long lines are cut around the span."""
         lines = self.source.text.splitlines() or [""]
         line = lines[min(self.line, len(lines)) - 1]
         width = max(1, min(self.end - self.start, len(line) - self.column + 1))
+        line, before, width = _cut(line, self.column - 1, width)
         gutter = f"{self.line:>4} | "
-        carets = " " * (len(gutter) - 2) + "| " + " " * (self.column - 1) + "^" * width
+        carets = " " * (len(gutter) - 2) + "| " + " " * before + "^" * width
         return f"{gutter}{line}\n{carets} {label}".rstrip()
 
     def to(self, other: Span) -> Span:
@@ -61,6 +65,27 @@ class Span:
 
     def __str__(self) -> str:
         return f"{self.source.name}:{self.line}:{self.column}"
+
+
+def _cut(line: str, before: int, width: int) -> tuple[str, int, int]:
+    """A line of at most :data:`WIDTH` characters around a span, and the place of the span in it.
+
+    The span begins after ``before`` characters and has ``width`` ones.  At most half of the line
+    is marked.
+
+    >>> _cut("a" * 200, 190, 10)[1:]
+    (110, 10)
+    """
+    if len(line) <= WIDTH:
+        return line, before, width
+    width = min(width, WIDTH // 2)
+    start = max(0, min(before - (WIDTH - width) // 2, len(line) - WIDTH))
+    text = line[start:start + WIDTH]
+    if start:
+        text = "…" + text[1:]
+    if start + WIDTH < len(line):
+        text = text[:-1] + "…"
+    return text, before - start, width
 
 
 @dataclass(frozen=True, slots=True)

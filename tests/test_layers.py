@@ -78,29 +78,33 @@ ALLOWED = {
         "codegen.plan codegen.segops versions records data cache host compilation "
         "devices.driver devices geometry processes execution execution.probes replay trials "
         "prebuild program tuner.policy tuner.costs tuner.prune tuner.measure",
+    "tuner.job": "versions tuner.policy tuner.costs tuner.measure tuner.fit tuner.result",
+    "tuner.thresholds":
+        "versions host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result tuner.job",
     "tuner.autotune":
-        "versions host program tuner.policy tuner.costs tuner.measure tuner.fit tuner.result "
-        "tuner.workers",
+        "versions host program tuner.measure tuner.fit tuner.result tuner.workers tuner.job "
+        "tuner.thresholds tuner.confirm_size_guards tuner.kernel_parameters",
     "tuner.confirm_size_guards":
-        "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis "
-        "tuner.result",
+        "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result "
+        "tuner.job",
     "tuner.kernel_parameters":
         "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
-        "tuner.autotune",
+        "tuner.job tuner.thresholds",
     "tuner.strategies":
-        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.result",
+        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job",
     "tuner.report":
-        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result",
+        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "tuner.report.html":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
-    "tuner.import_t4": "versions geometry tuner.measure tuner.result tuner.strategies tuner.t4",
+    "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing": "ir.codes frontend versions data compilation devices program tuner.costs tuner.t4",
     "commands":
         "ir.codes frontend rewrite.engine rewrite versions records data host compilation "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
-        "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.autotune "
+        "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 testing",
     "__main__": "commands",

@@ -53,7 +53,7 @@ MEANINGS = {
     Quantity.STEPS: "elements of a segment that a work-item combines at a time",
     Quantity.SPLIT: "work-items that divide such a segment",
     Quantity.TILE: "iterations whose elements a group copies to local memory, 1 for none",
-    Quantity.UNROLL: "unroll factor of loops over data",
+    Quantity.UNROLL: "loop unroll factor (0: chosen from the sizes)",
 }
 
 

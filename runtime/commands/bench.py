@@ -1,10 +1,10 @@
 """Time a program on the datasets of its test blocks, or on a file.
 
-Each dataset runs a few times to warm up and then several times.  Printed are the median and the
-median absolute deviation of the time of the call on the host (arguments and results stay on
-the device, no profiling) and of the time from the first to the last command on the device.
-Datasets tagged 'nobench' or 'disable' are left out; cases without a name are timed only if
-there are no others.
+Each dataset runs a few times to warm up and then several times.  Prints the median of two times and
+its median absolute deviation (MAD).  'wall' is the time of the call on the host: arguments and
+results stay on the device, without profiling.  'device' is the time from the first to the last
+command on the device.  Datasets tagged 'nobench' or 'disable' are left out; cases without a name
+are timed only if there are no others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ import numpy as np
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
-from runelift.runtime.commands.open_program import open_program, pick_entry
+from runelift.runtime.commands.open_program import (
+    open_program,
+    pick_entry,
+    version_names_in_errors,
+)
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -45,7 +49,7 @@ from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
 
 Input: TypeAlias = tuple[str, str, Callable[[], Sequence[Any]]]
-"""What to run: entry point, name, and a function that makes the arguments."""
+"""A dataset: entry point, name, and a function that makes the arguments."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +113,8 @@ def execute(args: argparse.Namespace) -> int:
             args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
         label = name if entry == "main" else f"{entry}: {name}"
         try:
-            found = measure(program, entry, arguments(), args.runs)
+            with version_names_in_errors(program):
+                found = measure(program, entry, arguments(), args.runs)
         except (UserError, CompilerLimitation) as error:
             print(f"runelift: {label}: {error}", file=sys.stderr)
             failed = True

@@ -1,8 +1,8 @@
 """The command line: ``runelift COMMAND ...``.
 
-The module imports nothing heavy, so that ``runelift --help`` is quick; each command is a
-module of :mod:`runelift.runtime.commands` with two functions, ``configure(parser)`` and
-``execute(args) -> exit status``, imported when it is asked for.
+The module imports nothing heavy, so that ``runelift --help`` is quick.  Each command is a module of
+:mod:`runelift.runtime.commands` with two functions, ``configure(parser)`` and
+``execute(args) -> exit status``.  It is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RUNNING = frozenset({"run", "bench"})
 HELP = frozenset({"-h", "--help"})
 OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Why a system refuses to write more."""
+"""Reasons of a system to refuse to write more."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -126,9 +126,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextManager[None]:
-    """What takes long is begun before the command has imported anything.
+    """Begin slow work before the command has imported anything.
 
-    That is a process in which to run programs, or the driver of the device.
+    That is to start a process that runs programs, or the driver of the device.
     """
     if not HELP.isdisjoint(arguments):
         return nullcontext()
@@ -146,7 +146,7 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
 
 
 def _option(name: str, arguments: Sequence[str]) -> str | None:
-    """What the arguments say for an option, as far as that is clear before they are parsed."""
+    """The value of an option, as far as it is clear before the arguments are parsed."""
     for number, each in enumerate(arguments):
         if each == name:
             return next(iter(arguments[number + 1:]), None)
@@ -156,7 +156,7 @@ def _option(name: str, arguments: Sequence[str]) -> str | None:
 
 
 def _silence() -> None:
-    """Nobody takes our output any more; Python must not complain when it flushes at exit."""
+    """Drop further output, as its reader is gone: Python must not complain when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

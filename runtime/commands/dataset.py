@@ -1,7 +1,7 @@
 """Make values: random ones for types, such as [10][20]f32, and others as they are given.
 
-A file that ends in .npy, .npz, .in or .data stands for the values in it, so that formats can be
-converted and data of one's own joined with random data.
+A file that ends in .npy, .npz, .in or .data stands for the values in it.  So formats can be
+converted, and given data joined with random data.
 
 The same types and seed give the same data on every machine.  Prints text, or writes a file
 whose name decides the format (.in and .txt text, .npy, .npz, else binary; .gz compresses).
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _values(generator: Generator, text: str) -> Sequence[Value | RandomArray]:
-    """What one argument stands for; what is random is made when it is written."""
+    """The values that an argument stands for; random ones are made when they are written."""
     if Path(text).suffix in FILES:
         return load_values(Path(text))
     return generator.recipes([parse_spec(text)])

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def facts(device: DeviceInfo) -> dict[str, object]:
-    """What is known about a device, without the handle to it."""
+    """The facts about a device, without the handle to it."""
     known = asdict(replace(device, handle=None))
     del known["handle"]
     return known

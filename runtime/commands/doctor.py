@@ -1,5 +1,6 @@
-"""Say what Runelift finds on this machine: OpenCL runtimes and devices, which of them can be
-used, why others cannot, and what to do about it.  Exits with 0 if a device can be used.
+"""Say what Runelift finds on this machine: OpenCL runtimes and devices, and which can be used.
+
+For others it says why not, and what to do about it.  Exits with 0 if a device can be used.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 The stages:
 
-  core       after parsing, checking and elaboration
-  opt        after simplification and fusion
-  flat       after incremental flattening: all code versions, with their guards
-  imp        the kernels of an entry point in the imperative IR
-  kernels    the OpenCL source of an entry point
-  host       the host program of an entry point, as Python
-  tree       the threshold tree: which comparisons lead to which version (--dot for Graphviz)
+    core       after parsing, checking and elaboration
+    opt        after simplification and fusion
+    flat       after incremental flattening: all code versions, with their guards
+    imp        the kernels of an entry point in the imperative IR
+    kernels    the OpenCL source of an entry point
+    host       the host program of an entry point, as Python
+    tree       the threshold tree: which comparisons lead to which version (--dot for Graphviz)
 
 Stages 'imp', 'kernels' and 'host' show the first entry point unless one is named.
 """

@@ -1,8 +1,9 @@
-"""Explain the code of an error (what it means, with an example and its cure), or how a program is
-flattened: which rule fired on which expression, what came of it, and why others did not apply.
-With --parameters, list what the kernels of a program can be launched or built with on a device,
-which 'run --param' sets and 'autotune' chooses; with --access, what class the references of each
-kernel to arrays have, which says what work-items have in common.
+"""Explain the code of an error, with an example and its cure, or how a program is flattened.
+
+For a program, it says which rule fired on which expression, the result, and why others did not
+apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
+sets and 'autotune' chooses.  With --access, it lists the class of each reference to an array, which
+says what elements work-items have in common.
 
 Without an argument, list the codes.
 """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from runelift.ir.errors import unknown_entry
+from runelift.ir.errors import CompilerLimitation, unknown_entry
 from runelift.runtime.commands.options import existing
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.program import Program
+from runelift.runtime.versions.version_names import with_version_names
 
 
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
@@ -29,3 +31,15 @@ def pick_entry(program: Program, name: str | None) -> str:
     if name not in program.entries:
         raise unknown_entry(name, program.entries)
     return name
+
+
+@contextmanager
+def version_names_in_errors(program: Program) -> Iterator[None]:
+    """Name versions V1, V2, ... in errors about versions that cannot run."""
+    try:
+        yield
+    except CompilerLimitation as error:
+        text = with_version_names(str(error), *program.tree.entries)
+        if text == str(error):
+            raise
+        raise type(error)(text) from error

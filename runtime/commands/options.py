@@ -19,12 +19,12 @@ def add_program(parser: argparse.ArgumentParser) -> None:
 
 
 def add_entry(parser: argparse.ArgumentParser) -> None:
-    """Which entry point."""
+    """The option for an entry point."""
     parser.add_argument("-e", "--entry", metavar="NAME", help="the entry point (default: main)")
 
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
-    """Which versions are made."""
+    """The option for the versions to make."""
     parser.add_argument("--policy", choices=POLICIES, default="all",
                         help="which code versions to keep: all of them, those that Futhark 0.26 "
                              "keeps (classic), or one for each map (moderate; default: "
@@ -32,21 +32,21 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def add_contract(parser: argparse.ArgumentParser) -> None:
-    """Whether floating-point operations may be contracted."""
+    """The option to contract floating-point operations."""
     parser.add_argument("--fp-contract", action="store_true",
                         help="let the device round a * b + c once instead of twice: faster, but no "
                              "longer equal to the interpreter to the last bit")
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """Where to run."""
+    """The option for a device to run on."""
     parser.add_argument("--device", metavar="NAME",
                         help="part of the name of a device or platform, NAME:K for the K-th such, "
                              "or 'interpreter' (default: $RUNELIFT_DEVICE, or the best)")
 
 
 def add_devices(parser: argparse.ArgumentParser) -> None:
-    """Where to measure."""
+    """The options for devices to measure on."""
     parser.add_argument("--device", dest="devices", action="append", default=[], metavar="NAME",
                         help="as for 'run'; given more than once, datasets are shared out among "
                              "these devices, which must be alike")
@@ -56,18 +56,18 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
 
 
 def add_tuning(parser: argparse.ArgumentParser) -> None:
-    """With which thresholds."""
+    """The option for a tuning file."""
     parser.add_argument("--tuning", metavar="FILE", type=Path,
                         help="a tuning file (default: PROGRAM.tuning if it exists)")
 
 
 def add_only(parser: argparse.ArgumentParser) -> None:
-    """Which datasets."""
+    """The option for datasets."""
     parser.add_argument("--only", metavar="TEXT", help="only datasets whose name contains TEXT")
 
 
 def add_time_limit(parser: argparse.ArgumentParser) -> None:
-    """How long a run may take."""
+    """The option for the time limit of runs."""
     parser.add_argument("--time-limit", metavar="TIME|FACTORx|none",
                         help="when to stop a run: after a time (5s, 500ms), or when it takes so "
                              "many times as long as the best on the same input (10x, the default; "

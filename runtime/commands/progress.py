@@ -1,4 +1,4 @@
-"""What long work is doing, on a terminal; nothing is shown anywhere else."""
+"""Progress of long work: a bar on a terminal, and a line per dataset anywhere else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Display(Protocol):
-    """Hears of the steps of a tuning."""
+    """An observer of the steps of a tuning."""
 
     def measured(self, progress: Progress) -> None:
         """A run is over."""
@@ -28,15 +28,23 @@ class Display(Protocol):
         ...
 
     def within(self, seconds: float) -> None:
-        """What is done from here on takes at most so long."""
+        """The steps from here on take at most so long."""
         ...
 
 
-class NoDisplay:
-    """Shows nothing."""
+class Lines:
+    """A line on standard error for each of so many ``datasets``, once it has been measured."""
+
+    def __init__(self, datasets: int) -> None:
+        self._total = datasets
+        self._measured = set[str]()
 
     def measured(self, progress: Progress) -> None:
-        """Show nothing."""
+        """Print what was found, at the last run of a dataset."""
+        if progress.summary and progress.what not in self._measured:
+            self._measured.add(progress.what)
+            print(f"measured {progress.what}: {progress.summary} "
+                  f"({len(self._measured)}/{self._total})", file=sys.stderr, flush=True)
 
     def searched(self, step: SearchStep) -> None:
         """Show nothing."""
@@ -54,10 +62,10 @@ class NoDisplay:
         pass
 
 
-def display() -> NoDisplay | Terminal:
-    """A display for this process."""
+def display(datasets: int) -> Lines | Terminal:
+    """A display for this process, which measures so many datasets."""
     if not sys.stderr.isatty():
-        return NoDisplay()
+        return Lines(datasets)
     # late: start-up; what draws on a terminal imports much
     from runelift.runtime.commands.terminal import Terminal
 

@@ -1,8 +1,8 @@
 """Run an entry point of a program.
 
-Reads the arguments, one value after the other, from a file or standard input: text such as
-'[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
-.npz.  Prints the results in the same text syntax.
+Reads the arguments, one value after the other, from a file or standard input.  They are text such
+as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
+.npz.  Prints the results in the syntax of such text.
 
   echo '[1, 2, 3]' | runelift run sum.fut
   runelift run matmul.fut --input a-and-b.npz --device pocl
@@ -18,7 +18,11 @@ from typing import Any
 
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
-from runelift.runtime.commands.open_program import open_program, pick_entry
+from runelift.runtime.commands.open_program import (
+    open_program,
+    pick_entry,
+    version_names_in_errors,
+)
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -28,6 +32,9 @@ from runelift.runtime.commands.options import (
     add_tuning,
 )
 from runelift.runtime.data.values import load_values, read_values, write_values
+from runelift.runtime.records.record import Record
+from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.version_names import plan_of, version_name
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,9 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="the file with the arguments (default: standard input)")
     parser.add_argument("-b", "--binary", action="store_true",
                         help="write the results in the binary format")
-    parser.add_argument("--force", metavar="SITE=K", action="append", default=[],
-                        help="run version K (from 0) at a site; --record says which sites there "
-                             "are, and which version ran")
+    parser.add_argument("--force", metavar="VERSION", action="append", default=[],
+                        help="run this version, such as V3 of 'runelift dump --stage tree', or "
+                             "SITE=VERSION for one choice only; --record says which versions ran")
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
                         help="set a threshold, a parameter of a kernel ('runelift explain "
                              "--parameters FILE' lists them) or the value of a #[param(NAME)] for "
@@ -59,23 +66,25 @@ def execute(args: argparse.Namespace) -> int:
     program = open_program(args, settings=_assignments(args.param))
     entry = pick_entry(program, args.entry)
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
-    force = _assignments(args.force)
-    sites = program.tree.entry(entry).sites() if force else {}
-    for site, index in force.items():
-        if site not in sites:
-            raise UserError(f"The program has no site '{site}'; it has "
-                            f"{', '.join(sites) or 'none'}.")
-        if not 0 <= index < len(sites[site].alternatives):
-            raise UserError(f"Site '{site}' has the versions 0 to "
-                            f"{len(sites[site].alternatives) - 1}, not {index}.")
-    results, record = program.run(entry, values, force=force, record=args.record)
+    force = dict[str, int]()
+    for text in args.force:
+        force |= plan_of(program.tree.entry(entry), text)
+    with version_names_in_errors(program):
+        results, record = program.run(entry, values, force=force, record=args.record)
     write_values(results, sys.stdout.buffer, args.binary)
     if record is not None:
-        for e in record.encounters:
-            sizes = " ".join(f"{name}={value}" for name, value in e.sizes.items())
-            print(f"{e.site} version {e.chosen}: {e.time * 1e6:.0f} µs, {e.launches} launches"
-                  f" ({sizes})", file=sys.stderr)
+        _print_encounters(program.tree.entry(entry), record)
     return 0
+
+
+def _print_encounters(forest: Forest, record: Record) -> None:
+    """Print the versions that ran to standard error, a line per encounter."""
+    sites = forest.sites()
+    for each in record.encounters:
+        sizes = " ".join(f"{name}={value}" for name, value in each.sizes.items())
+        version = version_name(sites[each.site].alternatives[each.chosen])
+        print(f"{each.site} {version}: {each.time * 1e6:.0f} µs, {each.launches} launches"
+              f" ({sizes})", file=sys.stderr)
 
 
 def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:

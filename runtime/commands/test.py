@@ -29,6 +29,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.ir.types import elem_of
+from runelift.runtime.commands.open_program import version_names_in_errors
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -44,6 +45,7 @@ from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
 from runelift.runtime.versions.forest import plans
 from runelift.runtime.versions.tuning_file import tuning_of
+from runelift.runtime.versions.version_names import names_of_plan
 
 SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
 COMPILED = "compiled"
@@ -118,7 +120,7 @@ def _print(outcomes: Iterable[dict[str, Any]], verbose: bool) -> None:
 
 
 def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """How many cases failed for each cause, and how many passed, failed and were skipped."""
+    """The numbers of cases that failed for each cause, and that passed, failed and were skipped."""
     failed = Counter(o["cause"] for o in outcomes if o["outcome"] == FAILED)
     if len(failed) > 1:
         for cause, count in failed.most_common():
@@ -294,12 +296,14 @@ class _Subject:
         if self._args.all_versions and self._program.device_info is not None:
             for force in plans(self._program.tree.entry(entry)):
                 if force:
-                    yield _show(force), self._run(force)
+                    names = names_of_plan(self._program.tree.entry(entry), force)
+                    yield f"with {names}", self._run(force)
 
     def _run(self, force: Mapping[str, int]) -> Runner:
         """Run on the device with these versions forced."""
         def run(entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
-            return self._program.run(entry, arguments, force=force)[0]
+            with version_names_in_errors(self._program):
+                return self._program.run(entry, arguments, force=force)[0]
 
         return run
 
@@ -317,7 +321,3 @@ def _must_fail(pattern: str, body: Callable[[], object]) -> None:
         _must_match(pattern, str(error))
     else:
         raise Mismatch("the program should fail, but does not", "does not fail")
-
-
-def _show(force: Mapping[str, int]) -> str:
-    return "with " + " ".join(f"{site}={index}" for site, index in force.items())

@@ -1,8 +1,8 @@
-"""Compare ways to tune: how fast what they find is, and how long they take to find it.
+"""Compare ways to tune: the speed of their results, and the time to find them.
 
-SOURCE is a log that 'runelift autotune' wrote (PROGRAM.tuning.log), on which runs are simulated,
-or a program, which is run: first instrumented, for the costs that results are judged by, then by
-each strategy.  A strategy may have options: --strategy random:tries=1000.
+SOURCE is a log that 'runelift autotune' wrote (PROGRAM.tuning.log), on which runs are simulated.
+Or it is a program, which is run: first every version, for the costs that results are judged by,
+then by each strategy.  A strategy may have options: --strategy random:tries=1000.
 
 {strategies}
 """
@@ -14,6 +14,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -46,7 +47,7 @@ from runelift.runtime.tuner.report.html.document import document, write_page
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
-from runelift.runtime.tuner.strategies.compare import Comparison, compare, facts, render
+from runelift.runtime.tuner.strategies.compare import Comparison, Problem, compare, facts, render
 from runelift.runtime.tuner.strategies.forest_of_log import logged_forest, without_gaps
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.nodes import all_false
@@ -120,7 +121,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _about(source: Path, log: Path | None) -> dict[str, str]:
-    """What was compared, for the page."""
+    """The source of the comparison, for the page."""
     recorded = source if source.suffix != ".fut" else log
     runs = {"log": str(recorded), "runs_of":
             "; ".join(sorted(made_for(recorded))) or "not said"} if recorded else {}
@@ -132,7 +133,7 @@ def _strategies(args: argparse.Namespace) -> Strategies:
         return {text: parse_strategy(text) for text in args.strategy}
     if has_cma():
         return STRATEGIES
-    print("runelift: the package 'cma' is not installed: without cma and cma-indices.",
+    print("runelift: Skipping strategies cma and cma-indices (pip install 'runelift[cma]').",
           file=sys.stderr)
     return {name: each for name, each in STRATEGIES.items() if not name.startswith("cma")}
 
@@ -143,7 +144,8 @@ def _of_log(args: argparse.Namespace, strategies: Strategies,
     for entry, measurements in recorded.items():
         if args.entry in (None, entry):
             forest = logged_forest(measurements)
-            found += _simulated(args, strategies, forest, all_false(forest), measurements)
+            found += [replace(each, default_known=False) for each in _simulated(
+                args, strategies, forest, all_false(forest), measurements)]
         if found and found[-1].interrupted:
             break
     return found
@@ -191,12 +193,11 @@ def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
         return []
     if guesses:
         factor = costs.policy.pruning.cannot_run_factor
-        warn(f"{guesses} times of versions that were left out count as {factor:.0f} times those "
-             "of the best ('--strategy instrumentation:every=true' measures all)")
-    return [compare(strategies, costs, default,
-                    lambda seed: Recorded(costs, default, measurements,
-                                          Noise.of(measurements, seed) if args.noise else None),
-                    seeds=args.seeds or 10, budget=args.budget)]
+        warn(f"{guesses} times of versions that were skipped count as {factor:.0f} times those of "
+             "the best ('--strategy instrumentation:every=true' measures all)")
+    problem = Problem(costs, default, lambda seed: Recorded(
+        costs, default, measurements, Noise.of(measurements, seed) if args.noise else None))
+    return [compare(strategies, problem, seeds=args.seeds or 10, budget=args.budget)]
 
 
 def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
@@ -219,7 +220,7 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
     def oracle(seed: int) -> Live:
         return Live(program, forest, default, own, args.runs, weights, measured)
 
-    return [compare(strategies, costs, default, oracle, seeds=args.seeds or 1,
+    return [compare(strategies, Problem(costs, default, oracle), seeds=args.seeds or 1,
                     budget=args.budget, progress=_show)]
 
 

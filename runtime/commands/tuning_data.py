@@ -14,8 +14,8 @@ from runelift.runtime.tuner.measure.protocols import Dataset
 def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:
     """The datasets that the command line asks to tune for.
 
-    Entry points that only have cases without a name are left out if others have some with one: what
-    is quick to test says nothing about what is worth tuning for.
+    Entry points that only have cases without a name are left out if others have some with one.
+    Such cases are quick tests, and not worth tuning for.
     """
     asked = args.entry is not None or args.input is not None
     worth = {entry for case in training_of(program.compiled.source)

@@ -1,9 +1,9 @@
-"""What a tuning is for and what it leaves: files of thresholds, of results, and a page."""
+"""Files that a tuning writes: thresholds, facts, results and a page, and what they hold for."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,10 @@ from typing import Any
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.options import warn
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner import t4
+from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.costs.log import made_for
-from runelift.runtime.tuner.fit import cross_validation as held_out
-from runelift.runtime.tuner.kernel_parameters import tune as parameters
-from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
-from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.fit.cross_validation import HeldOut
 from runelift.runtime.versions.tuning_file import (
     PROGRAM,
     SETTINGS,
@@ -28,17 +25,16 @@ from runelift.runtime.versions.tuning_file import (
 
 
 def runs_are_for(program: Program) -> str:
-    """What runs in a log are of."""
+    """The program, policy and device that runs in a log are of, in one line."""
     about = about_program(program)
     return " ".join(about[key] for key in (PROGRAM, "policy", "device", "driver"))
 
 
-def export_t4(path: Path, about: Mapping[str, str], tuning: Tuning,
-              tried: Sequence[parameters.ParameterTuning]) -> None:
+def export_t4(path: Path, about: Mapping[str, str], state: State) -> None:
     """Write the files of ``--export-t4``."""
-    t4.write_t4(path, [result for entry in tuning.entries
+    t4.write_t4(path, [result for entry in state.thresholds.entries
                        for result in t4.of_measurements(entry.forest, entry.measurements)], about)
-    for operation in (each for one in tried for each in one.settled if each.trials):
+    for operation in (each for one in state.parameters for each in one.settled if each.trials):
         t4.write_t4(path.with_name(f"{path.stem}.{operation.operation}{path.suffix}"),
                     t4.of_trials(operation.trials), about)
 
@@ -70,21 +66,20 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
     return facts_
 
 
-def write_report(args: argparse.Namespace, program: Program, tuning: Tuning,
-                tried: Sequence[parameters.ParameterTuning],
-                finer: Sequence[refined.ConfirmedSizeGuards], validated: Mapping[str, PairedTimes],
-                left_out: Mapping[str, list[held_out.HeldOut]]) -> None:
+def write_report(args: argparse.Namespace, program: Program, state: State,
+                 held_out: Mapping[str, list[HeldOut]]) -> None:
     """The report of ``--html``."""
     # late: start-up; tunings without a page do without
     from runelift.runtime.tuner.report.html import document, tuned
 
     page = document.document(f"Tuning of {args.program.name}", tuned.tuned(
-        tuning, about_runs(args, program), tried, finer, validated, left_out))
+        state.thresholds, about_runs(args, program), state.parameters, state.guards,
+        state.validated, held_out))
     document.write_page(args.html, page)
 
 
 def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:
-    """What the runs hold for, which may be another text or device if they are from a log."""
+    """The program and device of the runs, which may be others if they are from a log."""
     about = about_program(program)
     if args.replay is None:
         return about
@@ -95,7 +90,7 @@ def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:
 
 
 def about_program(program: Program) -> dict[str, str]:
-    """What the tuning holds for: the program, the device, and when it was made."""
+    """The program and device that the tuning holds for, and its date."""
     assert program.device_info is not None
     info = program.device_info
     return {"program": program.compiled.source.name,

@@ -44,6 +44,13 @@ EFFORTS = {"quick": Effort("replay", QUICK), "normal": Effort(DEFAULT, NORMAL),
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift autotune``."""
+    _add_inputs(parser)
+    _add_search(parser)
+    _add_results(parser)
+
+
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    """The program and datasets, and how they are run."""
     add_program(parser)
     add_entry(parser)
     parser.add_argument("-r", "--runs", type=int, metavar="N",
@@ -58,6 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="tune thresholds only, not the parameters of kernels")
     parser.add_argument("--parameters", default=LOCAL, choices=[LOCAL, *EXPLORING],
                         help="how the settings of kernels are searched (default: %(default)s)")
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    """The way to search, and how long."""
     parser.add_argument("--replay", type=Path, metavar="LOG",
                         help="fit to the runs in a log instead of running anything")
     parser.add_argument("--resume", action="store_true",
@@ -81,6 +92,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="what to make small: the sum of the datasets' times relative to "
                              "their best, the sum of the times, or the greatest relative time "
                              "(default: %(default)s)")
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    """Results beside thresholds, and where they go."""
     parser.add_argument("--validate", action="store_true",
                         help="also run the datasets that are kept out of tuning ('notune') by "
                              "default and tuned")
@@ -111,6 +126,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_contract(parser)
     add_html(parser)
     add_json(parser)
+    parser.add_argument("-v", "--verbose", action="store_true",
+                        help="also print the threshold tree, the times of every version, the "
+                             "thresholds and notes")
 
 
 def check(args: argparse.Namespace, strategy: Strategy) -> None:

@@ -394,8 +394,8 @@ def wrong_versions(sites: Sequence[Choose], differing: Mapping[VersionPair, str]
             worst = min((version for version, others in partners.items() if others),
                         key=lambda version: (-len(partners[version]), agrees[version], version))
             other, how = next(iter(partners[worst].items()))
-            found[f"{choice.site}/{worst}"] = (f"its results differ from those of version {other}: "
-                                               f"{how}")
+            found[f"{choice.site}/{worst}"] = (
+                f"its results differ from those of version {choice.site}/{other}: {how}")
             _drop(partners, worst)
     return found
 

@@ -34,12 +34,12 @@ NO_KERNEL = "one kernel cannot do the iterations of its loop"
 class TracedTrials:
     """An iteration that is traced in a run for trials.
 
-    ``meetings`` are its operations.  The operation that is tried has the launches from ``first`` to
-    ``last``.  ``others`` has its launches with every setting, or the reason why there are none.
+    ``operations`` are its operations.  The operation that is tried has the launches from ``first``
+    to ``last``.  ``others`` has its launches with every setting, or the reason why there are none.
     """
 
     iteration: TracedIteration
-    meetings: list[OperationId] = field(default_factory=list)
+    operations: list[OperationId] = field(default_factory=list)
     search: Search | None = None
     first: int = 0
     last: int = 0

@@ -31,5 +31,5 @@ Searches: TypeAlias = Mapping[OperationId, Callable[[], Search]]
 class OperationTime:
     """An operation that was met in a run, and its device time (seconds)."""
 
-    meeting: OperationId
+    operation: OperationId
     seconds: float

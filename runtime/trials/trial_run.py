@@ -69,17 +69,17 @@ class TrialRun(Run):
         """The settings to run an operation with, the one that holds last."""
         assert self.recorder is not None
         space = self._spaces[number]
-        meeting = space.operation.name, self._met[space.operation.name]
+        operation = space.operation.name, self._met[space.operation.name]
         self._met[space.operation.name] += 1
-        search = self._searches.get(meeting)
+        search = self._searches.get(operation)
         if self._tracing is not None:
-            yield from self._noted(self._tracing, space, meeting, search)
+            yield from self._noted(self._tracing, space, operation, search)
             return
         if search is not None:
             yield from self._try(search(), read, written)
         first = self.recorder.issued
         yield space.in_force(self._thresholds)
-        self._spans.append(((meeting,), first, self.recorder.issued))
+        self._spans.append(((operation,), first, self.recorder.issued))
 
     def _try(self, search: Search, read: Sequence[Buffer],
              written: Sequence[Buffer]) -> Iterator[Setting]:
@@ -189,11 +189,11 @@ class TrialRun(Run):
         finally:
             self._tracing = None
 
-    def _noted(self, traced: TracedTrials, space: ParameterSpace, meeting: OperationId,
+    def _noted(self, traced: TracedTrials, space: ParameterSpace, operation: OperationId,
                search: Callable[[], Search] | None) -> Iterator[Setting]:
         """The settings of which it is noted what they launch, the one that holds last."""
         launches = traced.iteration.launches
-        traced.meetings.append(meeting)
+        traced.operations.append(operation)
         if search is not None:
             traced.search, traced.first = search(), len(launches)
             self._trying = True
@@ -231,7 +231,7 @@ class TrialRun(Run):
         assert self._traced is not None
         first = self.recorder.issued
         yield
-        self._spans.append((tuple(self._traced.meetings), first, self.recorder.issued))
+        self._spans.append((tuple(self._traced.operations), first, self.recorder.issued))
 
     def _try_loop(self, run: Callable[[RunLoop], object]) -> None:
         """Run iterations with the settings that a search asks for."""
@@ -276,8 +276,8 @@ class TrialRun(Run):
         """
         assert self.recorder is not None
         commands = self.recorder.commands()
-        return [OperationTime(meeting, busy(commands[first:last]) / len(meetings))
-                for meetings, first, last in self._spans for meeting in meetings]
+        return [OperationTime(operation, busy(commands[first:last]) / len(operations))
+                for operations, first, last in self._spans for operation in operations]
 
 
 def _answered(asking: Generator[Setting | UpcomingSettings, Answer, None], answer: Answer,

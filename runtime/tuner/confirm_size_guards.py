@@ -10,19 +10,17 @@ from typing import Any
 
 from runelift.runtime.host.background import in_background
 from runelift.runtime.records.format import show_seconds, table
-from runelift.runtime.tuner.analysis.guard_curves import version_name
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.cross_validation import fitted_to_others
 from runelift.runtime.tuner.fit.fit import objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards, keeping
-from runelift.runtime.tuner.measure.measurable import Measurable
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import (
     UNTUNED,
     PairedRun,
     PairedTimes,
     compare_all_paired,
 )
-from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.size_guards import (
@@ -32,6 +30,7 @@ from runelift.runtime.versions.size_guards import (
     to_json,
 )
 from runelift.runtime.versions.size_names import show_name
+from runelift.runtime.versions.version_names import described_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +77,8 @@ def fit_guards(tuning: EntryTuning, guards: SizeGuardKind, *,
     depth = min(losses, key=lambda each: losses[each])
     found = _fitted(tuning, tuning.known, guards, depth)
     if found.finer and losses[depth] > 0:
-        return _dropped(found, f"on datasets that are left out of the fit, trees are "
-                               f"{100 * losses[depth]:.0f} % slower (geometric mean); a memo does "
-                               "not guess")
+        return _dropped(found, f"trees guess badly: on datasets left out of the fit, they are "
+                               f"{100 * losses[depth]:.0f} % slower than thresholds")
     return replace(found, loss=losses[depth])
 
 
@@ -163,18 +161,18 @@ def _fitted(tuning: EntryTuning, costs: Costs, guards: SizeGuardKind,
     found = fit_size_guards(costs, tuning.fit.thresholds, guards, tuning.aim, depth)
     before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
     after = {d.name: d.total(found) for d in tuning.costs.datasets}
-    why = "" if found.finer else "the thresholds are about as good"
+    why = "" if found.finer else "thresholds are about as good"
     sites = tuning.forest.sites().values()
-    versions = {site.name: [version_name(each) for each in site.alternatives] for site in sites}
+    versions = {site.name: [described_version(each) for each in site.alternatives]
+                for site in sites}
     titles = {site.name: f"{site.name} [{site.place}]" if site.place else site.name
               for site in sites}
     return ConfirmedSizeGuards(tuning.forest.entry, guards, found.finer, depth, versions, titles,
                                dict(tuning.forest.shown), before, after, why=why)
 
 
-def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeGuards,
-                   datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int
-                   ) -> ConfirmedSizeGuards:
+def confirm_guards(job: TuningJob, tuning: EntryTuning, refined: ConfirmedSizeGuards,
+                   values: Mapping[str, int]) -> ConfirmedSizeGuards:
     """The guards as far as no dataset is slower with them than with ``values`` alone.
 
     Datasets that get slower keep their versions, and the guards are fitted again.  So do those
@@ -184,7 +182,7 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedS
     memo has their choices for known sizes.
     """
     def confirmed(refined: ConfirmedSizeGuards, loss: Callable[[], float]) -> ConfirmedSizeGuards:
-        return _confirmed(program, tuning, refined, datasets, values, repeats, loss)
+        return _confirmed(job, tuning, refined, values, loss)
 
     if (known := refined.loss) is not None:
         return confirmed(refined, lambda: known)
@@ -198,10 +196,9 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: ConfirmedS
     return confirmed(memo, lambda: 0.0)
 
 
-def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeGuards,
-               datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int,
-               loss: Callable[[], float]) -> ConfirmedSizeGuards:
-    """The same, if datasets that are left out become slower by ``loss``."""
+def _confirmed(job: TuningJob, tuning: EntryTuning, refined: ConfirmedSizeGuards,
+               values: Mapping[str, int], loss: Callable[[], float]) -> ConfirmedSizeGuards:
+    """The guards that runs confirm, if datasets that are left out become slower by ``loss``."""
     costs, policy = _known(tuning, refined.guards), tuning.costs.policy
     alone = UNTUNED if values == tuning.defaults else values
 
@@ -223,10 +220,10 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeG
         paths = _paths(tuning, refined)
         same = _same(tuning, paths)
         pairs: dict[str, PairedRun] = {}
-        for dataset in datasets:
+        for dataset in job.datasets:
             if dataset.name not in same:
-                pair = PairedRun(program, dataset, alone, guarded,
-                                 max(repeats, policy.comparison.pairs),
+                pair = PairedRun(job.program, dataset, alone, guarded,
+                                 max(job.compared_repeats, policy.comparison.pairs),
                                  seconds=refined.before.get(dataset.name, 0.0),
                                  policy=policy.comparison)
                 path = paths.get(dataset.name)
@@ -234,12 +231,12 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: ConfirmedSizeG
         verified = compare_all_paired(pairs, anyway=guesses_well, must_last=False)
         slower = {name for name, both in verified.items() if both.slower}
         if not slower and not any(both.faster for both in verified.values()) and not guesses_well():
-            return _dropped(refined, "run side by side, no dataset is faster for certain")
+            return _dropped(refined, "no certain gain")
         slower |= {name for name, both in verified.items() if not both.lasting}
         if not slower:
             return replace(refined, verified=verified)
         refined = without(slower)
-    return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
+    return _dropped(refined, f"{', '.join(sorted(slower))} got slower")
 
 
 def _same(tuning: EntryTuning, paths: Mapping[str, tuple[int, ...]]) -> set[str]:
@@ -268,13 +265,18 @@ def _dropped(refined: ConfirmedSizeGuards, why: str) -> ConfirmedSizeGuards:
     return replace(refined, finer={}, after=refined.before, why=why)
 
 
-def render(refined: ConfirmedSizeGuards) -> str:
+def render_guards(refined: ConfirmedSizeGuards) -> str:
     """The guards, and what they are worth."""
-    lines = [f"Guards of {refined.entry} ({refined.guards.value}):"]
+    lines = [f"Size guards of {refined.entry} ({refined.guards.value}):"]
     if refined.why:
-        return "\n".join([*lines, f"  Thresholds decide alone: {refined.why}."])
+        return "\n".join([*lines, f"  {no_guards(refined)}"])
     return "\n".join([*lines, *(f"  {line}" for line in described(refined)), "",
                       table(time_rows(refined), "  ")])
+
+
+def no_guards(refined: ConfirmedSizeGuards) -> str:
+    """The reason for no guards, as a sentence."""
+    return f"Size guards were tried and dropped: {refined.why}."
 
 
 def described(refined: ConfirmedSizeGuards) -> Iterator[str]:
@@ -300,7 +302,7 @@ def time_rows(refined: ConfirmedSizeGuards) -> list[list[str]]:
     return rows
 
 
-def facts(found: Sequence[ConfirmedSizeGuards], device: str, policy: str) -> dict[str, Any]:
+def guard_facts(found: Sequence[ConfirmedSizeGuards], device: str, policy: str) -> dict[str, Any]:
     """The content of the JSON file: the guards, and the device and policy that they are for."""
     return {"device": device, "policy": policy,
             "sites": {site: to_json(finer) for each in found

@@ -1,4 +1,4 @@
-"""Adopting what another tuner found: what of it is stale, and what of the rest is worth keeping."""
+"""Adopting the results of another tuner: stale ones are reported, others run before they stay."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from runelift.runtime.geometry.parameter_space import ParameterSpace
-from runelift.runtime.tuner.measure.measurable import Measurable
-from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.result import default_thresholds
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.strategies import Search
 from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning, confirm
 from runelift.runtime.tuner.t4 import T4Result, T4Results, best_configuration
@@ -29,7 +27,7 @@ class T4Target(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """What parameters of kernels hold for."""
+        """The program and device that parameters of kernels hold for."""
         ...
 
     def kernel_parameters(self) -> dict[str, str]:
@@ -37,13 +35,13 @@ class T4Target(Protocol):
         ...
 
     def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
-        """What the parameters can be."""
+        """The spaces of the parameters."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class UsableResults:
-    """What of a file can be used for a program, and what is wrong with the rest."""
+    """The results of a file that a program can use, and the problems of the rest."""
 
     results: tuple[T4Result, ...]
     problems: tuple[str, ...]
@@ -86,25 +84,20 @@ def _obstacle(program: T4Target, configuration: Mapping[str, int]) -> str:
                  and (why := space.obstacle(space.chosen(configuration)))), "")
 
 
-def adopt(program: T4Target, runner: Measurable, results: Sequence[T4Result],
-          datasets: Sequence[Dataset], device: int, *, repeats: int = 3,
-          verify: bool = True) -> list[SearchTuning]:
-    """The best configuration of each entry point, run beside the default before it is kept.
-
-    ``runner`` runs the program; ``device`` is the threshold that the device has by default.
-    """
+def adopt(program: T4Target, job: TuningJob, results: Sequence[T4Result]) -> list[SearchTuning]:
+    """The best configuration of each entry point, run beside the default before it is kept."""
     found = []
     for forest in program.tree.entries:
         own = [_of_entry(program, forest, result) for result in results]
         best = best_configuration(result for result in own if result.configuration)
         if not best:
             continue
-        defaults = default_thresholds(forest, device)
+        defaults = job.defaults(forest)
         each = SearchTuning(forest, defaults, Search(
             NAME, 0, {**defaults, **best}, sum(len(r.seconds) for r in own), len(own),
             sum(sum(r.seconds) for r in own), True, False, ()))
-        mine = [dataset for dataset in datasets if dataset.entry == forest.entry]
-        found.append(confirm(runner, each, mine, repeats) if verify and mine else each)
+        runs = job.verify and job.datasets_of(forest.entry)
+        found.append(confirm(job.on(forest), each) if runs else each)
     return found
 
 

@@ -1,12 +1,11 @@
 """Measured configurations in the T4 format of auto-tuners, which Kernel Tuner writes and reads.
 
-A T4 file is a JSON object with ``schema_version`` and ``results``; a result has a configuration
-(parameters by name), times in milliseconds, and whether it is valid (version 1.0.0 of the schema
-of the Auto-Tuning Association).  What the file holds for is in ``metadata``, which the schema
-leaves open.
+A T4 file is a JSON object with ``schema_version`` and ``results``.  A result has a configuration
+(parameters by name), times in milliseconds, and a mark if it is valid.  The schema is version 1.0.0
+of the Auto-Tuning Association.  ``metadata``, which it leaves open, has the program and device.
 
-A forced version is written as the thresholds that lead to it: those of the guards before it are
-never reached, and that of its own guard always is.  The dataset is one more parameter.
+A forced version is written as the thresholds that lead to it.  Those of the guards before it are
+never reached, and that of its guard always is.  The dataset is one more parameter.
 """
 
 from __future__ import annotations

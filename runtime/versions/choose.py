@@ -171,4 +171,4 @@ class VersionChooser:
         for k, version in enumerate(self._sites[number].versions):
             reason = (version.infeasible or self.infeasible.get(self.name(number, k))
                       or "needs more local memory than the device has")
-            yield f"version {k}: {reason.splitlines()[0]}"
+            yield f"version {self.name(number, k)}: {reason.splitlines()[0]}"

@@ -1,8 +1,8 @@
 """Datasets that want different sides of a guard although one threshold decides for both.
 
-A guard holds for all parallelism from its threshold on.  If one dataset wants it to hold at some
-value, and another does not at the same or a greater value, no threshold serves both (Breddam 2019,
-section 2.2.2); an exact memo or a decision tree does
+A guard holds for all parallelism from its threshold on.  Say one dataset wants it to hold at some
+value, and another does not at an equal or a greater value.  Then no threshold serves both (Breddam
+2019, section 2.2.2).  An exact memo or a decision tree does
 (:mod:`~runelift.runtime.tuner.fit.size_guards`).
 """
 
@@ -18,12 +18,12 @@ from runelift.runtime.tuner.fit.guard_slices import guard_slice
 from runelift.runtime.versions.forest import Site
 
 MATTERS = 0.01
-"""What part of a dataset's time the wrong side must cost for it to want the other one."""
+"""Part of a dataset's time that the wrong side must cost for it to want the other one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What a dataset wants of a guard at a parallelism; else it takes ``loss`` of its time more."""
+    """The side that a dataset wants at a parallelism; the other takes ``loss`` of its time more."""
 
     dataset: str
     value: int
@@ -39,10 +39,10 @@ class Conflict:
     fails: Preference
 
     def __str__(self) -> str:
-        return (f"{self.guard}: no threshold serves both '{self.holds.dataset}' (should hold at "
-                f"{self.holds.value:,}, else {100 * self.holds.loss:.0f} % slower) and "
-                f"'{self.fails.dataset}' (should not at {self.fails.value:,}, else "
-                f"{100 * self.fails.loss:.0f} %)")
+        least, most = sorted(round(100 * each.loss) for each in (self.holds, self.fails))
+        cost = f"{least} to {most} %" if least < most else f"{most} %"
+        return (f"{self.guard}: '{self.holds.dataset}' and '{self.fails.dataset}' want opposite "
+                f"choices here; one threshold costs one of them {cost}")
 
 
 def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[Conflict]:
@@ -63,7 +63,7 @@ def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[Conflict]
 
 def _gains(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[str, int]
            ) -> dict[int, float]:
-    """What a dataset gains by value if a guard holds, as a part of its time."""
+    """The gain of a dataset if a guard holds, by value, as a part of its time."""
     whole = dataset.total(thresholds)
     gains = defaultdict[int, float](float)
     for value, holding, failing in guard_slice(dataset, site, index, thresholds).encounters:

@@ -1,7 +1,7 @@
-"""What measured costs say about each guard, as curves over the parallelism that it compares with.
+"""Curves of measured costs over the parallelism that a guard compares with.
 
-Two views of one guard: what its version costs against what runs otherwise (Breddam 2019, figure
-3.4), and what the whole tuning is worth as its threshold moves (figure 2.4).
+There are two views of a guard.  One is the cost of its version against that of the others (Breddam
+2019, figure 3.4).  The other is the score of the whole tuning as its threshold moves (figure 2.4).
 """
 
 from __future__ import annotations
@@ -20,23 +20,29 @@ from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, Thres
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.tuner.fit.guard_slices import guard_slice
 from runelift.runtime.tuner.fit.joint_solver import compared
-from runelift.runtime.versions.forest import Alternative, Site
+from runelift.runtime.versions.forest import Site
+from runelift.runtime.versions.version_names import (
+    described_version,
+    labels,
+    version_name,
+)
 
 Curve: TypeAlias = tuple[tuple[int, float], ...]
 """Parallelism and seconds, ascending."""
 MOST_SCORES = 200
-"""Of how many thresholds of a guard the score is worked out; of more, some evenly spread."""
+"""Most thresholds of a guard whose score is worked out; of more, some evenly spread."""
 INDIFFERENT = 0.01
 """A guard does not matter if no threshold of it changes the score by more than this fraction."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardCurves:
-    """What the versions of a site cost at the values that one of its guards compares with.
+    """Costs of the versions of a site at the values that one of its guards compares with.
 
     ``versions`` has a curve by version; encounters with one value are summed up by their median.
-    ``holding`` and ``failing`` are the two sides of the guard: what runs if it holds, and
-    otherwise.  At ``crossovers`` they cost the same, by interpolation.
+    ``holding`` and ``failing`` are the two sides of the guard: the version that runs if it holds,
+    and the others.  ``sides`` are the names of the two.  At ``crossovers`` they cost the same, by
+    interpolation.
     """
 
     guard: str
@@ -45,6 +51,16 @@ class GuardCurves:
     holding: Curve
     failing: Curve
     crossovers: tuple[float, ...]
+    sides: tuple[str, str] = ("one side", "the other")
+
+    @property
+    def break_even(self) -> str:
+        """The parallelism at which both sides cost the same, in words; empty if there is none."""
+        if not self.crossovers:
+            return ""
+        low, high = (f"{pick(self.crossovers):,.0f}" for pick in (min, max))
+        where = f"{low} to {high}" if low != high else low
+        return f"{self.sides[0]} and {self.sides[1]} break even at {where} work-items"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +76,9 @@ class ScoreCurve:
 
     @property
     def matters(self) -> bool:
-        """Whether some threshold is worse than another by more than chance."""
+        """True if some threshold is worse than another by more than chance."""
         scores = [score for _, score in self.scores]
         return bool(scores) and max(scores) > (1 + INDIFFERENT) * min(scores)
-
-
-def version_name(alternative: Alternative) -> str:
-    """What a version is called: its label, or those of the versions inside of it."""
-    if alternative.label:
-        return f"{alternative.label} ({alternative.kind.value})"
-    labels = [each.label for site in alternative.sites for inner in site.walk()
-              for each in inner.alternatives if each.label]
-    return f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
 
 
 def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
@@ -86,14 +93,18 @@ def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
 def _curves(site: Site, index: int, points: Sequence[EncounterCosts], thresholds: Thresholds
             ) -> GuardCurves:
     name = site.guards[index].name
-    versions = {version_name(alternative): _curve(points, name, lambda p, k=k: (  # type: ignore[misc]
+    versions = {described_version(alternative): _curve(points, name, lambda p, k=k: (  # type: ignore[misc]
         p.version_cost(k, thresholds).time if k in p.feasible else math.inf))
         for k, alternative in enumerate(site.alternatives)}
     possible = [p for p in points if index in p.feasible]
     holding = _curve(possible, name, lambda p: p.sides(index, thresholds)[0].time)
     failing = _curve(possible, name, lambda p: p.sides(index, thresholds)[1].time)
+    others = [label for alternative in site.alternatives[index + 1:]
+              for label in labels(alternative)]
+    rest = others[0] if len(others) == 1 else f"{others[0]} to {others[-1]}"
     return GuardCurves(name, site.name, {v: c for v, c in versions.items() if c}, holding, failing,
-                       crossovers(holding, failing))
+                       crossovers(holding, failing),
+                       (version_name(site.alternatives[index]), rest))
 
 
 def _curve(points: Sequence[EncounterCosts], guard: str,
@@ -106,7 +117,7 @@ def _curve(points: Sequence[EncounterCosts], guard: str,
 
 
 def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
-    """Where two curves cross, interpolated in the logarithms of both axes.
+    """Points at which two curves cross, interpolated in the logarithms of both axes.
 
     >>> [round(x, 3) for x in crossovers(((1, 4.0), (4, 1.0)), ((1, 2.0), (4, 2.0)))]
     [2.0]
@@ -119,7 +130,7 @@ def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
 
 
 def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
-    """How good the thresholds are as each of them moves, the others being those chosen."""
+    """The score of the thresholds as each of them moves, the others being those chosen."""
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     found = []
     for site in costs.forest.sites().values() if datasets else ():
@@ -142,5 +153,5 @@ def _spread(values: Sequence[int]) -> list[int]:
 
 
 def is_never(threshold: int) -> bool:
-    """Whether no parallelism that was met reaches a threshold."""
+    """True if no parallelism that was met reaches a threshold."""
     return threshold >= NEVER

@@ -1,4 +1,4 @@
-"""Which version is the best, and which is chosen, at the encounters of each dataset."""
+"""The best and the chosen version at the encounters of each dataset."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from runelift.runtime.versions.forest import Forest
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a version did on a dataset.
+    """The result of a version on a dataset.
 
-    ``seconds`` is the device time in it, summed over the ``encounters`` of its site; it is the
-    best at ``best`` of those that happen if every choice is the best, and ``chosen`` so often.
+    ``seconds`` is the device time in it, summed over the ``encounters`` of its site.  It is the
+    best at so many of those that happen if every choice is the best (``best``), and chosen at so
+    many (``chosen``).
     """
 
     seconds: float
@@ -29,7 +30,7 @@ class Standing:
 
 def standings(forest: Forest, dataset: DatasetCosts, thresholds: dict[str, int]
               ) -> dict[str, Standing]:
-    """How the leaf versions that were met did, by label."""
+    """The results of the leaf versions that were met, by label."""
     chosen = Counter[str]()
     for tree in forest.trees:
         chosen.update(chosen_versions(tree, dataset, thresholds))
@@ -55,7 +56,7 @@ def _winners(point: EncounterCosts) -> Iterator[str]:
 
 
 def _least(point: EncounterCosts, index: int) -> Cost:
-    """What a version costs if every choice inside of it is the best."""
+    """The cost of a version if every choice inside of it is the best."""
     cost = point.own[index]
     for inner in point.inner.get(index, ()):
         cost = cost + inner.bounds()[0]

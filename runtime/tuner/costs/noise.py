@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
+from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.version_names import names_of_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,9 @@ class RepeatedRuns:
         middle = self.middle
         return median([abs(each - middle) for each in self.seconds]) / middle if middle else 0.0
 
-    @property
-    def versions(self) -> str:
-        """The version at each site, in the order of the program."""
-        return "/".join(str(index) for index in self.force.values()) or "default"
+    def versions(self, forest: Forest) -> str:
+        """The names of the versions that ran."""
+        return names_of_plan(forest, self.force)
 
 
 def repeated_runs(measurements: Measurements) -> list[RepeatedRuns]:

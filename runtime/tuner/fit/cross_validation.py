@@ -78,7 +78,7 @@ def summary(found: list[HeldOut]) -> str:
             f"({worst.dataset}){by_default}{lost}")
 
 
-def facts(found: list[HeldOut]) -> dict[str, Any]:
+def held_out_facts(found: list[HeldOut]) -> dict[str, Any]:
     """The same for the JSON file; times in seconds, regrets as fractions."""
     return {each.dataset: {"thresholds": each.thresholds, "seconds": finite(each.seconds),
                            "default": finite(each.default), "oracle": finite(each.oracle),

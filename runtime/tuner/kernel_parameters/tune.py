@@ -13,7 +13,7 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,13 +21,9 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.trials.protocol import OperationId, OperationTime
-from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.costs.log import LoggedRun
-from runelift.runtime.tuner.kernel_parameters.successive_halving import (
-    LOCAL,
-    SuccessiveHalving,
-    Trial,
-)
+from runelift.runtime.tuner.job import ParameterSearch, TuningJob
+from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving, Trial
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import (
     Args,
@@ -38,8 +34,9 @@ from runelift.runtime.tuner.measure.measurable import (
 )
 from runelift.runtime.tuner.measure.paired_comparison import PairedRun, PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy, TuningPolicy
-from runelift.runtime.versions.forest import Forest, Forests, plans
+from runelift.runtime.tuner.policy import ParameterPolicy
+from runelift.runtime.tuner.thresholds import tune_thresholds
+from runelift.runtime.versions.forest import plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class ParameterTuning:
 
 @dataclass(frozen=True, slots=True)
 class SampledOperation:
-    """Meetings of an operation in a run, of which a few stand for all; weights by meeting."""
+    """Meetings of an operation in a run, of which a few stand for all; weights by operation."""
 
     dataset: Dataset
     force: dict[str, int]
@@ -151,52 +148,37 @@ class WithSettings(Measurable):
         return self.thresholds if thresholds is None else {**thresholds, **self.settings}
 
 
-def tune_parameters(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
-                    thresholds: Mapping[str, int], *, device: int, budget: float | None = None,
-                    repeats: int = 3, seed: int = 0, strategy: str = LOCAL,
-                    policy: TuningPolicy = NORMAL,
-                    end: float = math.inf, known: Sequence[LoggedRun] = (),
-                    progress: Callable[[str], None] = lambda _: None) -> ParameterTuning:
-    """Tune the parameters of an entry point that runs with ``thresholds`` so far.
+def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
+                    seconds: float | None = None, known: Sequence[LoggedRun] = ()
+                    ) -> ParameterTuning:
+    """Tune the parameters of a job's only entry point, which runs with ``thresholds`` so far.
 
-    ``device`` is the threshold that the device has by default, ``strategy`` how settings are
-    searched (:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`).  Trials take ``budget``
-    seconds at most, as the policy says if it is not given; all is over by ``end``.  Runs that are
+    Trials take so many ``seconds`` at most, as the policy says if none are given.  Runs that are
     ``known`` are not made again.
     """
     started = time.perf_counter()
-    budget = policy.parameters.seconds if budget is None else budget
-    scope = SearchScope(program, forest, thresholds, known, policy.parameters)
-    occasions = [o for d in datasets for o in _occasions(scope, d)]
-    contests = _hold(program, {
-        space.operation.name: SuccessiveHalving(space, seed, policy.parameters,
-                                                program.builders, strategy)
-        for space in program.spaces(forest.entry)},
-        occasions, thresholds, time.perf_counter() + budget, progress)
-    settled = tuple(_settled(contest) for contest in contests.values())
+    search, policy = job.parameters or ParameterSearch(), job.policy.parameters
+    scope = SearchScope(job, thresholds, known)
+    made = _try_settings(scope, search, policy.seconds if seconds is None else seconds)
+    settled = tuple(map(_settled, made))
     chosen = {name: value for each in settled for name, value in each.chosen.items()}
     if not chosen:
-        return ParameterTuning(forest.entry, settled, why="no setting is clearly better",
+        return ParameterTuning(job.forest.entry, settled, why="no setting is clearly better",
                                seconds=time.perf_counter() - started)
-    progress("fitting the thresholds again")
+    search.progress("fitting the thresholds again")
     refitted = dict(thresholds)
-    if forest.trees:
-        refitted |= autotune(WithSettings(program, chosen), Forests((forest,)), datasets, device,
-                             method=ForcedRuns(policy=policy), repeats=repeats, verify=False,
-                             end=end).thresholds
-    progress("running the result beside what was before")
+    if job.forest.trees:
+        refitted |= tune_thresholds(replace(
+            job, program=WithSettings(scope.program, chosen), method=ForcedRuns(policy=job.policy),
+            repeats=job.compared_repeats, verify=False, log=None,
+            progress=lambda _: None)).thresholds
+    search.progress("running the result beside the settings before")
     gainful = sorted((each for each in settled if each.chosen), key=lambda each: -each.gain)
-    best = gainful[:policy.parameters.single] if len(gainful) > 1 else []
-
-    def compared(dataset: Dataset, candidate: Mapping[str, int]) -> PairedTimes | None:
-        return PairedRun(program, dataset, thresholds, candidate,
-                         max(repeats, policy.comparison.pairs), end,
-                         policy=policy.comparison).surely()
-
-    chosen, verified, why = _confirmed(program, datasets, thresholds, [
+    best = gainful[:policy.single] if len(gainful) > 1 else []
+    chosen, verified, why = _confirmed(scope, [
         {**refitted, **chosen}, *({**thresholds, **some} for some in (
-            chosen, *(each.chosen for each in best)))], compared)
-    return ParameterTuning(forest.entry, settled, chosen, verified, why,
+            chosen, *(each.chosen for each in best)))])
+    return ParameterTuning(job.forest.entry, settled, chosen, verified, why,
                            time.perf_counter() - started)
 
 
@@ -207,11 +189,19 @@ def tune_parameters(program: Measurable, forest: Forest, datasets: Sequence[Data
 class SearchScope:
     """An entry point whose operations are looked at, with its thresholds and ``known`` runs."""
 
-    program: Measurable
-    forest: Forest
+    job: TuningJob
     thresholds: Mapping[str, int]
     known: Sequence[LoggedRun]
-    policy: ParameterPolicy
+
+    @property
+    def program(self) -> Measurable:
+        """The program."""
+        return self.job.program
+
+    @property
+    def policy(self) -> ParameterPolicy:
+        """The numbers that decide what is tried."""
+        return self.job.policy.parameters
 
 
 def _occasions(scope: SearchScope, dataset: Dataset) -> list[SampledOperation]:
@@ -225,7 +215,7 @@ def _occasions(scope: SearchScope, dataset: Dataset) -> list[SampledOperation]:
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
             met = program.try_settings(dataset.entry, args, force=dict(force),
                                        thresholds=scope.thresholds)
-            weights = _representatives([m for m in met if m.meeting[0] not in seen],
+            weights = _representatives([m for m in met if m.operation[0] not in seen],
                                        sum(m.seconds for m in met), best / seconds, scope.policy)
             seen |= {name for name, _ in weights}
             if weights:
@@ -239,7 +229,7 @@ def _rivals(scope: SearchScope, dataset: Dataset, args: Sequence[Any]
             ) -> dict[tuple[tuple[str, int], ...], float]:
     """The versions that can win on a dataset, with the time of a run."""
     times: dict[tuple[tuple[str, int], ...], float] = {}
-    for force in [{}, *plans(scope.forest)]:
+    for force in [{}, *plans(scope.job.forest)]:
         measured = [run.time or math.inf for run in scope.known
                     if run.dataset == dataset.name and run.force == force]
         try:
@@ -269,7 +259,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
     """
     by_name = defaultdict[str, list[OperationTime]](list)
     for each in met:
-        by_name[each.meeting[0]].append(each)
+        by_name[each.operation[0]].append(each)
     found: dict[OperationId, float] = {}
     for meetings in by_name.values():
         total = sum(each.seconds for each in meetings)
@@ -281,7 +271,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
             sofar += each.seconds
             while marks and sofar >= marks[0]:
                 del marks[0]
-                found[each.meeting] = found.get(each.meeting, 0.0) + (
+                found[each.operation] = found.get(each.operation, 0.0) + (
                     weight * total / whole / parts)
     return found
 
@@ -289,30 +279,35 @@ def _representatives(met: Sequence[OperationTime], whole: float,
 # Trials
 
 
-def _hold(program: Measurable, contests: Mapping[str, SuccessiveHalving],
-          occasions: Sequence[SampledOperation],
-          thresholds: Mapping[str, int], end: float,
-          progress: Callable[[str], None]) -> dict[str, SuccessiveHalving]:
-    """The contests that were held; where an operation takes more time, it is tried longer."""
+def _try_settings(scope: SearchScope, search: ParameterSearch, budget: float
+                  ) -> list[SuccessiveHalving]:
+    """The searches made in a budget of seconds; operations that take more time are tried longer."""
+    program = scope.program
+    occasions = [o for d in scope.job.datasets for o in _occasions(scope, d)]
+    searches = {space.operation.name: SuccessiveHalving(
+        space, search.seed, scope.policy, program.builders, search.strategy)
+        for space in program.spaces(scope.job.forest.entry)}
+    end = time.perf_counter() + budget
     left = sum(weight for o in occasions for weight in o.weights.values())
-    held: dict[str, SuccessiveHalving] = {}
+    made: dict[str, SuccessiveHalving] = {}
     for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
         args = program.place(occasion.dataset.arguments())
-        for meeting, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
+        for operation, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
             if time.perf_counter() > end:
-                return held
-            name = meeting[0]
-            contest = held.setdefault(name, contests[name])
+                return [*made.values()]
+            name = operation[0]
+            halving = made.setdefault(name, searches[name])
             seconds = max(0.0, end - time.perf_counter()) * weight / left
             left -= weight
-            progress(f"{name} on {occasion.dataset.name}")
+            search.progress(f"{name} on {occasion.dataset.name}")
             try:
-                program.try_settings(occasion.dataset.entry, args, force=occasion.force,
-                                     thresholds=thresholds, searches={meeting: partial(
-                                         contest.search, occasion.dataset.name, weight, seconds)})
+                program.try_settings(
+                    occasion.dataset.entry, args, force=occasion.force,
+                    thresholds=scope.thresholds, searches={operation: partial(
+                        halving.search, occasion.dataset.name, weight, seconds)})
             except RuneliftError:
                 continue
-    return held
+    return [*made.values()]
 
 
 def _settled(contest: SuccessiveHalving) -> OperationResult:
@@ -329,31 +324,29 @@ def _settled(contest: SuccessiveHalving) -> OperationResult:
 # What came of it
 
 
-def _confirmed(program: Measurable, datasets: Sequence[Dataset], before: Mapping[str, int],
-               candidates: Sequence[dict[str, int]],
-               compared: Callable[[Dataset, Mapping[str, int]], PairedTimes | None]
+def _confirmed(scope: SearchScope, candidates: Sequence[dict[str, int]]
                ) -> tuple[dict[str, int], dict[str, PairedTimes], str]:
     """The first candidate that is faster on some dataset for certain, and slower on none."""
-    why = ""
+    why, job, policy = "", scope.job, scope.job.policy.comparison
     for candidate in candidates:
-        if any(_differs(program, dataset, before, candidate) for dataset in datasets):
+        if any(_differs(scope, dataset, candidate) for dataset in job.datasets):
             return {}, {}, "the settings gave another result"
-        verified = {d.name: found for d in datasets
-                    if (found := compared(d, candidate)) is not None}
+        verified = {d.name: found for d in job.datasets if (found := PairedRun(
+            job.program, d, scope.thresholds, candidate,
+            max(job.compared_repeats, policy.pairs), job.end, policy=policy).surely()) is not None}
         slower = sorted(name for name, both in verified.items() if both.slower)
         if not slower and any(both.faster for both in verified.values()):
             return candidate, verified, ""
-        why = (f"run side by side, {', '.join(slower)} got slower" if slower else
-               "run side by side, no dataset is faster for certain")
+        why = (f"a direct comparison found {', '.join(slower)} slower" if slower else
+               "a direct comparison showed no certain gain")
     return {}, {}, why
 
 
-def _differs(program: Measurable, dataset: Dataset, before: Mapping[str, int],
-             after: Mapping[str, int]) -> bool:
+def _differs(scope: SearchScope, dataset: Dataset, after: Mapping[str, int]) -> bool:
     """True if results differ by more than rounding."""
-    args = program.place(dataset.arguments())
+    args = scope.program.place(dataset.arguments())
     try:
-        return program.difference(dataset.entry, args, before, after) is not None
+        return scope.program.difference(dataset.entry, args, scope.thresholds, after) is not None
     except RuneliftError:
         return True
 
@@ -361,7 +354,7 @@ def _differs(program: Measurable, dataset: Dataset, before: Mapping[str, int],
 # Reports
 
 
-def render(tuning: ParameterTuning) -> str:
+def render_parameters(tuning: ParameterTuning) -> str:
     """The results of the trials and of the comparison, as text."""
     lines = [f"Parameters of kernels ({tuning.seconds:.0f} s):"]
     lines.append(table(overview(tuning), "  ") if tuning.settled
@@ -385,7 +378,7 @@ def overview(tuning: ParameterTuning) -> list[list[str]]:
                     for each in tuning.settled)]
 
 
-def facts(tuning: ParameterTuning) -> dict[str, Any]:
+def parameter_facts(tuning: ParameterTuning) -> dict[str, Any]:
     """The results for the JSON file."""
     return {"settings": tuning.chosen, "kept": tuning.why or None, "seconds": tuning.seconds,
             "operations": [asdict(each) for each in tuning.settled],

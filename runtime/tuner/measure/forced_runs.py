@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,13 +26,14 @@ from typing import ClassVar
 import numpy as np
 
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
-from runelift.runtime.host.background import in_background as beside_runs
+from runelift.runtime.host.background import in_background
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, RecordAndTime
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule, runs_as
+from runelift.runtime.tuner.measure.summary import summary
 from runelift.runtime.tuner.measure.warm_up import WarmUp
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.tuner.prune.contenders import missed
@@ -62,9 +63,15 @@ class ForcedRuns:
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 repeats: int = 3, log: RunStore | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
-        """See :func:`measure`."""
-        return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
-                       method=self)
+        """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
+
+        Short runs are repeated more often, which ``progress`` does not count.  An interruption
+        (Ctrl-C) ends the measuring, and the runs so far are returned.  Runs that the log knows are
+        not repeated.
+        """
+        entry = EntryScope(program, forest, repeats, Estimates(
+            at_once=program.occupancy, policy=self.policy.pruning), self)
+        return _Measuring(entry, datasets, log, progress).measure()
 
     def surely(self, known: Measurements | None = None) -> ForcedRuns:
         """There are no estimates, but no version is left out either."""
@@ -89,85 +96,132 @@ class ForcedRuns:
 
 @dataclass(frozen=True, slots=True)
 class AwaitBuilds:
-    """Further runs of a dataset wait for what is being built.
+    """Further runs of a dataset wait for kernels that are being built.
 
-    Its ``first`` runs, if they are to be repeated yet, tell of other datasets meanwhile.
+    Its ``first`` runs, if they are to be repeated yet, are evidence for other datasets meanwhile.
     """
 
     first: tuple[LoggedRun, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EntryScope:
+    """All that the datasets of an entry point share while they are measured.
+
+    A ``patient`` caller is told before runs whose kernels are still being built, and can do other
+    things first.  ``builds``: kernels are being built from the start.
+    """
+
+    program: Measurable
+    forest: Forest
+    repeats: int
+    estimates: Estimates
+    method: ForcedRuns = ForcedRuns()
+    patient: bool = False
+    builds: bool = False
+
+    @property
+    def policy(self) -> TuningPolicy:
+        """The policy of the method."""
+        return self.method.policy
+
+    @property
+    def turns(self) -> int:
+        """The most repetitions of a run."""
+        return self.policy.repetition.short_factor * self.repeats
+
+
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             repeats: int = 3, log: RunStore | None = None,
-            progress: Callable[[Progress], None] = lambda _: None,
-            method: ForcedRuns = ForcedRuns()) -> Measurements:
-    """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
+            progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+    """Measure by forced runs without a budget, see :meth:`ForcedRuns.measure`."""
+    return ForcedRuns().measure(program, forest, datasets, repeats=repeats, log=log,
+                                progress=progress)
 
-    Short runs are repeated more often, which ``progress`` does not count.  An interruption (Ctrl-C)
-    ends the measuring, and what has been measured is returned.  Runs that the log knows are not
-    repeated.
-    """
-    pruning = method.policy.pruning
-    result = Measurements(forest.entry)
-    estimates = Estimates(at_once=program.occupancy, policy=pruning)
-    counted = len(method.plans(forest)) * repeats
-    end = time.perf_counter() + method.budget
-    later, first = deque[Callable[[], bool]](), list[LoggedRun]()
 
-    def take(index: int, runs: Iterator[LoggedRun | AwaitBuilds]) -> bool:
-        """Take runs of a dataset; False if further ones wait for what is being built."""
+class _Measuring:
+    """The measuring of all datasets of an entry point: the runs so far, and those that wait."""
+
+    def __init__(self, entry: EntryScope, datasets: Sequence[Dataset], log: RunStore | None,
+                 progress: Callable[[Progress], None]) -> None:
+        self._entry, self._datasets, self._log, self._progress = entry, datasets, log, progress
+        self._result = Measurements(entry.forest.entry)
+        self._counted = len(entry.method.plans(entry.forest)) * entry.repeats
+        self._end = time.perf_counter() + entry.method.budget
+        self._numbers: list[int] = []
+        self._first: list[LoggedRun] = []
+        self._waiting = deque[tuple[int, Iterator[LoggedRun | AwaitBuilds]]]()
+
+    def measure(self) -> Measurements:
+        """Measure all datasets in turn; those that wait for kernels come last."""
+        result = self._result
+        try:
+            self._measure()
+        except KeyboardInterrupt:
+            result.interrupted = True
+        places = {dataset.name: place for place, dataset in enumerate(self._datasets)}
+        result.runs.sort(key=lambda run: places[run.dataset])
+        return result
+
+    def _measure(self) -> None:
+        entry, name = self._entry, self._entry.forest.entry
+        before = {d.name: self._log.known(name, d.name) if self._log else []
+                  for d in self._datasets}
+        self._numbers = [len(before[d.name]) for d in self._datasets]
+        self._datasets, small, builds = with_builds_begun(
+            entry.program, entry.forest, self._datasets, before, entry.policy.repetition)
+        entry = replace(entry, patient=small and math.isinf(entry.method.budget), builds=builds)
+        for index, dataset in enumerate(self._datasets):
+            known = before[dataset.name]
+            self._result.runs += known
+            if (now := time.perf_counter()) > self._end:
+                self._result.left_out += [] if known else [dataset.name]
+                continue
+            deadline = now + (self._end - now) / (len(self._datasets) - index)
+            self._take(index, DatasetRuns(entry, dataset, known, deadline,
+                                          self._extrapolation(dataset.name)).runs())
+        while self._waiting:
+            self._take(*self._waiting.popleft())
+
+    def _extrapolation(self, dataset: str) -> Extrapolation | None:
+        """The evidence of other datasets, if versions may be skipped."""
+        entry, method = self._entry, self._entry.method
+        if method.every or method.only is not None:
+            return None
+        others = [run for run in (*self._first, *self._result.runs) if run.dataset != dataset]
+        return Extrapolation(entry.forest, others, entry.program.occupancy, entry.policy.pruning)
+
+    def _take(self, index: int, runs: Iterator[LoggedRun | AwaitBuilds]) -> None:
+        """Take runs of a dataset, until further ones wait for kernels that are being built."""
+        entry = self._entry
         for run in runs:
             if isinstance(run, AwaitBuilds):
-                first.extend(run.first)
-                return False
-            result.runs.append(run)
-            if log:
-                log.append(forest.entry, run)
-            numbers[index] += 1
-            progress(Progress(run.dataset, sum(min(n, counted) for n in numbers),
-                              len(datasets) * counted, _best(run)))
-        numbers[index] = counted
-        return True
+                self._first.extend(run.first)
+                self._waiting.append((index, runs))
+                return
+            self._result.runs.append(run)
+            if self._log:
+                self._log.append(entry.forest.entry, run)
+            self._numbers[index] += 1
+            self._tell(run.dataset, _best(run))
+        self._numbers[index] = self._counted
+        if entry.method.only is None:
+            name = self._datasets[index].name
+            self._tell(name, math.inf, summary(entry.forest, name, self._result.runs))
 
-    try:
-        before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
-        numbers = [len(before[d.name]) for d in datasets]
-        datasets, small, builds = with_builds_begun(program, forest, datasets, before,
-                                                    method.policy.repetition)
-        for index, dataset in enumerate(datasets):
-            known = before[dataset.name]
-            result.runs += known
-            if (now := time.perf_counter()) > end:
-                result.left_out += [] if known else [dataset.name]
-                continue
-            deadline = now + (end - now) / (len(datasets) - index)
-            extrapolation = None if method.every or method.only is not None else Extrapolation(
-                forest, [run for run in (*first, *result.runs) if run.dataset != dataset.name],
-                program.occupancy, pruning)
-            patient = small and math.isinf(method.budget)
-            runs = measure_dataset(program, forest, dataset, repeats, estimates, known, deadline,
-                                   method, extrapolation, patient=patient, builds=builds)
-            if not take(index, runs):
-                later.append(partial(take, index, runs))
-        while later:
-            rest = later.popleft()
-            if not rest():
-                later.append(rest)
-    except KeyboardInterrupt:
-        result.interrupted = True
-    places = {dataset.name: place for place, dataset in enumerate(datasets)}
-    result.runs.sort(key=lambda run: places[run.dataset])
-    return result
+    def _tell(self, dataset: str, seconds: float, found: str = "") -> None:
+        done = sum(min(number, self._counted) for number in self._numbers)
+        self._progress(Progress(dataset, done, len(self._datasets) * self._counted, seconds, found))
 
 
 def with_builds_begun(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
                       known: Mapping[str, Sequence[LoggedRun]],
                       policy: RepetitionPolicy = NORMAL.repetition
                       ) -> tuple[Sequence[Dataset], bool, bool]:
-    """The same datasets; kernels for those of which nothing is known begin to be built.
+    """The datasets with their inputs made, while kernels for those not known begin to be built.
 
-    Not if their inputs are too large to be kept until they are measured.  It is told whether there
-    is room for all of them on the device, and whether anything is being built.
+    Inputs that are too large to be kept until they are measured are not made.  The other results
+    say if there is room for all inputs on the device, and if anything is being built.
     """
     made, builds = dict[str, Args](), False
     room, beside = policy.kept_bytes, policy.device_bytes
@@ -191,123 +245,159 @@ def _best(run: LoggedRun) -> float:
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
                 estimates: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
-    """As :func:`measure_dataset`, all at once."""
-    return (run for run in measure_dataset(program, forest, dataset, repeats, estimates,
-                                       method=method)
-            if isinstance(run, LoggedRun))
+    """The runs of a single dataset, without waiting for kernels."""
+    runs = DatasetRuns(EntryScope(program, forest, repeats, estimates, method), dataset).runs()
+    return (run for run in runs if isinstance(run, LoggedRun))
 
 
-def measure_dataset(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                    estimates: Estimates, known: Sequence[LoggedRun] = (),
-                    deadline: float = math.inf, method: ForcedRuns = ForcedRuns(),
-                    extrapolation: Extrapolation | None = None, *,
-                    patient: bool = False,
-                    builds: bool = False) -> Iterator[LoggedRun | AwaitBuilds]:
-    """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
+class DatasetRuns:
+    """The runs of a dataset: every plan in turn, and short competitive ones more often.
 
     The default version runs first, and then those with most parallelism.  Limits of others depend
     on these (:mod:`~runelift.runtime.tuner.measure.time_limits`,
     :mod:`runelift.runtime.records.estimates`).  Plans that are far behind are not repeated.  Where
     only such plans show a version that may be the best of its site, it is repeated with the best
-    ones of others.  After the deadline there is no further run, and plans that have
-    not been run are left out.  Versions that the ``extrapolation`` rules out are skipped, once a
-    first run has shown how large the dataset is.
-
-    A ``patient`` caller is told before runs whose kernels are still being built, and can do other
-    things first.  That is before further plans, and before first runs are repeated if anything
-    ``builds`` from the start.
+    ones of others.  After the ``deadline`` there is no further run, and plans that have not been
+    run are left out.  Versions that the ``extrapolation`` rules out are skipped, once a first run
+    has shown how large the dataset is.  Runs that are ``known`` are not made again.
     """
-    only, policy = method.only, method.policy
-    asked = [dict(force) for force in method.plans(forest)]
-    turns = policy.repetition.short_factor * repeats
-    schedule = Schedule(asked, repeats, [run for run in known if run.force in asked
-                                         or (only is None and not run.reference)], policy)
-    todo = schedule.todo
-    if {} in asked:
-        schedule.keep({})  # devices are compared by it
-    wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, turns)]
-    if not wanted:
-        return
-    try:
-        args = program.place(dataset.arguments())
-    except (UserError, CompilerLimitation) as error:  # it does not fit on the device
-        yield from (LoggedRun(dataset.name, todo[number], None, str(error)) for number in wanted)
-        return
-    warming = WarmUp(program, forest, dataset, args, estimates, asked, extrapolation)
-    schedule.saw_default(warming.default)
-    first = dict[int, LoggedRun]()
-    records = {todo.index(run.force): run.record for run in known
-               if run.record is not None and run.time is not None and run.force in todo}
-    warming.rule_out([run.record for run in known if run.record is not None])
-    made_before = [run.force for run in known]
-    while wanted or warming.skipped:
-        if warming.skipped:
-            for run in warming.skipped:
-                schedule.ran(schedule.add(run.force), run)
-            yield from (run for run in warming.skipped if run.force not in made_before)
-            wanted = schedule.replace(wanted, warming.instead[::-1], turns)
-            warming.skipped = []
-            continue
-        number = wanted.pop(0)
-        if first and time.perf_counter() > deadline:
-            yield LoggedRun(dataset.name, todo[number], None, NO_TIME)
-            continue
-        first[number], over = warming.run(todo[number])
-        if schedule.warmed_up(number, first[number], over):
-            yield first[number]
 
-    def repeated(numbers: Sequence[int], repeat: int) -> Iterator[LoggedRun]:
+    def __init__(self, entry: EntryScope, dataset: Dataset, known: Sequence[LoggedRun] = (),
+                 deadline: float = math.inf, extrapolation: Extrapolation | None = None) -> None:
+        self._entry, self._dataset, self._known = entry, dataset, known
+        self._deadline, self._extrapolation = deadline, extrapolation
+        self._asked = [dict(force) for force in entry.method.plans(entry.forest)]
+        self._schedule = Schedule(self._asked, entry.repeats, [
+            run for run in known if run.force in self._asked
+            or (entry.method.only is None and not run.reference)], entry.policy)
+        self._todo = todo = self._schedule.todo
+        if {} in self._asked:
+            self._schedule.keep({})  # devices are compared by it
+        self._args: Args = ()
+        self._first: dict[int, LoggedRun] = {}
+        self._records = {todo.index(run.force): run.record for run in known
+                         if run.record is not None and run.time is not None and run.force in todo}
+
+    def runs(self) -> Iterator[LoggedRun | AwaitBuilds]:
+        """Make all runs."""
+        program, schedule = self._entry.program, self._schedule
+        wanted = [number for number in reversed(range(len(self._todo)))
+                  if schedule.wants(number, self._entry.turns)]
+        if not wanted:
+            return
+        try:
+            self._args = program.place(self._dataset.arguments())
+        except (UserError, CompilerLimitation) as error:  # it does not fit on the device
+            yield from (LoggedRun(self._dataset.name, self._todo[number], None, str(error))
+                        for number in wanted)
+            return
+        yield from self._warm_up(wanted)
+        made = [*self._known, *self._first.values()]
+        for run in self._repeat_first():
+            if isinstance(run, LoggedRun):
+                made.append(run)
+            yield run
+        numbers = self._competitive()
+        for number in self._first.keys() - set(numbers):
+            if not schedule.once(number):
+                schedule.ran(number, self._first[number])
+                yield self._first[number]
+        yield from self._repeat_all(numbers, made)
+        yield from (run for number, run in self._first.items() if not schedule.once(number))
+
+    def _competitive(self) -> list[int]:
+        """The first runs that are not far behind."""
+        return [number for number in self._first if not self._schedule.behind(number)]
+
+    def _warm_up(self, wanted: list[int]) -> Iterator[LoggedRun]:
+        """Make the first runs, as far as these and other datasets do not rule them out."""
+        entry, schedule, name = self._entry, self._schedule, self._dataset.name
+        warming = WarmUp(entry.program, entry.forest, self._dataset, self._args, entry.estimates,
+                         self._asked, self._extrapolation)
+        schedule.saw_default(warming.default)
+        warming.rule_out([run.record for run in self._known if run.record is not None])
+        made_before = [run.force for run in self._known]
+        while wanted or warming.skipped:
+            if warming.skipped:
+                for run in warming.skipped:
+                    schedule.ran(schedule.add(run.force), run)
+                yield from (run for run in warming.skipped if run.force not in made_before)
+                wanted = schedule.replace(wanted, warming.instead[::-1], entry.turns)
+                warming.skipped = []
+                continue
+            number = wanted.pop(0)
+            if self._first and time.perf_counter() > self._deadline:
+                yield LoggedRun(name, self._todo[number], None, NO_TIME)
+                continue
+            self._first[number], over = warming.run(self._todo[number])
+            if schedule.warmed_up(number, self._first[number], over):
+                yield self._first[number]
+
+    def _repeat_first(self) -> Iterator[LoggedRun | AwaitBuilds]:
+        """Repeat competitive first runs once, when their kernels have been built."""
+        entry, name = self._entry, self._dataset.entry
+        numbers = self._competitive()
+        again = [self._todo[number] for number in numbers
+                 if self._schedule.wants(number, entry.turns)]
+        if again:
+            forced = [force for force in again if force]  # the default version has been timed
+            if entry.patient and entry.builds and forced and entry.program.prebuild_all(
+                    name, [self._dataset.arguments()], forced):
+                yield AwaitBuilds(tuple(self._first.values()))
+            entry.program.prebuild(name, self._args, again)
+        yield from self._repeated(numbers, 0)
+
+    def _repeat_all(self, numbers: list[int], made: Sequence[LoggedRun]
+                    ) -> Iterator[LoggedRun | AwaitBuilds]:
+        """Repeat competitive plans, and further ones that ``made`` runs call for."""
+        entry, name = self._entry, self._dataset.entry
+        further = yield from self._further(numbers, made)
+        self._schedule.repeat(len(numbers) + len(further) if entry.method.only is None
+                              else len(plans(entry.forest)))
+        if further and entry.patient and entry.program.prebuild_all(
+                name, [self._dataset.arguments()], further):
+            for repeat in range(entry.turns):
+                yield from self._repeated(numbers, repeat)
+            yield AwaitBuilds()
+        if further:
+            entry.program.prebuild(name, self._args, further)
+        numbers = [*numbers, *map(self._schedule.keep, further)]
+        for repeat in range(entry.turns):
+            yield from self._repeated(numbers, repeat)
+
+    def _further(self, numbers: Sequence[int], made: Sequence[LoggedRun]
+                 ) -> Generator[LoggedRun, None, list[dict[str, int]]]:
+        """Plans that show the best versions of sites together, looked for while runs repeat."""
+        entry = self._entry
+        if entry.method.only is not None:
+            return []
+        look = partial(missed, entry.forest, list(made), [self._todo[each] for each in numbers],
+                       entry.policy.pruning)
+        apart = entry.program.out_of_process
+        with in_background(look) if apart else nullcontext(look) as found:
+            if apart:
+                yield from self._repeated(numbers, 1)
+            return [force for force in found()
+                    if not any(runs_as(force, self._first[number]) for number in numbers)]
+
+    def _repeated(self, numbers: Sequence[int], repeat: int) -> Iterator[LoggedRun]:
+        """Make those of the runs that are wanted so many times."""
+        schedule, todo = self._schedule, self._todo
         wanted = [number for number in numbers if schedule.wants(number, repeat)]
-        size = len(wanted) if math.isinf(deadline) else 1
-        while wanted and (begun := time.perf_counter()) < deadline:
+        size = len(wanted) if math.isinf(self._deadline) else 1
+        while wanted and (begun := time.perf_counter()) < self._deadline:
             some, wanted = wanted[:size], wanted[size:]
-            made = program.measure_all(
-                dataset.entry, args, [todo[number] for number in some],
-                recorded=[number not in records or schedule.records(number) for number in some])
+            made = self._entry.program.measure_all(
+                self._dataset.entry, self._args, [todo[number] for number in some],
+                recorded=[number not in self._records or schedule.records(number)
+                          for number in some])
             for number, outcome in zip(some, made, strict=True):
-                run = _made(dataset, todo[number], outcome, records.get(number))
+                run = _made(self._dataset, todo[number], outcome, self._records.get(number))
                 if run.record is not None:
-                    records[number] = run.record
+                    self._records[number] = run.record
                 before, begun = begun, time.perf_counter()
                 schedule.ran(number, run, begun - before)
                 yield run
-
-    numbers = [number for number in first if not schedule.behind(number)]
-    if again := [todo[number] for number in numbers if schedule.wants(number, turns)]:
-        forced = [force for force in again if force]  # what runs by default has been timed
-        if patient and builds and forced and program.prebuild_all(
-                dataset.entry, [dataset.arguments()], forced):
-            yield AwaitBuilds(tuple(first.values()))
-        program.prebuild(dataset.entry, args, again)
-    made = [*known, *first.values()]
-    for run in repeated(numbers, 0):
-        made.append(run)
-        yield run
-    numbers = [number for number in first if not schedule.behind(number)]
-    for number in first.keys() - set(numbers):
-        if not schedule.once(number):
-            schedule.ran(number, first[number])
-            yield first[number]
-    further = list[dict[str, int]]()
-    if only is None:
-        look = partial(missed, forest, made.copy(), [todo[each] for each in numbers],
-                       policy.pruning)
-        with beside_runs(look) if program.out_of_process else nullcontext(look) as found:
-            if program.out_of_process:
-                yield from repeated(numbers, 1)
-            further = [force for force in found()
-                       if not any(runs_as(force, first[number]) for number in numbers)]
-    schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
-    if further and patient and program.prebuild_all(dataset.entry, [dataset.arguments()], further):
-        for repeat in range(turns):
-            yield from repeated(numbers, repeat)
-        yield AwaitBuilds()
-    if further:
-        program.prebuild(dataset.entry, args, further)
-    numbers += map(schedule.keep, further)
-    for repeat in range(turns):
-        yield from repeated(numbers, repeat)
-    yield from (run for number, run in first.items() if not schedule.once(number))
 
 
 def _made(dataset: Dataset, force: dict[str, int], outcome: RecordAndTime | RuneliftError,

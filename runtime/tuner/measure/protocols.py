@@ -24,12 +24,16 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The ``done``-th of ``total`` runs of ``what`` is over, and took so many ``seconds``."""
+    """A step of measuring: the ``done``-th of ``total`` runs, of ``what``, and its time.
+
+    ``summary`` says what was found, if this was the last run of a dataset.
+    """
 
     what: str
     done: int
     total: int
     seconds: float = math.inf
+    summary: str = ""
 
 
 class MeasuringMethod(Protocol):

@@ -27,6 +27,7 @@ from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, 
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, forced_runs, with_builds_begun
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
+from runelift.runtime.tuner.measure.summary import summary
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.versions.forest import Forest, plans
 
@@ -105,7 +106,8 @@ class ReplayRuns:
                     result.runs.append(run)
                     if log:
                         log.append(forest.entry, run)
-                progress(Progress(dataset.name, done, len(datasets)))
+                progress(Progress(dataset.name, done, len(datasets), summary=summary(
+                    forest, dataset.name, result.runs)))
         except KeyboardInterrupt:
             result.interrupted = True
         return result

@@ -1,4 +1,4 @@
-"""What tuning found, as text for people and as facts for the JSON file."""
+"""The results of a tuning, as text for people and as facts for the JSON file."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from runelift.runtime.tuner.fit.fit import Fit, objective
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.versions.forest import plans
+from runelift.runtime.versions.version_names import with_version_names
 
-LEGEND = ("by size: as without tuning, by how well the sizes fill the device; never: greater than "
-          "any parallelism")
-"""What the words for thresholds mean."""
+LEGEND = "by size: built-in rule. never: this version is switched off."
+"""The meaning of the words for thresholds."""
 TRIABLE = 1_000_000_000
-"""How many costs of encounters an exhaustive search may look at,"""
+"""Most costs of encounters that an exhaustive search may look at."""
 QUICK = 1_000_000
-"""and how many if the thresholds have been solved for exactly, so that it would find no others."""
+"""Most such costs if the thresholds are exact, so that the search would find no better ones."""
 
 
 def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
-    """What each dataset takes with thresholds that are fitted to the others; the head first."""
+    """Times of each dataset with thresholds that are fitted to the others; the head first."""
     return [["left out", "default", "with the others'", "with its own", "slower by"],
             *([each.dataset, show_seconds(each.default), show_seconds(each.seconds),
                show_seconds(each.oracle),
@@ -43,10 +43,10 @@ def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
 
 
 def render_held_out(entry: str, found: list[HeldOut]) -> str:
-    """The same as text."""
+    """A table of the datasets that are left out of the fit, and a summary."""
     if not found:
         return f"{entry}: there are too few datasets to leave one out."
-    return f"{entry}: datasets that are left out of the fit\n\n" + (
+    return f"{entry}: datasets left out of the fit\n\n" + (
         table(held_out_rows(found), "  ") + f"\n  {summary(found)}")
 
 
@@ -58,8 +58,8 @@ def validation_rows(validated: Mapping[str, PairedTimes]) -> list[list[str]]:
 
 
 def render_validation(validated: Mapping[str, PairedTimes]) -> str:
-    """The same as text; nothing if there are none."""
-    return "Datasets that were kept out of tuning:\n" + table(
+    """A table of the datasets that are kept out of tuning; nothing if there are none."""
+    return "Datasets kept out of tuning:\n" + table(
         validation_rows(validated), "  ") if validated else ""
 
 
@@ -77,11 +77,11 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield entry.forest.render()
     if not entry.costs.datasets:
         yield ""
-        yield "No dataset has been measured far enough; the default thresholds stay."
+        yield "No dataset was measured completely; the default thresholds stay."
         yield from _failures(entry)
         return
     yield ""
-    yield "Device time in each version (* chosen by the tuned thresholds, ×n at n encounters):"
+    yield "Device time of each version (* chosen by the tuned thresholds, ×n at n encounters):"
     head = ["version", *(d.name for d in entry.costs.datasets)]
     found = [standings(entry.forest, d, entry.fit.thresholds) for d in entry.costs.datasets]
     body = [[f"{leaf.label} ({leaf.kind.value})", *(_cell(each.get(leaf.label or ""))
@@ -121,22 +121,23 @@ def threshold_rows(entry: EntryTuning) -> list[list[str]]:
 
 
 def run_times(entry: EntryTuning) -> list[list[str]]:
-    """What a run takes on each dataset, the head first; measured where it was verified.
+    """The time of a run on each dataset, the head first; measured where it was verified.
 
-    Where the versions that run by default cannot run, or had to be stopped, there is no gain.
+    The last column is the gain if every choice were the best, by the runs of single versions.
+    Where the default versions cannot run, or had to be stopped, there is no gain.
     """
-    rows = [["dataset", "default", "tuned", "gain", "every choice best"]]
+    rows = [["dataset", "default", "tuned", "gain", "possible (predicted)"]]
     for name, predicted in entry.fit.predicted.items():
         both = entry.verified.get(name)
         default = both.default.median if both else entry.fit.default[name]
         tuned = both.tuned.median if both else predicted
         rows.append([name, show_seconds(default), show_seconds(tuned), show_gain(default, tuned),
-                     show_seconds(entry.fit.least[name])])
+                     show_gain(entry.fit.default[name], entry.fit.least[name])])
     return rows
 
 
 def show_gain(before: float, after: float) -> str:
-    """How many times faster it is after than before, where both are known.
+    """The factor by which it is faster after than before, where both are known.
 
     >>> show_gain(3.0, 2.0), show_gain(math.inf, 2.0), show_gain(3.0, 0.0)
     ('1.50×', '-', '-')
@@ -145,7 +146,7 @@ def show_gain(before: float, after: float) -> str:
 
 
 def _runs(entry: EntryTuning) -> str:
-    """How many there were, and why."""
+    """The number of runs, and the reason for it."""
     count, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
     versions, data = _counted(count, "version"), _counted(datasets, "dataset")
     if not datasets:
@@ -153,9 +154,9 @@ def _runs(entry: EntryTuning) -> str:
     if not entry.measurements.replayed:
         further = max(0, entry.program_runs - count * datasets)
         return f"{versions} × {data} = {entry.program_runs - further}" + (
-            f", and {further} of versions beside the best ones of other choices" if further else "")
-    return (f"{entry.program_runs} for {data}; each replays all versions, {count} forced runs' "
-            "worth")
+            f", and {further} with the best versions of other choices" if further else "")
+    return (f"{entry.program_runs} for {data}; each replays all versions, in place of {count} "
+            "forced runs")
 
 
 def _counted(count: int, noun: str) -> str:
@@ -168,7 +169,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _losses(entry: EntryTuning) -> Iterator[str]:
-    """How far the choice is from what an exhaustive search finds."""
+    """The distance of the choice from the best of an exhaustive search."""
     loss = loss_to_exhaustive(entry.known, entry.defaults, entry.fit, entry.aim)
     if loss is not None:
         yield (f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs "
@@ -176,25 +177,26 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
     elif entry.fit.exact:
         yield "  solved exactly: no thresholds do better on these runs"
     if entry.first is not None:
-        promised = _ratio(objective(entry.costs, entry.fit.thresholds, entry.aim),
-                          objective(entry.costs, entry.first.thresholds, entry.aim))
-        more = "" if promised is None else f" {100 * max(0.0, promised - 1):.2f} %"
-        names = ", ".join(sorted(entry.unmoved))
-        yield (f"  ({_source(entry)} promised{more} more; run side by side, "
-               f"{names} gained nothing and keep what they have by default)")
+        ratio = _ratio(objective(entry.costs, entry.fit.thresholds, entry.aim),
+                       objective(entry.costs, entry.first.thresholds, entry.aim))
+        suggested = "a gain" if ratio is None else f"{max(1.0, ratio):.3g}x"
+        kept = ("nothing was changed" if entry.fit.kept_default else
+                f"{', '.join(sorted(entry.unmoved))} keep their default versions")
+        yield (f"  {_source(entry).capitalize()} suggested {suggested}. A direct comparison showed "
+               f"no gain, so {kept}.")
 
 
 def _ratio(one: float, other: float) -> float | None:
-    """How many times as much one is; None where nobody knows."""
+    """The ratio of two numbers; None where one is not known."""
     return one / other if other and math.isfinite(one + other) else None
 
 
 def _source(entry: EntryTuning) -> str:
-    """What the times of versions were measured in."""
+    """The runs that the times of versions are from."""
     if not entry.measurements.replayed:
-        return "the runs with forced versions"
+        return "single-version runs"
     others = set(entry.measurements.datasets) - entry.measurements.replayed
-    return "replayed versions" + (" and runs with forced ones" if others else "")
+    return "replayed versions" + (" and single-version runs" if others else "")
 
 
 def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
@@ -216,50 +218,51 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
 
 
 def _observations(entry: EntryTuning) -> Iterator[str]:
-    """Where the sides of each guard cost the same, and how far repeated runs lie apart."""
+    """Notes: break-even points of guards, conflicts, and the noise of repeated runs."""
     thresholds, costs = entry.fit.thresholds, entry.costs.compact()
     idle = [curve.guard for curve in score_curves(costs, thresholds) if not curve.matters]
     if idle:
-        yield f"  note: no threshold makes a difference of 1 %: {', '.join(idle)}"
+        yield f"  note: these thresholds change nothing by 1 % or more: {', '.join(idle)}"
     for curves in guard_curves(entry.costs, thresholds):
         if curves.guard not in idle and curves.crossovers:
-            where = ", ".join(f"{value:,.0f}" for value in curves.crossovers)
-            yield f"  note: {curves.guard}: both sides cost the same at a parallelism of {where}"
+            yield f"  note: {curves.guard}: {curves.break_even}"
     for conflict in conflicts(costs, thresholds):
         yield f"  note: {conflict}"
     if repeated := repeated_runs(entry.measurements):
         spread = sorted(each.deviation for each in repeated)
-        yield (f"  note: repeated runs lie within ±{100 * median(spread):.1f} % of their median, "
-               f"±{100 * spread[-1]:.1f} % where it is worst (half of the runs)")
+        within, worst = 100 * median(spread), 100 * spread[-1]
+        yield (f"  Noise: half of the repeats are within {within:.0f} % of the median "
+               f"(worst case {worst:.0f} %).")
 
 
 def _failures(entry: EntryTuning) -> Iterator[str]:
     reasons: dict[str, str] = {}
-    hasty: dict[str, int] = defaultdict(int)
+    without_time: dict[str, int] = defaultdict(int)
     for run in entry.measurements.runs:
         if run.error == NO_TIME:
-            hasty[run.dataset] += 1
+            without_time[run.dataset] += 1
         elif run.error:
             reasons.setdefault(run.error.splitlines()[0], run.dataset)
         elif run.record:
             for version, reason in run.record.infeasible.items():
-                reasons.setdefault(f"{version} is infeasible: {reason.splitlines()[0]}", "")
+                reasons.setdefault(f"{version} cannot run: {reason.splitlines()[0]}", "")
     for reason, name in reasons.items():
-        yield f"  note: {name + ': ' if name else ''}{reason}"
+        named = with_version_names(reason, entry.forest)
+        yield f"  note: {name + ': ' if name else ''}{named}"
     for dataset in entry.costs.datasets:
         if count := dataset.estimates():
-            yield (f"  note: {dataset.name}: {count} times of versions far behind are estimated "
-                   "from encounters like theirs")
-    for name, count in hasty.items():
+            yield (f"  note: {dataset.name}: {count} times of slow versions are estimates from "
+                   "similar encounters")
+    for name, count in without_time.items():
         if name not in entry.measurements.left_out:
             yield (f"  note: {name}: the budget was spent before {count} of "
-                   f"{len(plans(entry.forest))} runs; what was not measured is not chosen")
+                   f"{len(plans(entry.forest))} runs; versions not measured are not chosen")
     for name in entry.measurements.left_out:
-        yield (f"  note: {name}: left out, as the budget was spent" + (
-            " before all versions that run by default had been measured" if name in hasty else ""))
+        yield (f"  note: {name}: skipped, as the budget was spent" + (
+            " before all default versions had been measured" if name in without_time else ""))
     for name, dropped in entry.costs.incomplete.items():
         if dropped:
-            yield f"  note: {name}: {dropped} encounters were not met by every version; left out"
+            yield f"  note: {name}: {dropped} encounters skipped, as not every version had them"
 
 
 def _cell(standing: Standing | None) -> str:

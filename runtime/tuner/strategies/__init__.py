@@ -1,11 +1,11 @@
 """Ways to search for thresholds, to compare and to choose from.
 
-The default way, complete information from instrumented runs and an exact fit, is one of them;
-the others are those of the literature, which know less of the program and run it more often.
+One of them is the default: complete information from instrumented runs and an exact fit.  The
+others are those of the literature, which know less of the program and run it more often.
 
-A strategy is a frozen dataclass: its fields are its options, its ``name`` what it is called on
-the command line, and ``search`` proposes thresholds to :class:`.trials.Trials` until it is
-content or the budget is spent.
+A strategy is a frozen dataclass: its fields are its options, and its ``name`` is that of the
+command line.  Its ``search`` proposes thresholds to :class:`.trials.SearchState` until it has
+converged or the budget is spent.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in (
 def parse_strategy(text: str) -> Strategy:
     """A strategy by its name, with options behind a colon; UserError if there is none such.
 
-    A name with dots is that of a class to import: a strategy of somebody else's.
+    A name with dots is that of a class to import.
 
     >>> parse_strategy("random:tries=1000"), parse_strategy("exhaustive:joint=true")
     (Random(tries=1000), Exhaustive(joint=True))

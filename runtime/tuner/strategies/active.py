@@ -74,7 +74,7 @@ def _first(count: int, cost: Callable[[int], float], guesses: int, random: np.ra
 
 
 def _least_of_parabola(known: dict[int, float], among: list[int] | range) -> int:
-    """Where the parabola that fits what is known best is least; failed tries are left out."""
+    """The least point of the parabola that fits the known scores best, without failed tries."""
     points = {index: value for index, value in known.items() if np.isfinite(value)}
     if len(points) < 2:
         return among[len(among) // 2]

@@ -19,7 +19,7 @@ from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.trials import SearchState, Values
 
 MEMORY = 20
-"""How many of the best vectors techniques may draw on."""
+"""The number of best vectors that techniques may draw on."""
 
 
 @dataclass(slots=True)

@@ -16,8 +16,8 @@ class Binary:
     """Follows the slope between two neighbouring values: exact where there is one valley.
 
     As in the thesis's implementation all values are tried where there are at most ``few``.  Its
-    pseudo-code compares the middle with the best so far, which says nothing about the direction
-    in which it gets better; two runs side by side do.
+    pseudo-code compares the middle with the best so far.  That says nothing about the direction in
+    which it gets better; two runs at neighbouring values do.
     """
 
     name: ClassVar[str] = "binary"

@@ -22,7 +22,7 @@ from runelift.runtime.tuner.strategies.trials import SearchState
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 FAILED = 1e9
-"""What a failing run scores: CMA-ES cannot rank infinities."""
+"""The score of a failing run: CMA-ES cannot rank infinities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _minimise(trials: SearchState, thresholds: Callable[[Vector], dict[str, int]
 
 
 def has_cma() -> bool:
-    """Whether the package is there."""
+    """True if the package is there."""
     return importlib.util.find_spec("cma") is not None
 
 

@@ -1,7 +1,7 @@
-"""Comparing strategies: what each finds, and what finding it takes.
+"""Comparing strategies: the result of each, and its runs and time.
 
-The yardstick is the best thresholds for the costs in a log, so that what a strategy found is
-judged by the same costs whether it ran the program or the log.
+The yardstick is the best thresholds for the costs in a log.  So results are judged by the same
+costs, whether a strategy ran the program or the log.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from runelift.runtime.tuner.strategies.trials import Budget, Oracle
 from runelift.runtime.versions.forest import plans
 
 CLOSE = 0.01
-"""Up to which regret thresholds are as good as the best."""
+"""The regret up to which thresholds count as the best."""
 WIDTH = 84
-"""How long the lines below the table may be."""
+"""Width of the lines below the table."""
 TRIABLE = 1_000_000
-"""How many combinations, times encounters, are tried to know the best."""
+"""Most combinations, times encounters, that are tried to know the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class StrategyRow:
 class Comparison:
     """Strategies on the datasets of one entry point.
 
-    ``best`` is the least sum of relative times that is known, ``tried`` of how many combinations it
-    is the least; None if there are too many, so that the best that any strategy or the fit found
-    stands in.  ``interrupted`` says that
-    Ctrl-C ended it, and strategies are missing.
+    ``best`` is the least known sum of relative times, and ``tried`` the number of combinations
+    that it is the least of.  That is None if there are too many to try: the best that any strategy
+    or the fit found stands in.  ``interrupted``: Ctrl-C ended it, and strategies are missing.
+    ``default_known``: ``untuned`` is by the default thresholds, not by guards that are all false.
     """
 
     entry: str
@@ -72,22 +72,36 @@ class Comparison:
     best: float
     tried: int | None
     interrupted: bool = False
+    default_known: bool = True
 
 
-def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[str, int],
-            oracle: Callable[[int], Oracle], *, seeds: int = 1, budget: Budget | None = None,
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The search for the best thresholds of an entry point.
+
+    Its ``costs`` judge thresholds, beside those by ``default``.  ``oracle`` makes a program for a
+    seed that searches can run.
+    """
+
+    costs: Costs
+    default: Mapping[str, int]
+    oracle: Callable[[int], Oracle]
+
+
+def compare(strategies: Mapping[str, Strategy], problem: Problem, *, seeds: int = 1,
+            budget: Budget | None = None,
             progress: Callable[[str, int], None] = lambda *_: None) -> Comparison:
     """Let every strategy search once per seed, each with a fresh oracle.
 
-    ``strategies`` are called what they should be called in the result.  After Ctrl-C the result
-    has the searches that were over.
+    The result has the names of ``strategies``.  After Ctrl-C it has the searches that were over.
     """
+    costs, default = problem.costs, problem.default
     found: dict[str, list[JudgedSearch]] = {}
     interrupted = False
     for name, strategy in strategies.items():
         for seed in range(seeds):
             progress(name, seed)
-            result = search(strategy, oracle(seed), seed=seed, budget=budget)
+            result = search(strategy, problem.oracle(seed), seed=seed, budget=budget)
             if interrupted := result.interrupted:
                 break
             found.setdefault(name, []).append(_judge(result, costs, default))
@@ -114,7 +128,7 @@ def _regret(loss: float, best: float) -> float:
 
 
 def yardstick(costs: Costs, default: Mapping[str, int]) -> tuple[float, int | None]:
-    """The least sum of relative times, and how many combinations it is the least of."""
+    """The least sum of relative times, and the number of combinations it is the least of."""
     count = combinations(costs)
     if count * sum(len(d.points) for d in costs.compact().datasets) <= TRIABLE:
         found = exhaustive(costs, default, constrained=False)
@@ -140,19 +154,21 @@ def _render(comparison: Comparison) -> Iterator[str]:
 
 
 def rows(comparison: Comparison) -> list[list[str]]:
-    """What each strategy found and took, medians over the seeds; the head first."""
+    """A row per strategy, with medians over the seeds; the head first."""
     head = ["strategy", "runs", "tries", "tuning time", "regret", "best", "worst", "slowest"]
     return [head, *(_line(row) for row in comparison.rows)]
 
 
 def explanation(comparison: Comparison) -> list[str]:
-    """What the columns mean."""
+    """The meaning of the columns."""
+    known = comparison.default_known
+    untuned = f"; untuned it is {_percent(comparison.untuned)}" if known else ""
+    baseline = "untuned" if known else "all guards false"
     best = (f"the best of {comparison.tried:,} combinations" if comparison.tried is not None else
             "the best thresholds known (there are too many to try)")
     ended = any(not each.search.finished for row in comparison.rows for each in row.found)
-    return [f"regret: how much slower than {best}, all datasets alike; untuned it is "
-            f"{_percent(comparison.untuned)}",
-            "slowest: the time of the dataset that fares worst, relative to untuned",
+    return [f"regret: how much slower than {best}, all datasets alike{untuned}",
+            f"slowest: the time of the dataset that fares worst, relative to {baseline}",
             f"runs until the regret is {100 * CLOSE:.0f} % or less, in most searches: "
             + ", ".join(f"{row.strategy} {_arrival(row, comparison.best)}"
                         for row in comparison.rows),
@@ -160,7 +176,7 @@ def explanation(comparison: Comparison) -> list[str]:
 
 
 def _arrival(row: StrategyRow, best: float) -> str:
-    """After how many runs the searches were close to the best (median), if they came close."""
+    """The runs after which the searches were close to the best (median), if they came close."""
     limit = (1 + CLOSE) * best
     arrivals = [next((float(step.runs) for step in each.search.history if step.score <= limit),
                      float(each.search.runs) if each.loss <= limit else math.inf)

@@ -17,8 +17,8 @@ from runelift.runtime.tuner.strategies.trials import SearchState
 class Exhaustive:
     """All thresholds that differ, of one comparison after the other.
 
-    With ``joint`` all combinations within a tree are tried, whose number is the product of the
-    numbers of candidates: the optimum, where that can be waited for.
+    With ``joint`` all combinations within a tree are tried.  That finds the optimum, but their
+    number is the product of the numbers of candidates.
     """
 
     name: ClassVar[str] = "exhaustive"

@@ -1,7 +1,7 @@
 """Thresholds as vectors of indices: the space of the searches that know nothing of the forest.
 
 Component k is an index into the values compared with guard k and one above all of them
-(Breddam 2019, section 3.3): the least space in which all that matters can be said.
+(Breddam 2019, section 3.3).  No smaller space has all thresholds that make different choices.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class IndexSpace:
 
     @property
     def lengths(self) -> Values:
-        """How many thresholds there are for each guard."""
+        """The number of thresholds for each guard."""
         return np.array([len(choice) for choice in self.choices], np.int64)
 
     def thresholds(self, indices: Sequence[int] | Values) -> dict[str, int]:

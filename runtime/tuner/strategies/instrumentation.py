@@ -15,9 +15,9 @@ from runelift.runtime.tuner.strategies.trials import SearchState
 
 @dataclass(frozen=True, slots=True)
 class Instrumentation:
-    """Records what every version costs at every encounter, and fits thresholds to that.
+    """Records the cost of every version at every encounter, and fits thresholds to it.
 
-    Algorithm 8 adds up the two curves of each comparison; :func:`.fit.fit` solves for all of
+    Algorithm 8 adds up the two curves of each comparison.  Here :func:`.fit.fit` solves for all of
     them jointly, and never makes a dataset slower than by default.  ``budget`` is in seconds.
     Versions that other datasets rule out are run only with ``every``.
     """
@@ -28,7 +28,7 @@ class Instrumentation:
 
     @property
     def method(self) -> MeasuringMethod:
-        """How costs are measured."""
+        """The way to measure costs."""
         return ForcedRuns(self.budget, every=self.every)
 
     def search(self, trials: SearchState) -> dict[str, int]:
@@ -51,6 +51,6 @@ class Replay(Instrumentation):
 
     @property
     def method(self) -> MeasuringMethod:
-        """How costs are measured."""
+        """The way to measure costs."""
         method = ReplayRuns(self.rounds, self.factor, self.budget)
         return method.surely() if self.every else method

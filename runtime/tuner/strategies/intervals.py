@@ -16,11 +16,11 @@ from runelift.runtime.tuner.strategies.trials import SearchState
 class Intervals:
     """Tunes each dataset by itself, bottom-up, and combines the intervals it prefers.
 
-    A comparison with one value takes the run in which it holds, as the other one is known from
-    the nodes below; with several, a binary search along the slope (section "Size-variant
-    tuning").  Exact where a version that is faster at some parallelism is so at every greater
-    one.  Where the intervals have nothing in common, the thresholds that suit most datasets are
-    taken.
+    A comparison with one value takes a single run, in which it holds: the other one is known from
+    the nodes below.  One with several values takes a binary search along the slope (section
+    "Size-variant tuning").  That is exact where a version that is faster at some parallelism is so
+    at every greater one.  Where the intervals have nothing in common, the thresholds that suit most
+    datasets are taken.
     """
 
     name: ClassVar[str] = "intervals"

@@ -25,7 +25,7 @@ from runelift.runtime.versions.forest import Forest, Site
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """How the comparisons of a run came out.
+    """Outcomes of the comparisons of a run.
 
     Thresholds above ``low`` and at most ``high`` make the same choices; so do the same
     ``untuned`` ones (0), which stand for more than a comparison.
@@ -55,7 +55,7 @@ class Outcomes:
         return cls(low, high, frozenset(name for name in tested if not thresholds[name]))
 
     def same(self, thresholds: Thresholds) -> bool:
-        """Whether every comparison comes out as in this run."""
+        """True if every comparison comes out as in this run."""
         return (all(self._fits(name, thresholds[name]) for name in self.low)
                 and all(self._fits(name, thresholds[name]) for name in self.high))
 
@@ -69,14 +69,13 @@ class Outcomes:
 class Live:
     """Runs a program on its datasets.
 
-    The first run with new choices is recorded, which also warms up; its time is the median of
-    ``repeats`` more without a record (short runs are repeated more often).  What it took is
-    counted from the outside, with compiling and placing.  ``measured`` is what forced runs have
-    found out already, if they were made.
+    The first run with new choices is recorded, which also warms up.  Its time is the median of
+    ``repeats`` more without a record; short runs are repeated more often.  The time of a try
+    includes compiling and placing.  ``measured`` are the costs of forced runs, if they were made.
 
-    Of a run that had to be stopped it is known that it takes at least so long, which is what it is
-    judged by; a run that failed is infinitely slow.  Neither has a record: thresholds whose
-    comparisons come out the same, as far as is known what is compared, are not tried again.
+    A run that had to be stopped counts with the time until then, and a failed run is infinitely
+    slow.  Neither has a record.  Thresholds whose known comparisons come out as in such a run are
+    not tried again.
     """
 
     program: Measurable
@@ -98,7 +97,7 @@ class Live:
         return [dataset.name for dataset in self.inputs]
 
     def path(self, dataset: str, thresholds: Thresholds) -> Hashable | None:
-        """Which of the runs so far made the same choices."""
+        """The run so far that made the same choices, if there is one."""
         for number, outcomes in enumerate(self._seen.get(dataset, ())):
             if outcomes.same(thresholds):
                 return number
@@ -108,7 +107,7 @@ class Live:
         return None
 
     def _alike(self, dataset: str, one: Thresholds, other: Thresholds) -> bool:
-        """Whether the comparisons that are known come out the same; 0 is like itself only."""
+        """True if known comparisons come out alike by both; 0 is like itself only."""
         def same(least: int, another: int, values: Sequence[int]) -> bool:
             return least == another or bool(values and least and another and (
                 bisect_left(values, least) == bisect_left(values, another)))
@@ -152,7 +151,7 @@ class Live:
             return self.program.place(values)
 
     def _repeats(self, seconds: float) -> int:
-        """How often to time a run, as :mod:`.measure` does."""
+        """The number of times to time a run, as for forced runs."""
         policy = self.policy.repetition
         if not verdict(Evidence(Source.RUN, seconds), self.policy.pruning).keeps:
             return 1

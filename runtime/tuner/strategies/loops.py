@@ -32,5 +32,5 @@ def _dispatching(search: LineSearch) -> TuneNode:
 
 
 def size_variant(trials: SearchState, name: str) -> bool:
-    """Whether a dataset compares a guard with several values."""
+    """True if a dataset compares a guard with several values."""
     return any(len(trials.compared(name, dataset)) > 1 for dataset in trials.datasets)

@@ -1,7 +1,7 @@
 """Tuning a program one comparison after the other, from the deepest up (Breddam 2019, chapter 3).
 
-While a node is tuned the guards above it are set such that it is reached, those below are tuned
-already, and everything else is false; so what differs between two runs is this node's doing.
+While a node is tuned, the guards above it are set such that it is reached.  Those below are tuned
+already, and everything else is false.  So two runs differ by this node only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The comparisons of a forest in the order in which the node-wise strategies tune them.
 
-A node is one guard.  Which of its two edges an encounter takes matters only where the guards
-before it come out so that it is reached at all; :attr:`Node.path` says how.
+A node is one guard.  It matters only where the guards before it come out so that it is reached:
+:attr:`Node.path` says how.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from runelift.runtime.versions.forest import Forest, plans
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How far repeated runs of a dataset lie from their median, as factors to draw from."""
+    """Ratios of repeated runs of a dataset to their median, as factors to draw from."""
 
     factors: Mapping[str, Sequence[float]]
     random: np.random.Generator

@@ -1,8 +1,8 @@
-"""Trying thresholds: what a strategy sees of a program, and what its tries are counted by.
+"""Trying thresholds: the view of a program that a strategy has, and the count of its tries.
 
-A strategy proposes thresholds; an :class:`Oracle` runs the program with them, or looks up in a
-log what a run would take.  :class:`SearchState` stands between the two: it does not repeat runs
-whose comparisons come out the same, counts runs and time, keeps the best and stops at the budget.
+A strategy proposes thresholds.  An :class:`Oracle` runs the program with them, or looks up in a
+log what a run would take.  :class:`SearchState` stands between the two.  It does not repeat runs
+whose comparisons come out alike, counts runs and time, keeps the best and stops at the budget.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Oracle(Protocol):
 
     @property
     def weights(self) -> Mapping[str, float] | None:
-        """What a second counts on each dataset; None: as much as it is of the default time."""
+        """The weight of a second on each dataset; None: relative to the default time."""
         ...
 
     def path(self, dataset: str, thresholds: Thresholds) -> Hashable | None:
-        """Which versions would run, if that is known without running: equal paths, equal runs."""
+        """A key of the versions that would run, if they are known: equal paths, equal runs."""
         ...
 
     def run(self, dataset: str, thresholds: Thresholds) -> Timed:
@@ -89,7 +89,7 @@ class Oracle(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many runs (of one dataset each) and how many seconds of them are allowed."""
+    """The number of runs (of one dataset each) and the seconds of them that are allowed."""
 
     runs: int | None = None
     seconds: float | None = None
@@ -128,8 +128,8 @@ class SearchStep:
 class SearchState:
     """The runs of one search.
 
-    The *score* of thresholds is the weighted sum of the times of all datasets, by default each
-    relative to the dataset's time without tuning: what a strategy should make small.  ``tries``
+    The *score* of thresholds is what a strategy should make small: the weighted sum of the times of
+    all datasets.  By default each is relative to the dataset's time without tuning.  ``tries``
     counts the scores asked for, ``runs`` the program runs that they needed; ``progress`` hears of
     each.
     """
@@ -214,14 +214,14 @@ class SearchState:
         return times
 
     def hopeless(self, thresholds: Thresholds) -> bool:
-        """Whether a run with these thresholds is known to have to be stopped."""
+        """True if a run with these thresholds is known to have to be stopped."""
         thresholds = {**self._false, **thresholds}
         return any(path is not None and (name, path) in self._known
                    and self._known[name, path].stopped for name in self.datasets
                    for path in [self.oracle.path(name, thresholds)])
 
     def score(self, thresholds: Thresholds) -> float:
-        """How slow the program is with these thresholds."""
+        """The score of these thresholds: smaller is faster."""
         return self.weigh(self.times(thresholds))
 
     def weigh(self, times: Mapping[str, float]) -> float:

@@ -1,7 +1,7 @@
 """Tuning with a strategy that runs the program with thresholds, and judges them by its time.
 
-Whatever a strategy finds is run beside the default before it is kept, as after a fit; but as
-there are no records to fit anew, what makes a dataset slower is dropped altogether.
+The result of a strategy is run beside the default before it is kept, as after a fit.  There are no
+records to fit anew, so thresholds that make a dataset slower are dropped altogether.
 """
 
 from __future__ import annotations
@@ -11,23 +11,21 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runelift.runtime.records.format import FORMAT, show_seconds, table
-from runelift.runtime.tuner.measure.measurable import Measurable
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
-from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import Search, Strategy, search
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, SearchStep
-from runelift.runtime.versions.forest import Forest, Forests
+from runelift.runtime.versions.forest import Forest
 
 
 @dataclass(frozen=True, slots=True)
 class SearchTuning:
-    """What a strategy found for one entry point, and what became of it.
+    """The thresholds that a strategy found for one entry point, and their verification.
 
-    ``verified`` are the datasets' times by default and with the thresholds found, run in turn;
-    ``kept_default`` says why those found are not used, if they are not.
+    ``verified`` are the datasets' times by default and with the thresholds found, run in turn.
+    ``kept_default`` is the reason not to use those found, if they are not.
     """
 
     forest: Forest
@@ -42,50 +40,47 @@ class SearchTuning:
         return self.search.thresholds if self.kept_default is None else self.defaults
 
 
-def tune_by_search(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
-                   device: int, strategy: Strategy, *, budget: Budget | None = None,
-                   seed: int = 0, repeats: int = 3, verify: bool = True,
-                   progress: Callable[[SearchStep], None] = lambda _: None) -> list[SearchTuning]:
+def tune_by_search(job: TuningJob, strategy: Strategy, *, budget: Budget | None = None,
+                   seed: int = 0, progress: Callable[[SearchStep], None] = lambda _: None
+                   ) -> list[SearchTuning]:
     """Tune all entry points that have datasets and choices, each with the whole budget.
 
-    ``device`` is the threshold that the device has by default.  Ctrl-C ends the search, and the
-    best thresholds so far are verified.
+    Ctrl-C ends the search, and the best thresholds so far are verified.
     """
     found = []
-    for forest in forests.entries:
-        own = [dataset for dataset in datasets if dataset.entry == forest.entry]
+    for forest in job.forests.entries:
+        own = job.datasets_of(forest.entry)
         if not own or not forest.trees:
             continue
-        defaults = default_thresholds(forest, device)
-        oracle = Live(program, forest, defaults, own, repeats)
+        defaults = job.defaults(forest)
+        oracle = Live(job.program, forest, defaults, own, job.compared_repeats)
         result = search(strategy, oracle, seed=seed, budget=budget, progress=progress)
         each = SearchTuning(forest, defaults, result)
-        found.append(confirm(program, each, own, repeats) if verify else each)
+        found.append(confirm(job.on(forest), each) if job.verify else each)
         if result.interrupted:
             break
     return found
 
 
-def confirm(program: Measurable, found: SearchTuning, datasets: Sequence[Dataset], repeats: int
-            ) -> SearchTuning:
+def confirm(job: TuningJob, found: SearchTuning) -> SearchTuning:
     """Run what was found beside the default: it is kept if some dataset is faster, none slower."""
     if found.search.thresholds == found.defaults:
         return SearchTuning(found.forest, found.defaults, found.search, {},
-                            "no thresholds were found to be faster")
-    compared = {d.name: compare_paired(program, d, found.defaults, found.search.thresholds, repeats)
-                for d in datasets}
+                            "the search found nothing faster")
+    compared = {d.name: compare_paired(job.program, d, found.defaults, found.search.thresholds,
+                                       job.compared_repeats) for d in job.datasets}
     times = {name: both for name, both in compared.items() if both is not None}
     slower = sorted(name for name, both in times.items() if both.slower)
     kept = None
     if slower:
-        kept = f"the thresholds found made {', '.join(slower)} slower"
+        kept = f"{', '.join(slower)} got slower with the thresholds found"
     elif not any(both.faster for both in times.values()):
-        kept = "no dataset is faster for certain with the thresholds found"
+        kept = "no certain gain"
     return SearchTuning(found.forest, found.defaults, found.search, times, kept)
 
 
-def render(found: Sequence[SearchTuning]) -> str:
-    """What each search did, its thresholds, and the times they were verified by."""
+def render_searches(found: Sequence[SearchTuning]) -> str:
+    """The effort of each search, its thresholds, and the times of their verification."""
     return "\n\n".join("\n".join(_render(each)) for each in found)
 
 
@@ -110,7 +105,7 @@ def _render(found: SearchTuning) -> Iterator[str]:
         yield table([["dataset", "default", "found", "gain"], *rows], "  ")
 
 
-def facts(found: Sequence[SearchTuning], **about: Any) -> dict[str, Any]:
+def search_facts(found: Sequence[SearchTuning], **about: Any) -> dict[str, Any]:
     """The content of the JSON file beside the tuning file."""
     return {"format": FORMAT, **about, "tuning_policy": asdict(NORMAL),
             "interrupted": any(each.search.interrupted for each in found),

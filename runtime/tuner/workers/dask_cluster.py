@@ -1,10 +1,10 @@
 """Measuring on other machines, through a Dask scheduler (``pip install 'runelift[dask]'``).
 
-A task measures one dataset with all versions (or where there are more machines than datasets, with
-some of them), on a device of the machine that does it, in a worker
-process with time limits as here.  A machine that is lost in the middle has sent nothing, so Dask
-has another one do its task from the beginning; a task whose machines were lost again and again has
-failed, with this reason.  Machines keep nothing but their caches of kernels.
+A task measures one dataset with all versions, on a device of a machine, in a worker process with
+time limits as here.  Where there are more machines than datasets, a task measures some versions. A
+machine that is lost has sent nothing, so Dask has another one repeat its task.  A task whose
+machines were lost again and again has failed, with this reason.  Machines keep nothing but their
+caches of kernels.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from runelift.runtime.tuner.workers.work_sharing import LOST, Job, JobLog
 PATIENCE = 30.0
 """After how many seconds there should be a scheduler, and a machine that works for it."""
 TICK = 0.1
-"""How often to look for Ctrl-C, and for a device that is free (seconds)."""
+"""The time between looks for Ctrl-C, and for a free device (seconds)."""
 FOLDERS = ("ir", "frontend", "rewrite", "codegen", "runtime")
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What another machine needs to do a job: no callable of ours, and nothing of this machine."""
+    """A job for another machine, without functions of this process or parts of this machine."""
 
     compiled: Compiled
     policy: str
@@ -66,7 +66,7 @@ class UnlikeMachine(UserError):
 
 
 def do(task: Task) -> Measurements:
-    """Do a task on this machine, on a device that nobody else measures on."""
+    """Do a task on this machine, on a device that no other task measures on."""
     with _reserved(task.make) as info, Runners([spec_of(info)]) as runners:
         program = Program(task.compiled, info, task.thresholds, task.policy,
                           fp_contract=task.contract)
@@ -77,7 +77,7 @@ def do(task: Task) -> Measurements:
 
 
 def edition() -> str:
-    """What this Runelift is, on whichever machine."""
+    """The fingerprint of this Runelift, equal on all machines with equal sources."""
     digest, root = sha256(), Path(__file__).parent.parent.parent
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
@@ -169,7 +169,7 @@ class Cluster:
         return ()
 
     def parts(self, datasets: int) -> int:
-        """As many as give all devices something to do: whoever takes one begins with nothing."""
+        """The number of parts that occupies all devices: each device begins with nothing."""
         return max(1, math.ceil(len(self) / max(1, datasets)))
 
     def measure(self, jobs: Sequence[Job], take: Callable[[Job, LoggedRun], None],
@@ -215,7 +215,7 @@ class Cluster:
 
 
 def _outcome(future: Any, job: Job) -> Measurements:
-    """What a task measured, or why it did not."""
+    """The measurements of a task, or its failure."""
     if future.cancelled():
         raise UserError("The connection to the Dask scheduler was lost; --resume goes on with what "
                         "has been measured.")

@@ -1,4 +1,4 @@
-"""Devices of this machine that measure at the same time, each in a worker process of its own."""
+"""Devices of this machine that measure at the same time, one worker process each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.workers.work_sharing import Job, JobLog
 
 TICK = 0.05
-"""How often to look for Ctrl-C (seconds)."""
+"""The time between looks for Ctrl-C (seconds)."""
 JOIN = 2.0
-"""After how many seconds of measuring other devices join the first one: to start their processes,
-and to bring inputs and kernels there, takes longer than they would take off a short tuning."""
+"""The seconds of measuring after which other devices join the first one.
+
+To start their processes, and to bring inputs and kernels there, takes longer than they save in a
+short tuning.
+"""
 
 
 class LocalDevices:
@@ -63,7 +66,7 @@ class LocalDevices:
 
 
 class _Queue:
-    """Jobs that nobody does yet, and which devices work on which datasets."""
+    """Jobs that no device has begun, and the devices that work on each dataset."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs = list(jobs)
@@ -75,8 +78,8 @@ class _Queue:
     def next(self, place: str) -> Job | None:
         """A job for a device; None if there is no more.
 
-        What it has begun comes first, then a dataset that nobody works on, and then a part of the
-        one that has most parts left.
+        A dataset that it has begun comes first, then one without a device.  Last comes a part of
+        the dataset with most parts left.
         """
         with self._taking:
             free = [job for job in self._jobs if job.place in (None, place)]
@@ -87,7 +90,7 @@ class _Queue:
             return job
 
     def waits(self, place: str) -> bool:
-        """Whether there are jobs, none of which is for this device alone."""
+        """True if there are jobs, none of which is for this device alone."""
         with self._taking:
             return bool(self._jobs) and not any(job.place == place for job in self._jobs)
 

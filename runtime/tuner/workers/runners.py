@@ -26,14 +26,14 @@ SPARED = 0.5
 
 
 def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
-    """How long a run may take, as the user says; a stop costs less where a spare worker is kept."""
+    """The time limit of the user; a stop costs less where a spare worker is kept."""
     default = TimeLimit() if device.is_host else replace(TimeLimit(), least=SPARED)
     return default if text is None else parse_time_limit(text, default)
 
 
 @contextmanager
 def running(program: Program, time_limit: str | None = None) -> Iterator[Measurable]:
-    """A program on its device, in a process of its own unless the limit is ``none``."""
+    """A program on its device, in another process unless the limit is ``none``."""
     assert program.device_info is not None
     if time_limit == UNLIMITED:
         yield MeasuredProgram(program)
@@ -44,7 +44,7 @@ def running(program: Program, time_limit: str | None = None) -> Iterator[Measura
 
 
 def _is_tuned_again(program: tuple[str, str] | None) -> bool:
-    """Whether kernels of a program (path and policy) have probably been built before."""
+    """True if kernels of a program (path and policy) have probably been built before."""
     with suppress(RuneliftError):
         return program is not None and has_manifest(Path(program[0]), program[1])
     return False
@@ -89,7 +89,7 @@ class Runners(AbstractContextManager["Runners"]):
         self._workers = []
         return self._remotes[0]
 
-    def crew(self) -> LocalDevices:
+    def device_pool(self) -> LocalDevices:
         """The program on all devices."""
         return LocalDevices({place_of(info): remote for info, remote
                              in zip(self.devices, self._remotes, strict=True)})

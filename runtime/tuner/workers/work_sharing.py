@@ -1,13 +1,13 @@
 """Measuring that several devices share: each takes a dataset, until there are no more.
 
 Only times of one make of device are compared (:mod:`runelift.runtime.devices.comparable`).  A
-dataset is measured by one device, but where fewer are left than there are devices, and measuring
-one takes long: then its versions are parts of the work on it.  Each device that takes part runs
-the dataset by default as well, by which its times are told as those of the first
-(:mod:`~runelift.runtime.tuner.costs.recording_overhead`), and brings the inputs and kernels there,
-so short runs gain nothing by it.  A dataset on which devices differ too much is measured by one of
-them anew. Devices know nothing of each other; what they measure comes together in the log, which
-says which one made each run.
+dataset is measured by one device.  If fewer are left than there are devices, and measuring one
+takes long, its versions are divided among devices.  Each of them also runs the dataset by default:
+that relates its times to those of the first
+(:mod:`~runelift.runtime.tuner.costs.recording_overhead`).  Each needs the inputs and kernels, so
+short runs gain nothing.  A dataset on which devices differ too much is measured by one of them
+anew. Devices know nothing of each other; what they measure comes together in the log, which says
+which one made each run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STEPS = 100
 
 
 LOST = "lost"
-"""How the reason begins why a dataset was not measured if that is no fault of it."""
+"""The first word of the reason why a dataset was not measured, if a machine was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class DevicePool(Protocol):
         ...
 
     def __len__(self) -> int:
-        """How many measure at the same time."""
+        """The number of devices that measure at the same time."""
         ...
 
     def parts(self, datasets: int) -> int:
@@ -114,7 +114,7 @@ class SharedMeasuring:
     """A method whose datasets are shared out among devices, in at most ``seconds``."""
 
     method: MeasuringMethod
-    crew: DevicePool = field(repr=False)
+    pool: DevicePool = field(repr=False)
     seconds: float = math.inf
 
     @property
@@ -169,13 +169,13 @@ class SharedMeasuring:
             if known and not self._goes_on(known):
                 work.forget(dataset)
                 known = []
-            if known or not self.crew.places():
-                jobs += work.parts(dataset, known, self.crew.parts(len(datasets)))
+            if known or not self.pool.places():
+                jobs += work.parts(dataset, known, self.pool.parts(len(datasets)))
             else:
                 fresh.append(dataset)
         fresh = [*with_builds_begun(program, forest, fresh, {each.name: () for each in fresh},
                                      self.policy.repetition)[0]]
-        last = len(fresh) - len(fresh) % len(self.crew)
+        last = len(fresh) - len(fresh) % len(self.pool)
         work.do([*jobs, *map(work.whole, fresh[:last])], later=last < len(fresh))
         work.do(work.shared_out(fresh[last:]))
         for further in (work.references, work.anew, work.beside):
@@ -184,14 +184,14 @@ class SharedMeasuring:
         return work.together(datasets)
 
     def _goes_on(self, known: Sequence[LoggedRun]) -> bool:
-        """Whether the devices that made these runs can make the others."""
-        made, places = {run.place for run in known}, self.crew.places()
+        """True if the devices that made these runs can make the others."""
+        made, places = {run.place for run in known}, self.pool.places()
         return bool(places) and (made == {None} or made <= set(places))
 
 
 @dataclass(slots=True)
 class _Work:
-    """What has become of the datasets of an entry point so far, by name."""
+    """The state of the datasets of an entry point, by name."""
 
     shared: SharedMeasuring
     forest: Forest
@@ -204,7 +204,7 @@ class _Work:
     divided: set[str] = field(default_factory=set)
     interrupted: bool = False
     longest: float = 0.0
-    """How many seconds jobs took at most so far, on average of those done at the same time."""
+    """The most seconds of a job so far, on average of those done at the same time."""
 
     # Jobs
 
@@ -221,7 +221,7 @@ class _Work:
         self.divided.add(dataset.name)
         self.found[dataset.name] = Measurements(
             self.forest.entry, [run for run in known if run.force not in every])
-        reference: list[Force] = [] if self.shared.crew.places() else [{}]
+        reference: list[Force] = [] if self.shared.pool.places() else [{}]
         return [*(self._job(dataset, [*own, *reference],
                             [run for run in known if run.force in own], place)
                   for place, own in begun.items()),
@@ -233,7 +233,7 @@ class _Work:
         made = dict.fromkeys(run.place for run in runs if run.record is not None)
         known = {run.place for run in runs if run.reference}
         return [self._job(dataset, [{}], (), place) for place in made if place not in known
-                ] if len(made) > 1 and self.shared.crew.places() else []
+                ] if len(made) > 1 and self.shared.pool.places() else []
 
     def whole(self, dataset: Dataset, place: str | None = None) -> Job:
         """The job that measures all of a dataset."""
@@ -251,9 +251,9 @@ class _Work:
             seconds = {d.name: runs * max((run.time or 0.0 for run in self._runs(d)), default=0.0)
                        for d in datasets}
         jobs: list[Job] = []
-        for place, dataset in zip(self.shared.crew.places(), datasets, strict=False):
+        for place, dataset in zip(self.shared.pool.places(), datasets, strict=False):
             if seconds[dataset.name] > self.shared.policy.repetition.divide_seconds:
-                jobs += self.parts(dataset, self._runs(dataset), len(self.shared.crew))
+                jobs += self.parts(dataset, self._runs(dataset), len(self.shared.pool))
             else:  # by the device that is likely to have the kernels
                 jobs.append(self.whole(dataset, next(
                     (run.place for run in self._runs(dataset)), place)))
@@ -269,7 +269,7 @@ class _Work:
     def beside(self, dataset: Dataset) -> list[Job]:
         """The job for versions that seem good, but ran beside bad ones only.
 
-        Whoever measures a dataset alone has seen to it.
+        A device that measures a dataset alone has run them already.
         """
         runs = self._runs(dataset)
         made = sorted({run.place for run in runs if run.record is not None and run.place})
@@ -278,7 +278,7 @@ class _Work:
         seen = [{each.site: each.chosen} for run in runs if run.record and run.time is not None
                 for each in run.record.encounters]
         wanted = missed(self.forest, runs, seen, self.shared.policy.pruning)
-        places = self.shared.crew.places()
+        places = self.shared.pool.places()
         return [self._job(dataset, wanted if places else [*wanted, {}], (),
                           made[0] if made[0] in places else None)] if wanted else []
 
@@ -302,11 +302,11 @@ class _Work:
         """Have all jobs done, which share the time that is left with those that come ``later``."""
         if not jobs:
             return
-        started, rounds = time.perf_counter(), math.ceil(len(jobs) / len(self.shared.crew))
+        started, rounds = time.perf_counter(), math.ceil(len(jobs) / len(self.shared.pool))
         left = max(0.0, self.end - started)
         jobs = [replace(job, method=job.method.within(left / (rounds + later))) for job in jobs]
         self.steps |= {id(job): (job, 0.0) for job in jobs}
-        for job, own in self.shared.crew.measure(jobs, self._take, self._tell):
+        for job, own in self.shared.pool.measure(jobs, self._take, self._tell):
             result = self.found.setdefault(job.dataset.name, Measurements(self.forest.entry))
             result.runs += own.runs
             result.left_out += [name for name in own.left_out if name not in result.left_out]
@@ -324,8 +324,10 @@ class _Work:
 
     def _tell(self, job: Job, step: Progress) -> None:
         self.steps[id(job)] = job, step.done / step.total
+        summary = "" if step.what in self.divided else step.summary
         self.progress(Progress(step.what, round(STEPS * sum(
-            done for _, done in self.steps.values())), STEPS * len(self.steps), step.seconds))
+            done for _, done in self.steps.values())), STEPS * len(self.steps), step.seconds,
+            summary))
 
     def _runs(self, dataset: Dataset) -> list[LoggedRun]:
         return self.found[dataset.name].runs if dataset.name in self.found else []
@@ -342,12 +344,12 @@ class _Work:
 
 def _complete(runs: Sequence[LoggedRun], todo: Sequence[dict[str, int]], repeats: int,
               policy: TuningPolicy) -> bool:
-    """Whether no plan of a dataset is to be run again."""
+    """True if no plan of a dataset is to be run again."""
     schedule = Schedule(todo, repeats, [run for run in runs if run.force in todo], policy)
     turns = policy.repetition.short_factor * repeats
     return not any(schedule.wants(number, turns) for number in range(len(todo)))
 
 
 def _lost(runs: Sequence[LoggedRun]) -> bool:
-    """Whether nobody has measured this dataset so far."""
+    """True if no device has measured this dataset so far."""
     return any(run.error and run.error.startswith(f"{LOST}:") for run in runs)

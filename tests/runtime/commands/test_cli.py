@@ -188,8 +188,10 @@ def test_run_from_file_to_binary(run: Run, program: Path, tmp_path: Path) -> Non
     (["-e", "other"], "Unknown entry point 'other'"),
     (["--input", "none.in"], "Cannot read 'none.in'"),
     (["--force", "main.versions_9=0"], "no site 'main.versions_9'"),
-    (["--force", "main.versions_0=9"], "versions 0 to 2, not 9"),
-    (["--force", "nonsense"], "should be NAME=INT"),
+    (["--force", "main.versions_0=9"], "versions V1 to V3, not 9"),
+    (["--force", "V4"], "versions V1 to V3, not V4"),
+    (["--force", "nonsense"], "should be a version, such as V3"),
+    (["--param", "nonsense"], "should be NAME=INT"),
     (["--param", "main.suff_outer_par_9=3"], "Did you mean"),
     (["--device", "no such device"], "No device matches"),
     (["--tuning", "none.tuning"], "Cannot read 'none.tuning'"),
@@ -465,7 +467,7 @@ def test_bench(run: Run, program: Path, tmp_path: Path) -> None:
 
 @needs_oclgrind
 def test_autotune_and_what_follows(run: Run, program: Path, tmp_path: Path) -> None:
-    found = run("autotune", program, "--device", "oclgrind", "--runs", "1", "--no-verify")
+    found = run("autotune", program, "--device", "oclgrind", "--runs", "1", "--no-verify", "-v")
     assert found.status == 0, found.err
     assert "3 versions × 2 datasets = 6" in found.out
     assert "main.suff_outer_par_0=" in (tmp_path / "sum.fut.tuning").read_text()
@@ -484,9 +486,10 @@ def test_autotune_and_what_follows(run: Run, program: Path, tmp_path: Path) -> N
 @needs_oclgrind
 def test_autotune_by_replay(run: Run, program: Path, tmp_path: Path) -> None:
     found = run("autotune", program, "--device", "oclgrind", "--strategy", "replay:rounds=1",
-                "--no-verify")
+                "--no-verify", "--verbose")
     assert found.status == 0, found.err
-    assert "Program runs: 2 for 2 datasets; each replays all versions, 3 forced" in found.out
+    assert ("Program runs: 2 for 2 datasets; each replays all versions, in place of 3 forced"
+            in found.out)
     facts = json.loads((tmp_path / "sum.fut.tuning.json").read_text())
     assert facts["entries"]["main"]["program_runs"] == 2
     log = tmp_path / "sum.fut.tuning.log"

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from runelift.runtime.commands.cli import main
-from runelift.runtime.commands.progress import NoDisplay, display
+from runelift.runtime.commands.progress import Lines, display
 from runelift.runtime.commands.terminal import Terminal
-from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.strategies.trials import SearchStep
-from runelift.runtime.versions.forest import Forests
-from tests.runtime.tuner.simulated import CHAIN, DEVICE, Simulated, inputs
+from runelift.runtime.tuner.thresholds import tune_thresholds
+from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
 
 TEXT = """
 -- ==
@@ -62,8 +61,18 @@ def test_a_line_says_what_is_measured_and_the_best() -> None:
         assert part in text
 
 
-def test_nothing_is_shown_elsewhere() -> None:
-    assert isinstance(display(), NoDisplay)
+def test_a_line_per_dataset_is_printed_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = display(2)
+    assert isinstance(shown, Lines)
+    sim = Simulated.of(CHAIN, lambda where, index, par: [4e-3, 1e-3, 2e-3][index])
+    with shown:
+        tune_thresholds(job_for(sim, inputs(a=[4], b=[8]), verify=False, progress=shown.measured))
+    found = capsys.readouterr()
+    assert found.out == ""
+    lines = found.err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["measured a", "measured b"]
+    assert all(": 3 versions, best V2 " in line for line in lines)
+    assert [line[-5:] for line in lines] == ["(1/2)", "(2/2)"]
 
 
 def test_quick_replays_and_leaves_parameters(program: Path, capsys: pytest.CaptureFixture[str]
@@ -98,6 +107,6 @@ def test_what_there_is_no_time_for_keeps_its_default() -> None:
     """Measuring and verifying end; what was found is safe."""
     sim = Simulated.of(CHAIN, lambda *_: 1e-3)
     now = time.perf_counter()
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[4], b=[8]), DEVICE, end=now)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[4], b=[8]), end=now))
     assert tuning.thresholds == sim.default
     assert not tuning.interrupted

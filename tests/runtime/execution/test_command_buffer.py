@@ -319,7 +319,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
     """What is written is what a run would have put there, and it can be submitted at once."""
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("text", text)), info)
-    program._device = Alone(info, PROBES)
+    program.loaded._device = Alone(info, PROBES)
     executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
     executable.captures_first, expected = True, _expected(text, args)
     for force in [{}, *plans(program.tree.entry("main"))]:
@@ -364,7 +364,7 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
     info = replace(installed, num_groups=2,
                    shares=replace(installed.shares, tile=32, patience=1 << 30))
     program = Program(compile_source(Source("scans", SCANS)), info)
-    program._device = Device(info, PROBES)
+    program.loaded._device = Device(info, PROBES)
     random = np.random.default_rng(n)
     for k in range(8):
         args = [random.integers(-9, 9, n, np.int32)]
@@ -380,7 +380,7 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
 def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
     info = replace(installed, coherent=True)
     program = Program(compile_source(Source("stencil", STENCIL)), info)
-    program._device = Alone(info, PROBES)
+    program.loaded._device = Alone(info, PROBES)
     random = np.random.default_rng(k)
     for _ in range(8):
         args = [np.int64(k), random.integers(-9, 9, 30, np.int32)]
@@ -540,7 +540,7 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
     info = select("pthread")
     assert info is not None
     session, other = _session(info)
-    monkeypatch.setattr(worker, "NOTABLE", notable)
+    monkeypatch.setattr(worker, "NOTABLE_SECONDS", notable)
     for _ in range(2):
         session.answer(requests.MeasureAll(0, "main", [{}] * 3, None, [True] * 3))
         told = list[str]()

@@ -152,7 +152,7 @@ def device(installed: DeviceInfo) -> Spied:
 def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
     compiled = compile_source(Source("loop", text))
     program = Program(compiled, device.info)
-    program._device = device
+    program.loaded._device = device
     reference = runelift.compile(text, device="interpreter")
     data = np.random.default_rng(k).integers(-9, 9, k)
     xs = data.astype(np.float64 if "f64" in text else np.int32)
@@ -190,7 +190,7 @@ def test_rings_of_buffers(before: str, after: str, rings: list[str] | None) -> N
 def test_kernels_that_map_join_groups_of_any_size(
         device: Spied, monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(compile_source(Source("loop", MIXED)), device.info)
-    program._device = device
+    program.loaded._device = device
     args = [np.int64(12), np.random.default_rng(0).integers(-9, 9, (150, 150), np.int32)]
     (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
     groups: set[int] = set()
@@ -217,7 +217,7 @@ def test_maps_in_a_loop_have_large_groups(
         larger: bool) -> None:
     """Twice as large as usual, if there are enough for all units and nobody chose another size."""
     program = Program(compile_source(Source("loop", STENCIL)), device.info)
-    program._device = device
+    program.loaded._device = device
     usual, found = device.info.group_size, list[int]()
     choice = replace(device.info.choice, groups=units)
     monkeypatch.setattr(device, "info", replace(device.info, choice=choice))
@@ -242,7 +242,7 @@ def test_maps_in_a_loop_have_large_groups(
 def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[int, int]) -> None:
     """Rows of 200 and of 21 elements, with so many side by side as they are launched."""
     program = Program(compile_source(Source("loop", ROWS)), device.info)
-    program._device = device
+    program.loaded._device = device
     data = np.random.default_rng(0).integers(-9, 9, (21, 200), np.int32)
     args = [np.int64(12), data, data.T.copy()]
     expected, _ = runelift.compile(ROWS, device="interpreter").run("main", args)
@@ -259,7 +259,7 @@ def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[i
 def test_a_recorded_loop_without_choices_is_one_kernel_too(device: Spied) -> None:
     """So a record says what runs without one cost."""
     program = Program(compile_source(Source("loop", STENCIL)), device.info)
-    program._device = device
+    program.loaded._device = device
     _, record = program.run("main", [np.int64(20), np.arange(9, dtype=np.int32)], record=True)
     assert record is not None
     assert record.launches < 8
@@ -267,7 +267,7 @@ def test_a_recorded_loop_without_choices_is_one_kernel_too(device: Spied) -> Non
 
 def test_a_recorded_run_takes_every_iteration_in_which_something_is_chosen(device: Spied) -> None:
     program = Program(compile_source(Source("loop", CHOOSING)), device.info)
-    program._device = device
+    program.loaded._device = device
     args = [np.int64(20), np.ones((3, 9), np.int32)]
     before = device.persistent
     program.run("main", args)
@@ -309,7 +309,7 @@ def test_scalars_fail_when_it_is_their_turn(
     """Not before the kernels of earlier iterations have run, one of which may have failed."""
     args = [np.int64(20), np.int64(by), np.full(5, late)]
     program = Program(compile_source(Source("loop", FAILING)), device.info)
-    program._device = device
+    program.loaded._device = device
     if line:
         with pytest.raises(ProgramFailure, match=f"loop:{line}: .*Division by zero"):
             program.run("main", args)
@@ -340,7 +340,7 @@ entry main [n] (most: i32) (xs: [n]i32): i64 =
 def run_with(device: Spied, text: str, args: Sequence[object]) -> tuple[list[object], int]:
     """The results of a program, and how many of its loops asked for a persistent kernel."""
     program = Program(compile_source(Source("loop", text)), device.info)
-    program._device = device
+    program.loaded._device = device
     before = device.persistent
     results, _ = program.run("main", args)
     return [np.asarray(result).tolist() for result in results], device.persistent - before
@@ -396,7 +396,7 @@ entry main [n][m] (most: i32) (xss: [n][m]i32): [n][m]i32 =
     map (\\xs -> let s = reduce i32.max 0 xs in map (\\x -> x + s) xs) xss
 """
     program = Program(compile_source(Source("loop", text)), device.info)
-    program._device = device
+    program.loaded._device = device
     args = [np.int32(1 << 20), np.ones((3, 4), np.int32)]
     before = device.persistent
     (expected,), _ = program.run("main", args)
@@ -423,9 +423,9 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
         device: Spied, text: str, args: Sequence[object], operations: int) -> None:
     """With each of them the loop is one kernel, and the run goes on as if nothing had happened."""
     program = Program(compile_source(Source("loop", text)), device.info)
-    program._device = device
+    program.loaded._device = device
     spaces = {space.operation.name: space for space in program.spaces("main")}
-    met = Counter(met.meeting for met in MeasuredProgram(program).try_settings("main", args))
+    met = Counter(met.operation for met in MeasuredProgram(program).try_settings("main", args))
     assert set(met.values()) == {1}
     last = {name: index for name, index in sorted(met)}
     in_loop = [name for name, index in last.items() if index > 0]
@@ -458,7 +458,7 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
 def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> None:
     """Where one group is all that the device is sure of, as many as eight wait their turn."""
     program = Program(compile_source(Source("loop", STENCIL)), device.info)
-    program._device = device
+    program.loaded._device = device
     args = [np.int64(30), np.arange(300, dtype=np.int32)]
     (space,) = program.spaces("main")
     group = next(k for k, each in enumerate(space.ranges)
@@ -478,9 +478,9 @@ def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> No
 
 def test_a_loop_that_is_no_kernel_has_operations_of_its_own(device: Spied) -> None:
     program = Program(compile_source(Source("loop", PARTING)), device.info)
-    program._device = device
+    program.loaded._device = device
     args = [np.int64(20), np.arange(9, dtype=np.int32)]
-    met = [each.meeting for each in MeasuredProgram(program).try_settings("main", args)]
+    met = [each.operation for each in MeasuredProgram(program).try_settings("main", args)]
     assert max(index for _, index in met) == 19
     assert len(met) == len(set(met))
 

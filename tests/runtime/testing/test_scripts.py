@@ -140,4 +140,4 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", str(path), "--entry", "rows", "-r", "1"]) == 0
     assert "square" in capsys.readouterr().out
     assert main(["autotune", str(path), "--entry", "rows", "--no-parameters"]) == 0
-    assert "Written to" in capsys.readouterr().out
+    assert "Written:" in capsys.readouterr().out

@@ -11,9 +11,10 @@ from runelift.ir.sizes import Size
 from runelift.ir.syntax import Body, ForLoop, Fun, Loop, Program, Stm, Version, Versions
 from runelift.ir.types import i64
 from runelift.runtime.records.record import Encounter, Record, Timing
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.versions.forest import Forest, Site, entry_forest
+from runelift.runtime.versions.forest import Forest, Forests, Site, entry_forest
 
 DEVICE = 64
 """The default threshold of the simulated device."""
@@ -28,6 +29,12 @@ def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]], kind: Kind 
                 Kind.FLAT if guard is None else kind, Body(tuple(inside), ()))
         for guard, inside in alternatives)
     return Stm((), Versions(name, versions, ()))
+
+
+def job_for(sim: Simulated, datasets: Sequence[Dataset], device: int = DEVICE, **options: Any
+            ) -> TuningJob:
+    """The job to tune a simulated program."""
+    return TuningJob(sim, Forests((sim.forest,)), datasets, device, **options)
 
 
 def looped(*stms: Stm) -> Stm:

@@ -19,7 +19,6 @@ from runelift.runtime.data.dataset import Generator
 from runelift.runtime.data.text import Spec
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.record import Timing
-from runelift.runtime.tuner.autotune import autotune, conclude
 from runelift.runtime.tuner.costs.cost_model import EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.costs.recording_overhead import corrected_records
@@ -30,8 +29,16 @@ from runelift.runtime.tuner.measure.repetitions import Schedule
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.report.text import facts, render, render_held_out, run_times
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
-from runelift.runtime.versions.forest import Forests
-from tests.runtime.tuner.simulated import CHAIN, DEVICE, Simulated, close, inputs, nested, site
+from runelift.runtime.tuner.thresholds import conclude, tune_thresholds
+from tests.runtime.tuner.simulated import (
+    CHAIN,
+    Simulated,
+    close,
+    inputs,
+    job_for,
+    nested,
+    site,
+)
 
 POLICY = NORMAL.repetition
 BRIEF, SHORT = POLICY.brief_seconds, POLICY.short_seconds
@@ -303,11 +310,12 @@ def test_log_reads_back(tmp_path: Path) -> None:
 def test_tuning_from_start_to_end() -> None:
     sim = Simulated.of(CHAIN, cost)
     seen: list[Progress] = []
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4, 8], b=[16]), DEVICE, repeats=1,
-                      progress=seen.append)
+    job = job_for(sim, inputs(a=[2, 4, 8], b=[16]), repeats=1, progress=seen.append)
+    tuning = tune_thresholds(job)
     (entry,) = tuning.entries
     assert entry.program_runs == 6
-    assert seen[5].done == seen[5].total == 6
+    runs = [step for step in seen if not step.summary]
+    assert runs[5].done == runs[5].total == 6
     assert tuning.thresholds["main.t0"] in range(5, 9)
     assert entry.verified["b"].gain == pytest.approx((400 + 0.5) / (12.5 + 0.5))
     assert all(not both.slower for both in entry.verified.values())
@@ -337,33 +345,33 @@ def test_what_follows_from_a_fit_is_worked_out_while_its_result_runs() -> None:
 
     done = list[str]()
     sim = Waiting.of(CHAIN, cost)
-    tune = partial(autotune, sim, Forests((sim.forest,)), inputs(a=[2, 4, 8], b=[16]), DEVICE,
-                   repeats=1)
-    tuning = tune(meanwhile=work)
+    job = job_for(sim, inputs(a=[2, 4, 8], b=[16]), repeats=1)
+    tuning = tune_thresholds(replace(job, meanwhile=work))
     assert len(done) == 1
     assert done[0] != threading.current_thread().name
-    assert tuning.thresholds == tune().thresholds
+    assert tuning.thresholds == tune_thresholds(job).thresholds
     with pytest.raises(ZeroDivisionError):
-        tune(meanwhile=lambda _: 1 // 0)
+        tune_thresholds(replace(job, meanwhile=lambda _: 1 // 0))
 
 
 def test_nothing_is_worked_out_where_the_default_stays() -> None:
     sim = Simulated.of(CHAIN, cost, interrupt_after=1)
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2]), DEVICE, repeats=1,
-                      meanwhile=lambda _: pytest.fail("there is nothing to work out"))
+    tuning = tune_thresholds(job_for(
+        sim, inputs(a=[2]), repeats=1,
+        meanwhile=lambda _: pytest.fail("there is nothing to work out")))
     assert tuning.interrupted
 
 
 def test_interrupted_tuning_fits_what_it_has() -> None:
     sim = Simulated.of(CHAIN, cost, interrupt_after=8)
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4, 8], b=[16]), DEVICE, repeats=1)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[2, 4, 8], b=[16]), repeats=1))
     assert tuning.interrupted
     assert list(tuning.entries[0].fit.predicted) == ["a"]
 
 
 def test_interrupted_before_anything() -> None:
     sim = Simulated.of(CHAIN, cost, interrupt_after=1)
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2]), DEVICE, repeats=1)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[2]), repeats=1))
     assert tuning.interrupted
     assert tuning.thresholds == sim.default
     assert "default thresholds stay" in render(tuning)
@@ -378,7 +386,7 @@ def test_tuning_that_turns_out_slower_is_not_kept() -> None:
             return 1e6 if tuned else super().time(entry, args, **options)
 
     sim = Misleading.of(CHAIN, cost)
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4, 8]), DEVICE, repeats=1)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[2, 4, 8]), repeats=1))
     assert tuning.thresholds == sim.default
     assert "slower" in str(tuning.entries[0].fit.kept_default)
 
@@ -471,12 +479,12 @@ def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:
     found = measure(sim, sim.forest, inputs(a=[4], b=[100]), repeats=1)
     promised = conclude(sim.forest, sim.default, found).fit.predicted
     assert promised == {"a": 50.5, "b": 50.5}
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[4], b=[100]), 1, repeats=1)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[4], b=[100]), 1, repeats=1))
     (entry,) = tuning.entries
     assert entry.unmoved == {"b"}
     assert entry.fit.predicted == {"a": 50.5, "b": 90.5}
     assert "within 0.00 % of the best of an exhaustive search" in render(tuning)
-    assert "side by side, b gained nothing" in render(tuning)
+    assert "showed no gain, so b keep their default versions" in render(tuning)
 
 
 def test_a_dataset_that_does_not_fit_leaves_the_others_alone() -> None:
@@ -487,7 +495,7 @@ def test_a_dataset_that_does_not_fit_leaves_the_others_alone() -> None:
             return args
 
     sim = Small.of(CHAIN, cost)
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4], b=[16]), DEVICE, repeats=1)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[2, 4], b=[16]), repeats=1))
     (entry,) = tuning.entries
     assert [run.error for run in entry.measurements.runs if run.dataset == "a"] == [
         "Out of device memory: too large."] * 3
@@ -498,7 +506,7 @@ def test_a_dataset_that_does_not_fit_leaves_the_others_alone() -> None:
 def test_a_gain_that_chance_could_explain_is_left_alone() -> None:
     own = [100.0, 200.0, 99.5]
     sim = Simulated.of(CHAIN, lambda where, index, par: own[index])
-    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[4]), 1, repeats=1)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[4]), 1, repeats=1))
     assert tuning.thresholds == dict.fromkeys(sim.default, 1)
     assert "less than 1 %" in str(tuning.entries[0].fit.kept_default)
     assert "within 0.50 % of the best of an exhaustive search" in render(tuning)
@@ -517,7 +525,7 @@ def test_datasets_whose_default_there_was_no_time_for_are_left_out(missing: int)
     text = render(Tuning((entry,)))
     assert [d.name for d in entry.costs.datasets] == (["b"] if missing == 1 else ["a", "b"])
     assert entry.measurements.left_out == (["a"] if missing == 1 else [])
-    assert ("a: left out, as the budget was spent before all versions that run by default" in text
+    assert ("a: skipped, as the budget was spent before all default versions" in text
             ) == (missing == 1)
     assert ("a: the budget was spent before " in text) == (missing == 0)
     assert "nan" not in text

@@ -12,13 +12,12 @@ import pytest
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.replay.racing import Race
 from runelift.runtime.replay.replay_records import ExclusiveCost, ReplayedEncounter, ReplayRecord
-from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.versions.forest import Forests
-from tests.runtime.tuner.simulated import DEVICE, Simulated, site
+from runelift.runtime.tuner.thresholds import tune_thresholds
+from tests.runtime.tuner.simulated import Simulated, job_for, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
 OUTSIDE = 0.5
@@ -90,6 +89,6 @@ def test_what_is_shipped_is_not_slower(spread: float, method: MeasuringMethod,
                             SimpleNamespace(perf_counter=lambda sim=sim: sim.clock))
         datasets = [Dataset(str(par), "main", lambda par=par: [par])  # type: ignore[misc]
                     for par in PARS]
-        tuned = autotune(sim, Forests((sim.forest,)), datasets, DEVICE, method=method).thresholds
+        tuned = tune_thresholds(job_for(sim, datasets, method=method)).thresholds
         for par in PARS:
             assert sim.exact(par, tuned) <= (1 + TOLERANCE) * sim.exact(par, sim.default)

@@ -140,7 +140,7 @@ def test_exported_results_can_be_imported(path: Path, capsys: pytest.CaptureFixt
     assert all(threshold in result.configuration for result in found.results)
     best = best_configuration(found.results)
     path.with_name("rows.fut.tuning").unlink()
-    assert main(["autotune", str(path), "--no-verify", "--import-t4", str(file)]) == 0
+    assert main(["autotune", str(path), "--no-verify", "-v", "--import-t4", str(file)]) == 0
     out = capsys.readouterr()
     assert "main: T4" in out.out
     assert "warning" not in out.err
@@ -153,7 +153,7 @@ def test_stale_names_and_values_are_noticed(path: Path, capsys: pytest.CaptureFi
     file = path.with_name("r.json")
     write_t4(file, [T4Result({threshold: 7, parameter: 3, "main.gone": 1}, "d", (1.0,)),
                     T4Result({threshold: 5, "main.gone": 1}, "d", (2.0,))], {"device": "another"})
-    assert main(["autotune", str(path), "--no-verify", "--import-t4", str(file)]) == 0
+    assert main(["autotune", str(path), "--no-verify", "-v", "--import-t4", str(file)]) == 0
     err = capsys.readouterr().err
     assert "measured on another device, another" in err
     assert "no threshold or parameter 'main.gone'" in err
@@ -170,11 +170,11 @@ def test_parameters_of_another_text_are_ignored(path: Path, capsys: pytest.Captu
     file = path.with_name("r.json")
     results = [T4Result({threshold: 7, parameter: value}, "d", (1.0,))]
     write_t4(file, results, {"program_sha256": "0"})
-    assert main(["autotune", str(path), "--no-verify", "--import-t4", str(file)]) == 0
+    assert main(["autotune", str(path), "--no-verify", "-v", "--import-t4", str(file)]) == 0
     assert "The program has changed" in capsys.readouterr().err
     assert parameter not in runelift.compile(path).thresholds
     write_t4(file, results, {})
-    assert main(["autotune", str(path), "--no-verify", "--import-t4", str(file)]) == 0
+    assert main(["autotune", str(path), "--no-verify", "-v", "--import-t4", str(file)]) == 0
     assert runelift.compile(path).thresholds[parameter] == value
 
 
@@ -184,7 +184,7 @@ def test_an_import_is_run_beside_the_default(path: Path, capsys: pytest.CaptureF
     file = path.with_name("r.json")
     default = runelift.compile(path).thresholds.get(threshold, 0)
     write_t4(file, [T4Result({threshold: default}, "d", (1.0,))], {})
-    assert main(["autotune", str(path), "--only", "wide", "--import-t4", str(file)]) == 0
+    assert main(["autotune", str(path), "--only", "wide", "-v", "--import-t4", str(file)]) == 0
     assert "The defaults stay" in capsys.readouterr().out
 
 

@@ -24,18 +24,20 @@ from runelift.runtime.execution.decision_cache import MOST_SETTINGS, DecisionCac
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner.analysis.conflicts import conflicts
-from runelift.runtime.tuner.autotune import conclude
-from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards, render
+from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards, render_guards
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.fit.fit import fit, objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.thresholds import conclude
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.worker import Session
+from runelift.runtime.versions.forest import Forests
 from runelift.runtime.versions.size_guards import (
     GuardedThresholds,
     Leaf,
@@ -48,7 +50,7 @@ from runelift.runtime.versions.size_guards import (
 )
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 from tests.runtime.tuner.fit.test_fit import CHAIN, costs_for, simulations
-from tests.runtime.tuner.simulated import Simulated, nested, site
+from tests.runtime.tuner.simulated import DEVICE, Simulated, nested, site
 
 NOISE = NORMAL.fit.noise
 
@@ -105,7 +107,7 @@ def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.12, 2: 0.25})
     dropped = fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE)
     assert dropped.finer == {}
-    assert "trees are 12 % slower" in dropped.why
+    assert "they are 12 % slower" in dropped.why
 
 
 def test_how_guards_guess_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,6 +354,10 @@ def test_facts_that_cannot_be_read_are_no_reason_to_stop(path: Path) -> None:
         runelift.compile(path)
 
 
+def job(program: Any, tuning: EntryTuning, datasets: list[Dataset]) -> TuningJob:
+    return TuningJob(program, Forests((tuning.forest,)), datasets, DEVICE, repeats=1)
+
+
 def test_runs_side_by_side_confirm_guards() -> None:
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
@@ -359,15 +365,15 @@ def test_runs_side_by_side_confirm_guards() -> None:
     found = fit_guards(tuning, SizeGuardKind.MEMO)
     values = tuning.fit.thresholds
     program = Follows(sim)
-    kept = confirm_guards(program, tuning, found, datasets, values, 1)
+    kept = confirm_guards(job(program, tuning, datasets), tuning, found, values)
     assert kept.finer == found.finer
-    assert "main.t1" not in render(kept)
-    assert "n = 10,900: V1 (outer)" in render(kept)
+    assert "main.t1" not in render_guards(kept)
+    assert "n = 10,900: V1 (outer)" in render_guards(kept)
     assert all(not both.slower for both in kept.verified.values())
     program.cost = 20.0  # what runs with guards take more than the records say
-    dropped = confirm_guards(program, tuning, found, datasets, values, 1)
+    dropped = confirm_guards(job(program, tuning, datasets), tuning, found, values)
     assert dropped.finer == {}
-    assert "Thresholds decide alone" in render(dropped)
+    assert "Size guards were tried and dropped" in render_guards(dropped)
 
 
 @pytest.mark.parametrize(("loss", "kind"),
@@ -388,7 +394,8 @@ def test_how_guards_guess_is_worked_out_while_they_run(
     monkeypatch.setattr(refined, "_losses_of_guessing", losses)
     found = fit_guards(tuning, SizeGuardKind.AUTO, ahead=True)
     assert found.loss is None
-    kept = confirm_guards(program, tuning, found, datasets, tuning.fit.thresholds, 1)
+    kept = confirm_guards(job(program, tuning, datasets), tuning, found,
+                          tuning.fit.thresholds)
     assert isinstance(kept.finer["s"], kind)
     assert kept.loss == (loss if kind is NearestSizes else 0.0)
     assert any(both.faster for both in kept.verified.values())
@@ -424,8 +431,8 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
     changed = {d.name for d in tuning.costs.datasets
                if d.path(tuning.fit.thresholds) != d.path(
                    GuardedThresholds(tuning.fit.thresholds, found.finer))}
-    kept = confirm_guards(Joining(unsolvable()), tuning, replace(found, loss=-0.05),
-                          inputs(SHAPES), tuning.fit.thresholds, 1)
+    kept = confirm_guards(job(Joining(unsolvable()), tuning, inputs(SHAPES)), tuning,
+                          replace(found, loss=-0.05), tuning.fit.thresholds)
     assert changed == {"10 x 900", "50 x 700"}
     assert kept.finer
     assert kept.verified.keys() == {"50 x 700"}
@@ -443,9 +450,9 @@ def test_datasets_that_hardly_gain_are_left_alone() -> None:
     assert found.finer
     policy = replace(NORMAL, comparison=ComparisonPolicy(guard_gain=1.0))
     tuning = replace(tuning, costs=replace(tuning.costs, policy=policy))
-    kept = confirm_guards(sim, tuning, found, [], tuning.fit.thresholds, 1)
+    kept = confirm_guards(job(sim, tuning, []), tuning, found, tuning.fit.thresholds)
     assert kept.finer == {}
-    assert "about as good" in render(kept)
+    assert "about as good" in render_guards(kept)
 
 
 class Follows:
@@ -504,9 +511,9 @@ def test_ctrl_c_keeps_what_was_found_before(
 def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.CaptureFixture[str]
                                                   ) -> None:
     status = main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
-                   "--guards", "memo"])
+                   "--guards", "memo", "-v"])
     assert status == 0
-    assert "Guards of main (memo):" in capsys.readouterr().out
+    assert "Size guards of main (memo):" in capsys.readouterr().out
     about = json.loads(facts_path(path.with_name("rows.fut.tuning")).read_text())
     assert about["guards"]["entries"]["main"]["kind"] == "memo"
     with warnings.catch_warnings():

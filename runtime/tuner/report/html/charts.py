@@ -17,9 +17,9 @@ from runelift.runtime.tuner.report.html.scales import Axis, Scale
 WIDTH, HEIGHT = 720.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 176.0, 14.0, 52.0
 STYLES, MARKS = 8, 5
-"""How many colours and dashes there are, which style sheets have as well, and shapes of marks."""
+"""Numbers of colours and dashes, as in the style sheet, and of shapes of marks."""
 LETTER = 6.6
-"""How wide a letter is, about."""
+"""Width of a letter, about."""
 ROW = 22.0
 CELL_WIDTH, CELL_HEIGHT = 62.0, 26.0
 _numbers = count(1)

@@ -25,7 +25,7 @@ LEAST = 1e-4
 
 
 def compared(comparisons: Sequence[Comparison], about: Mapping[str, str]) -> list[Markup]:
-    """What is said about comparisons and what they hold for."""
+    """The parts of the page about comparisons, and their sources."""
     return [*(section(f"Strategies on entry point {each.entry}", list(_comparison(each)))
               for each in comparisons), section("Environment", [facts(environment(about))])]
 

@@ -1,4 +1,4 @@
-"""What measurements hold for, and what made them."""
+"""The environment of measurements: programs, devices and packages."""
 
 from __future__ import annotations
 

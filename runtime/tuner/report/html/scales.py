@@ -12,7 +12,7 @@ TICKS = 6
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an axis measures: a label with its unit, and how values are written.
+    """The quantity of an axis: a label with its unit, and a function that writes values.
 
     ``names`` are words for values that are no numbers, such as a threshold that is never reached.
     """

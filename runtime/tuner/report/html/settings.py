@@ -1,4 +1,4 @@
-"""What settings of kernels took, as heat maps over two of their parameters."""
+"""Times of settings of kernels, as heat maps over two of their parameters."""
 
 from __future__ import annotations
 

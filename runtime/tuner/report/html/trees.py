@@ -1,7 +1,7 @@
-"""A threshold forest as a picture: guards at the left, versions at the right, and who won where.
+"""A threshold forest as a picture: guards at the left, versions and their times at the right.
 
-Each version has a row.  To its right there is a column for each dataset, with the time of the
-version there; the best version of a dataset and the one that is chosen are marked.
+Each version has a row, and each dataset a column with the time of the version there.  The best
+version of a dataset and the chosen one are marked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOP = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a version did on a dataset, and whether it is ``best`` and ``chosen`` there."""
+    """The time of a version on a dataset; it may be ``best`` and ``chosen`` there."""
 
     text: str
     best: bool

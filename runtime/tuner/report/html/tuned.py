@@ -13,10 +13,14 @@ from runelift.runtime.tuner.analysis.guard_curves import (
     guard_curves,
     is_never,
     score_curves,
-    version_name,
 )
 from runelift.runtime.tuner.analysis.winners import Standing, standings
-from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards, described, time_rows
+from runelift.runtime.tuner.confirm_size_guards import (
+    ConfirmedSizeGuards,
+    described,
+    no_guards,
+    time_rows,
+)
 from runelift.runtime.tuner.costs.noise import RepeatedRuns, repeated_runs
 from runelift.runtime.tuner.fit.cross_validation import HeldOut, summary
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
@@ -44,18 +48,20 @@ from runelift.runtime.tuner.report.text import (
     validation_rows,
 )
 from runelift.runtime.tuner.result import EntryTuning, Tuning
+from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.version_names import described_version
 
 MOST_ROWS = 60
-"""How many rows of repeated runs are drawn; the table has all."""
+"""Most rows of repeated runs that are drawn; the table has all."""
 BEYOND = 2.0
-"""How many times the greatest parallelism is where thresholds that nothing reaches are drawn."""
+"""The multiple of the greatest parallelism at which thresholds that nothing reaches are drawn."""
 
 
 def tuned(tuning: Tuning, about: Mapping[str, str],
           tried: Sequence[ParameterTuning] = (), finer: Sequence[ConfirmedSizeGuards] = (),
           validated: Mapping[str, PairedTimes] | None = None,
           left_out: Mapping[str, list[HeldOut]] | None = None) -> list[Markup]:
-    """What is said about a tuning: thresholds, parameters, finer guards, and what it holds for."""
+    """The parts of the page: thresholds, parameters, size guards, and the environment."""
     measured = [entry.measurements for entry in tuning.entries]
     return [*(section(f"Entry point {entry.forest.entry}", list(
         _entry(entry, (left_out or {}).get(entry.forest.entry, []))))
@@ -64,14 +70,14 @@ def tuned(tuning: Tuning, about: Mapping[str, str],
               for each in tried if each.settled),
             *(section(f"Guards of {each.entry} ({each.guards.value})", list(_finer(each)))
               for each in finer),
-            *([section("Datasets that were kept out of tuning", [table(
+            *([section("Datasets kept out of tuning", [table(
                 validation_rows(validated))])] if validated else []),
             section("Environment", [facts(environment(about, measured))])]
 
 
 def _entry(entry: EntryTuning, left_out: list[HeldOut]) -> Iterator[Markup]:
     if not entry.costs.datasets:
-        yield paragraph("No dataset was measured far enough; the default thresholds stay.")
+        yield paragraph("No dataset was measured completely; the default thresholds stay.")
         return
     yield section("Time of a run", list(_times(entry)), 3)
     yield section("Threshold tree", list(_tree(entry)), 3)
@@ -94,15 +100,15 @@ def _entry(entry: EntryTuning, left_out: list[HeldOut]) -> Iterator[Markup]:
     if found := list(conflicts(entry.costs, entry.fit.thresholds)):
         yield section("Conflicts between datasets", [lines([f"{each}." for each in found])], 3)
     if left_out:
-        yield section("Datasets that are left out of the fit", [
+        yield section("Datasets left out of the fit", [
             table(held_out_rows(left_out)), paragraph(f"{summary(left_out)}.")], 3)
     if repeated := repeated_runs(entry.measurements):
-        yield section("Noise", list(_noise(repeated)), 3)
+        yield section("Noise", list(_noise(entry.forest, repeated)), 3)
 
 
 def _finer(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
     if refined.why:
-        yield paragraph(f"Thresholds decide alone: {refined.why}.")
+        yield paragraph(no_guards(refined))
         return
     yield element("pre", "\n".join(described(refined)))
     yield table(time_rows(refined))
@@ -110,12 +116,12 @@ def _finer(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
 
 def _times(entry: EntryTuning) -> Iterator[Markup]:
     yield table(run_times(entry))
-    yield paragraph("Measured side by side." if entry.verified else
-                    "Predicted from the records of single versions.")
+    yield paragraph("Measured in a direct comparison." if entry.verified else
+                    "Predicted from single-version runs.")
     if entry.fit.kept_default:
         yield paragraph(f"The default thresholds stay: {entry.fit.kept_default}.")
     yield table(threshold_rows(entry),
-                f"Thresholds, and the values that make the same choices ({LEGEND})")
+                f"Thresholds, and the values that make the same choices.  {LEGEND}")
 
 
 # The tree
@@ -124,7 +130,7 @@ def _times(entry: EntryTuning) -> Iterator[Markup]:
 def _tree(entry: EntryTuning) -> Iterator[Markup]:
     forest = entry.forest
     guards = {name: f"g{k}" for k, name in enumerate(forest.guards(), start=1)}
-    names = {leaf.label or "": version_name(leaf) for leaf in forest.leaves()}
+    names = {leaf.label or "": described_version(leaf) for leaf in forest.leaves()}
     found = {d.name: standings(forest, d, entry.fit.thresholds) for d in entry.costs.datasets}
     best = {name: _best(each) for name, each in found.items()}
     cells = {(label, name): trees.Cell(show_seconds(one.seconds), label in best[name],
@@ -189,13 +195,11 @@ def _interval(entry: EntryTuning, name: str, greatest: float) -> list[charts.Ban
 
 
 def crossing(curves: GuardCurves, chosen: int) -> str:
-    """Where the two sides of a guard cost the same, and what was chosen, in words."""
-    where = ", ".join(f"{value:,.0f}" for value in curves.crossovers)
+    """The break-even point of the two sides of a guard, and the threshold chosen, in words."""
     faster = "holds" if curves.holding and curves.failing and (
         curves.holding[-1][1] < dict(curves.failing).get(curves.holding[-1][0], math.inf)
         ) else "does not hold"
-    crossed = f"both sides cost the same at {where}" if where else (
-        f"faster throughout where the guard {faster}")
+    crossed = curves.break_even or f"faster throughout where the guard {faster}"
     return f"{crossed}; the threshold is {show_threshold(chosen)}."
 
 
@@ -237,22 +241,23 @@ def _count(value: float) -> str:
 # Noise
 
 
-def _noise(repeated: Sequence[RepeatedRuns]) -> Iterator[Markup]:
+def _noise(forest: Forest, repeated: Sequence[RepeatedRuns]) -> Iterator[Markup]:
     worst = max(repeated, key=lambda each: each.deviation)
     ranked = sorted(repeated, key=lambda each: -each.deviation)[:MOST_ROWS]
     text = (f"half of the repeated runs lie within {100 * worst.deviation:.1f} % of their median "
-            f"even where it is worst ({worst.dataset}, versions {worst.versions}).")
+            f"even where it is worst ({worst.dataset}, {worst.versions(forest)}).")
     yield figure(charts.spreads(
         "Repeated runs relative to their median", text,
         Axis("time relative to the median of the same runs", lambda v: f"{v:g}×"),
-        [(f"{each.dataset}, {each.versions}", [s / each.middle for s in each.seconds
+        [(f"{each.dataset}, {each.versions(forest)}", [s / each.middle for s in each.seconds
                                                if each.middle]) for each in ranked]),
-        f"Each stroke is a run, named by its dataset and the index of the version at each choice; "
+        f"Each stroke is a run, named by its dataset and its versions; "
         f"{text}" + (
             f"  The {MOST_ROWS} that vary most of {len(repeated)}."
             if len(repeated) > MOST_ROWS else ""))
     yield folded("Repeated runs, as a table", [table([
         ["dataset and versions", "runs", "median", "half within", "least", "greatest"],
-        *([f"{each.dataset}, {each.versions}", str(len(each.seconds)), show_seconds(each.middle),
-           f"±{100 * each.deviation:.1f} %", show_seconds(min(each.seconds)),
-           show_seconds(max(each.seconds))] for each in repeated)])])
+        *([f"{each.dataset}, {each.versions(forest)}", str(len(each.seconds)),
+           show_seconds(each.middle), f"±{100 * each.deviation:.1f} %",
+           show_seconds(min(each.seconds)), show_seconds(max(each.seconds))]
+          for each in repeated)])])

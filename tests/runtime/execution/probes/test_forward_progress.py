@@ -69,7 +69,7 @@ def device(info: DeviceInfo) -> Device:
 
 def program(text: str, device: Device) -> Program:
     opened = Program(compile_source(Source("scan", text)), device.info)
-    opened._device = device
+    opened.loaded._device = device
     return opened
 
 

@@ -71,7 +71,7 @@ def test_programs_of_the_trial_are_right_without(installed: DeviceInfo) -> None:
 
 def test_kernels_that_do_not_build_are_not_used(claims: DeviceInfo) -> None:
     program = Program(compile_source(Source("rows", ROWS)), claims)
-    program._device = Device(claims, PROBES)
+    program.loaded._device = Device(claims, PROBES)
     xss = np.random.default_rng(0).integers(-9, 9, (5, 70), np.int32)
     (actual,), _ = program.run("main", [xss])
     np.testing.assert_array_equal(
@@ -110,7 +110,7 @@ def test_whole_arrays_by_sub_groups(info: DeviceInfo, offer: ShuffleMethod, hold
                                     monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a kernel turns out to have other sub-groups than it was generated for."""
     program = Program(compile_source(Source("whole", WHOLE)), replace(info, shuffles=(offer,)))
-    program._device = Device(replace(info, shuffles=(offer,)), PROBES)
+    program.loaded._device = Device(replace(info, shuffles=(offer,)), PROBES)
     reference = Program(program.compiled, None)
     program.device.probe_subgroups()
     assert program.device.shares.subgroup > 1

@@ -18,6 +18,7 @@ from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
 from runelift.runtime.trials.trial_run import TrialRun
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
@@ -25,7 +26,7 @@ from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
-from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 
 SCAN = "def main [n] (xs: [n]i32) = scan (+) 0 (map (\\x -> x + 1) xs)"
@@ -214,15 +215,15 @@ class Simulated(Measurable):
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
                      searches: Searches | None = None) -> list[OperationTime]:
-        meeting = self.space.operation.name, 0
+        operation = self.space.operation.name, 0
         for search in (searches or {}).values():
             drive(search(), self.in_trials)
-        return [OperationTime(meeting, self.in_trials(self.space.default))]
+        return [OperationTime(operation, self.in_trials(self.space.default))]
 
 
 def tuned(program: Simulated) -> Any:
-    return tune_parameters(program, Forest("main", ()), [Dataset("a", "main", lambda: [])], {},
-                           device=1)
+    datasets = [Dataset("a", "main", lambda: [])]
+    return tune_parameters(TuningJob(program, Forests((Forest("main", ()),)), datasets, 1), {})
 
 
 def faster(space: ParameterSpace) -> Callable[[Setting], float]:
@@ -241,7 +242,7 @@ def test_what_is_faster_in_trials_and_in_runs_is_chosen() -> None:
 def test_what_is_faster_in_trials_only_is_not() -> None:
     found = tuned(Simulated(MAP, faster(space_of(MAP)), lambda s: 1.0))
     assert not found.chosen
-    assert "no dataset is faster" in found.why
+    assert "no certain gain" in found.why
     assert found.settled[0].chosen
 
 
@@ -277,7 +278,7 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
             assert not isinstance((yield setting), str)
 
     met = MeasuredProgram(program).try_settings("main", args)
-    names = {each.meeting[0] for each in met}
+    names = {each.operation[0] for each in met}
     assert len(met) > len(names) > 1
     executable = program.loaded.executable("main")
     run = TrialRun(executable, {}, {}, {
@@ -287,7 +288,7 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
     assert asked
     np.testing.assert_array_equal(
         program._result(results[0], program.loaded.plan("main").results[0], False), expected[0])
-    assert [each.meeting for each in run.met()] == [each.meeting for each in met]
+    assert [each.operation for each in run.met()] == [each.operation for each in met]
 
 
 def test_trials_tell_what_launches_the_same() -> None:
@@ -333,7 +334,7 @@ def test_a_setting_that_fails_is_reported_and_left(monkeypatch: pytest.MonkeyPat
                                searches={(space.operation.name, 0): search})
     assert isinstance(sent[0], float)
     assert sent[1] == "too large"
-    assert [each.meeting[0] for each in met] == [space.operation.name]
+    assert [each.operation[0] for each in met] == [space.operation.name]
 
 
 # Files
@@ -412,7 +413,7 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     args = MeasuredProgram(program).place([rows])
     force = dict.fromkeys((site.name for site in program.tree.entry("main").trees), 1)
     (met, *_) = MeasuredProgram(program).try_settings("main", args, force=force)
-    space = next(s for s in program.spaces("main") if s.operation.name == met.meeting[0])
+    space = next(s for s in program.spaces("main") if s.operation.name == met.operation[0])
     settings = list(space.settings())[:6]
     made: list[Any] = []
     build = Executable._made
@@ -428,7 +429,8 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
             assert found is not None
         after.append(len(made))
 
-    MeasuredProgram(program).try_settings("main", args, force=force, searches={met.meeting: search})
+    MeasuredProgram(program).try_settings("main", args, force=force,
+                                          searches={met.operation: search})
     assert len(made) == len(set(made))
     assert after[0]
     assert after[1] - after[0] <= 1  # what is the only one that is missing is built when it runs

@@ -14,7 +14,6 @@ from runelift.ir.sizes import Size
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
@@ -24,6 +23,7 @@ from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.prune.contenders import contenders
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.thresholds import conclude
 from runelift.runtime.versions.forest import plans
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, nested, site
 
@@ -154,7 +154,7 @@ def test_records_tell_what_runs_by_default(groups: Size | None) -> None:
     forest = replace(sim.forest, trees=tuple(replace(tree, alternatives=tuple(
         replace(each, guard=each.guard and replace(each.guard, groups=groups))
         for each in tree.alternatives)) for tree in sim.forest.trees))
-    found = measure(sim, forest, inputs(few=[2]), repeats=1, method=LONG_RUNS)
+    found = LONG_RUNS.measure(sim, forest, inputs(few=[2]), repeats=1)
     assert {run.force["s"] for run in found.runs if run.record is None} == {0, 1}
     assert ({} in sim.forced) == (groups is None)
 
@@ -170,8 +170,7 @@ def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
 
 def test_a_budget_ends_the_measuring() -> None:
     sim = Simulated.of(CHAIN, lambda *_: 1e-3)
-    found = measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1,
-                    method=ForcedRuns(budget=0.0))
+    found = ForcedRuns(budget=0.0).measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1)
     assert found.left_out == ["b"] or found.left_out == ["a", "b"]
     assert all(run.record is None or run.dataset == "a" for run in found.runs)
 
@@ -198,7 +197,7 @@ def test_nothing_is_measured_twice(lines: int, tmp_path: Path) -> None:
 def test_the_report_says_where_times_come_from() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: 1.0 + index)
     measured = measure(sim, sim.forest, inputs(a=[4]), repeats=1)
-    assert "predicted from the runs with forced versions" in render(
+    assert "predicted from single-version runs" in render(
         Tuning((conclude(sim.forest, sim.default, measured),)))
     replayed = Measurements("main", [replace(run, replay=1) for run in measured.runs])
     assert "predicted from replayed versions)" in render(
@@ -248,7 +247,7 @@ def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(
     inner = site("u", ("t2", []), (None, []))
     sim = kind.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
                   lambda where, index, par: 1e-3, infeasible=frozenset({("s", 0), ("s", 1)}))
-    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3, method=LONG_RUNS)
+    found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3)
     assert [sim.forced.count(force) for force in ({"s": 0}, {"s": 1}, {})] == [0, 1, 1]
     for dataset in "ab":
         runs = [run for run in found.runs if run.dataset == dataset]
@@ -307,6 +306,6 @@ def test_what_runs_by_default_is_not_left_out(kind: type[Simulated],
     monkeypatch.setattr(Estimates, "hopeless", lambda self, version, par, best: (
         "left out: hopeless" if version == "s/0" else None))
     sim = kind.of(CHAIN, lambda where, index, par: 1e-3)
-    found = measure(sim, sim.forest, inputs(a=[2]), repeats=1, method=LONG_RUNS)
+    found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2]), repeats=1)
     errors = [run.error for run in found.runs if run.force["s"] == 0 and run.error]
     assert errors == ([] if kind is First else ["version s/0: left out: hopeless"])

@@ -11,13 +11,13 @@ import pytest
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.runtime.records.pruning import PruningPolicy
-from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.prune.extrapolation import Extrapolation
+from runelift.runtime.tuner.thresholds import conclude
 from tests.runtime.tuner.simulated import Simulated, site
 
 USUAL = ForcedRuns()
@@ -41,8 +41,8 @@ def gaining(where: str, index: int, par: int) -> float:
 
 def made(sim: Simulated, *pars: int, method: ForcedRuns = USUAL) -> dict[str, set[int]]:
     """The versions that were run on each dataset."""
-    found = measure(sim, sim.forest, inputs(**{str(par): [par] for par in pars}), repeats=1,
-                    method=method)
+    found = method.measure(
+        sim, sim.forest, inputs(**{str(par): [par] for par in pars}), repeats=1)
     return {str(par): {run.force["s"] for run in found.runs
                        if run.dataset == str(par) and run.record is not None} for par in pars}
 
@@ -276,7 +276,7 @@ def test_what_a_run_by_default_does_not_meet_is_ruled_out_later() -> None:
     inner = site("inner", ("t1", []), ("t2", []), (None, []))
     sim = First.of([site("s", ("t0", []), (None, [inner]))], lambda where, index, par: 1e-3 * (
         [2.0, 0.5][index] if where == "s" else [100.0 * par, 5.0, 1.0 * par][index]))
-    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1, method=LONG_RUNS)
+    found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
     shown = {each.chosen for run in found.runs if run.dataset == "b" and run.record
              for each in run.record.encounters if each.site == "inner"}
     assert shown == {1, 2}

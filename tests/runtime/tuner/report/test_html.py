@@ -12,7 +12,6 @@ import pytest
 from runelift.runtime.commands.cli import main
 from runelift.runtime.tuner.analysis.guard_curves import crossovers, guard_curves, score_curves
 from runelift.runtime.tuner.analysis.winners import standings
-from runelift.runtime.tuner.autotune import EntryTuning, Tuning, conclude
 from runelift.runtime.tuner.costs.log import Log
 from runelift.runtime.tuner.costs.noise import repeated_runs
 from runelift.runtime.tuner.fit.fit import objective
@@ -27,6 +26,8 @@ from runelift.runtime.tuner.report.html.scales import Axis, Scale
 from runelift.runtime.tuner.report.html.settings import parameter_charts
 from runelift.runtime.tuner.report.html.tuned import tuned
 from runelift.runtime.tuner.report.text import render
+from runelift.runtime.tuner.result import EntryTuning, Tuning
+from runelift.runtime.tuner.thresholds import conclude
 from tests.runtime.tuner.simulated import Simulated, looped, nested, site
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -221,9 +222,9 @@ def test_programs_with_nested_choices() -> None:
 
 def test_the_text_has_what_the_page_has() -> None:
     text = render(Tuning((concluded(),)))
-    assert "note: main.t0: both sides cost the same at a parallelism of 16" in text
+    assert "note: main.t0: V1 and V2 to V3 break even at 16 work-items" in text
     assert "makes a difference" not in text
-    assert "note: repeated runs lie within ±0.0 % of their median" in text
+    assert "Noise: half of the repeats are within 0 % of the median" in text
 
 
 Run = Callable[..., tuple[int, str, str]]

@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 
 from runelift.runtime.commands.cli import main
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.strategies import STRATEGIES
 from runelift.runtime.tuner.strategies.trials import Budget
-from runelift.runtime.tuner.strategies.tune_by_search import facts, render, tune_by_search
+from runelift.runtime.tuner.strategies.tune_by_search import (
+    render_searches,
+    search_facts,
+    tune_by_search,
+)
 from runelift.runtime.versions.forest import Forests
 from runelift.runtime.versions.tuning_file import read_facts, read_tuning
 from tests.runtime.tuner.simulated import DEVICE, Simulated, looped, site
@@ -20,19 +25,23 @@ LOOP = [looped(site("s", ("t0", []), ("t1", []), (None, [])))]
 DATASETS = [Dataset("falling", "main", lambda: range(1, 33)), Dataset("wide", "main", lambda: [40])]
 
 
+def job(sim: Simulated) -> TuningJob:
+    return TuningJob(sim, Forests((sim.forest,)), DATASETS, DEVICE)
+
+
 def cost(where: str, index: int, par: int) -> float:
     return [1.6 / par, 0.15, 0.1][index]
 
 
 def test_what_is_faster_is_kept() -> None:
     sim = Simulated.of(LOOP, cost)
-    (found,) = tune_by_search(sim, Forests((sim.forest,)), DATASETS, DEVICE, STRATEGIES["binary"])
+    (found,) = tune_by_search(job(sim), STRATEGIES["binary"])
     assert found.kept_default is None
     assert found.thresholds["main.t0"] in (16, 17)
     assert found.verified["falling"].faster
     assert not found.verified["wide"].slower
-    assert "falling" in render([found])
-    assert facts([found])["entries"]["main"]["thresholds"]["main.t0"]["default"] == DEVICE
+    assert "falling" in render_searches([found])
+    assert search_facts([found])["entries"]["main"]["thresholds"]["main.t0"]["default"] == DEVICE
 
 
 class Fickle(Simulated):
@@ -49,26 +58,26 @@ class Fickle(Simulated):
 
 def test_what_turns_out_slower_is_not() -> None:
     sim = Fickle.of(LOOP, cost)
-    (found,) = tune_by_search(sim, Forests((sim.forest,)), DATASETS, DEVICE, STRATEGIES["binary"])
+    (found,) = tune_by_search(job(sim), STRATEGIES["binary"])
     assert found.search.thresholds != found.defaults
     assert found.thresholds == found.defaults
-    assert "made falling, wide slower" in render([found])
+    assert "falling, wide got slower" in render_searches([found])
 
 
 def test_interruption_keeps_the_best_so_far() -> None:
     sim = Simulated.of(LOOP, cost, interrupt_after=20)
-    (found,) = tune_by_search(sim, Forests((sim.forest,)), DATASETS, DEVICE, STRATEGIES["random"])
+    (found,) = tune_by_search(job(sim), STRATEGIES["random"])
     assert found.search.interrupted
     assert found.search.runs == 20
     assert found.thresholds.keys() == sim.default.keys()
-    assert ", not finished" in render([found])
+    assert ", not finished" in render_searches([found])
 
 
 def test_without_a_budget_nothing_changes() -> None:
     sim = Simulated.of(LOOP, cost)
-    (found,) = tune_by_search(sim, Forests((sim.forest,)), DATASETS, DEVICE, STRATEGIES["random"],
+    (found,) = tune_by_search(job(sim), STRATEGIES["random"],
                               budget=Budget(runs=2))
-    assert found.kept_default == "no thresholds were found to be faster"
+    assert found.kept_default == "the search found nothing faster"
     assert found.thresholds == sim.default
 
 
@@ -98,7 +107,7 @@ def test_the_command(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
             } == read_tuning(tuning)
     assert not tuning.with_name("sum.fut.tuning.log").exists()
     assert main(["autotune", str(program), "--strategy", "simple"]) == 0
-    assert f"Written to {tuning}" in capsys.readouterr().out
+    assert f"Written: {tuning}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("options", "message"), [

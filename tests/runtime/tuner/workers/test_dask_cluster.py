@@ -24,12 +24,12 @@ import sys
 from pathlib import Path
 from distributed.cli.dask_worker import main
 from runelift.runtime.tuner.workers import dask_cluster
-do = cluster.do
+do = dask_cluster.do
 def first(task):
     {before}
     return do(task)
 first.__module__, first.__qualname__ = "runelift.runtime.tuner.workers.dask_cluster", "do"
-cluster.do = first
+dask_cluster.do = first
 main([sys.argv[1], "--no-nanny", "--nthreads", "1", "--no-dashboard"], standalone_mode=False)
 """
 DIES_ONCE = """import contextlib, os

@@ -12,6 +12,7 @@ import runelift
 from runelift.ir.errors import UserError
 from runelift.runtime.processes import process
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.tune_by_search import tune_by_search
@@ -60,8 +61,9 @@ def test_a_search_survives_a_crash(program: Program, monkeypatch: pytest.MonkeyP
     crashes(program, 1, monkeypatch)
     with running(program) as runner:
         assert isinstance(runner, Remote)
-        (found,) = tune_by_search(runner, program.tree, [Dataset("a", "main", lambda: [MATRIX])],
-                                  1 << 30, parse_strategy("simple"), repeats=1)
+        datasets = [Dataset("a", "main", lambda: [MATRIX])]
+        (found,) = tune_by_search(TuningJob(runner, program.tree, datasets, 1 << 30, repeats=1),
+                                  parse_strategy("simple"))
         assert runner.stops
     assert found.search.finished
     assert runner._worker is None

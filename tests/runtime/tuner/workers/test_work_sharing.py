@@ -337,7 +337,7 @@ def test_unlike_devices_are_refused(simulator: str) -> None:
 def test_two_devices_tune_a_program(path: Path) -> None:
     """For real; what comes after measuring, on the first."""
     command = [sys.executable, "-c", EAGER, "autotune", str(path), "--device", "basic",
-               "--no-parameters"]
+               "--no-parameters", "--verbose"]
     done = subprocess.run([*command, "--all-devices"], check=True, env=ALIKE, text=True,
                           capture_output=True)
     assert "measured on 2 devices" in done.stdout

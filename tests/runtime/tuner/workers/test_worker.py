@@ -34,11 +34,13 @@ from runelift.runtime.processes.build_pool import PROBE_REQUESTS, Builders, Sour
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.replay.racing import Race
-from runelift.runtime.tuner.autotune import autotune
-from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.job import TuningJob
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.report.text import render
+from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.tuner.workers import remote, requests
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
@@ -72,13 +74,17 @@ def program() -> Program:
     return runelift.compile(TEXT, device="pocl", tuning={})
 
 
+def job_for(remote: Remote, program: Program, method: MeasuringMethod) -> TuningJob:
+    return TuningJob(remote, program.tree, [Dataset("a", "main", lambda: [MATRIX])], 1 << 30,
+                     method=method, repeats=1)
+
+
 @pytest.fixture(scope="module")
 def built(program: Program) -> None:
     """All that tuning runs has been built: PoCL does that while kernels seem to run."""
     for method in METHODS:
         with closing(Remote(program, "pocl", limit=TimeLimit(least=30.0))) as it:
-            autotune(it, program.tree, [Dataset("a", "main", lambda: [MATRIX])], 1 << 30,
-                     method=method, repeats=1)
+            tune_thresholds(job_for(it, program, method or ForcedRuns()))
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +121,8 @@ def test_random_arrays_are_made_by_the_worker(program: Program, shared: Remote,
     drawn = Generator(1).recipes([parse_spec("[50][70]i32")])
     np.testing.assert_array_equal(MeasuredProgram(program).place(drawn)[0].get(), values[0])
     monkeypatch.setattr(RandomArray, "__array__", lambda self: pytest.fail("it was made here"))
-    tuned = autotune(shared, program.tree, [Dataset("drawn", "main", lambda: drawn)], 100,
-                     repeats=1)
+    datasets = [Dataset("drawn", "main", lambda: drawn)]
+    tuned = tune_thresholds(TuningJob(shared, program.tree, datasets, 100, repeats=1))
     (entry,) = tuned.entries
     assert all(run.record is not None for run in entry.measurements.runs)
 
@@ -357,16 +363,16 @@ def test_the_driver_has_what_was_built_from_its_source(
 def test_settings_are_tried_there(program: Program, shared: Remote) -> None:
     args, space = shared.place([MATRIX]), program.spaces("main")[0]
     met = shared.try_settings("main", args)
-    (meeting,) = [m.meeting for m in met if m.meeting[0] == space.operation.name] or [
-        met[0].meeting]
-    space = next(s for s in program.spaces("main") if s.operation.name == meeting[0])
+    (operation,) = [m.operation for m in met if m.operation[0] == space.operation.name] or [
+        met[0].operation]
+    space = next(s for s in program.spaces("main") if s.operation.name == operation[0])
     found: list[float] = []
 
     def search():  # type: ignore[no-untyped-def]
         for setting in [space.default, *space.settings()][:4]:
             found.append((yield setting))
 
-    assert shared.try_settings("main", args, searches={meeting: search})
+    assert shared.try_settings("main", args, searches={operation: search})
     assert len(found) == 4
     assert isinstance(found[0], float)
 
@@ -416,8 +422,7 @@ def test_bad_versions_are_never_chosen(program: Program, method: ReplayRuns | No
     monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does=does), lines[-1]]))
     it = Remote(program, "pocl", limit=TimeLimit(least=2.0))  # others may need the processor
-    tuning = autotune(it, program.tree, [Dataset("a", "main", lambda: [MATRIX])], 1 << 30,
-                      method=method, repeats=1)
+    tuning = tune_thresholds(job_for(it, program, method or ForcedRuns()))
     it.close()
     (entry,) = tuning.entries
     (dataset,) = entry.costs.datasets

@@ -1,0 +1,138 @@
+"""The end of a tuning: the files that it writes, and the verdict that it prints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import starmap
+from pathlib import Path
+from typing import Any
+
+from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.tuning_files import (
+    about_program,
+    about_runs,
+    export_t4,
+    write_found,
+    write_report,
+)
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.autotune import State
+from runelift.runtime.tuner.confirm_size_guards import guard_facts, render_guards
+from runelift.runtime.tuner.fit.cross_validation import HeldOut, held_out_facts, leave_one_out
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
+from runelift.runtime.tuner.kernel_parameters.tune import parameter_facts, render_parameters
+from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.report.text import (
+    facts,
+    render,
+    render_held_out,
+    render_validation,
+)
+from runelift.runtime.tuner.report.verdict import (
+    MORE,
+    changes,
+    changes_by_search,
+    verdict,
+    written_line,
+)
+from runelift.runtime.tuner.strategies.tune_by_search import (
+    SearchTuning,
+    render_searches,
+    search_facts,
+)
+from runelift.runtime.versions.tuning_file import GUARDS, tuning_path
+
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
+
+
+def output_of(args: argparse.Namespace) -> Path:
+    """The tuning file to write."""
+    return args.output or tuning_path(args.program)
+
+
+def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPolicy,
+                  state: State) -> int:
+    """Write and print the result of a tuning with records; the exit status."""
+    held_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
+                                                  SizeGuardKind(args.guards))
+                for entry in state.thresholds.entries} if args.leave_one_out else {}
+    about = _facts(program, policy, state, held_out)
+    if state.measured:
+        tuned = {entry.forest.entry for entry in state.thresholds.entries} | {
+            each.entry for each in state.parameters}
+        about = write_found(output_of(args), state.values, about, program, tuned)
+    if args.export_t4 is not None:
+        export_t4(args.export_t4, about_runs(args, program), state)
+    if args.html is not None:
+        write_report(args, program, state, held_out)
+    if args.json:
+        print_json(about)
+    else:
+        found = changes(state.thresholds, state.parameters, state.guards)
+        written = _written(args, log=not args.replay) if state.measured else "Nothing was written."
+        print(verdict(_title(args, program), found, written))
+        if not args.verbose:
+            print(MORE)
+        for text in filter(None, _texts(args, state, held_out)):
+            print(f"\n{text}")
+    if not state.interrupted:
+        return 0
+    print("runelift: interrupted; " + (
+        "what was found before is kept." if not state.thresholds.interrupted else
+        f"the thresholds in {output_of(args)} are fitted to what was measured."
+        if state.measured else
+        "nothing was measured completely, so nothing was written."), file=sys.stderr)
+    return INTERRUPTED
+
+
+def _facts(program: Program, policy: TuningPolicy, state: State,
+           held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
+    """The content of the JSON file."""
+    return {**facts(state.thresholds, **about_program(program)),
+            "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()},
+            "validation": {name: asdict(both) for name, both in state.validated.items()},
+            "tuning_policy": asdict(policy),
+            GUARDS: guard_facts(state.guards, program.identity.device, program.policy),
+            "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
+
+
+def _texts(args: argparse.Namespace, state: State, held_out: Mapping[str, list[HeldOut]]
+           ) -> Iterator[str]:
+    """The texts below the verdict: those that options ask for, or all."""
+    if args.verbose:
+        yield render(state.thresholds)
+    yield from starmap(render_held_out, held_out.items())
+    if args.verbose:
+        yield from map(render_parameters, state.parameters)
+        yield from map(render_guards, state.guards)
+    yield render_validation(state.validated)
+
+
+def finish_search(args: argparse.Namespace, program: Program, found: Sequence[SearchTuning]
+                  ) -> int:
+    """Write and print thresholds that were found without records; the exit status."""
+    about = write_found(output_of(args), {
+        name: value for each in found for name, value in each.thresholds.items()},
+        search_facts(found, **about_program(program)), program,
+        {each.forest.entry for each in found})
+    if args.json:
+        print_json(about)
+    else:
+        print(verdict(_title(args, program), changes_by_search(found), _written(args, log=False)))
+        print(f"\n{render_searches(found)}" if args.verbose else MORE)
+    return INTERRUPTED if about["interrupted"] else 0
+
+
+def _title(args: argparse.Namespace, program: Program) -> str:
+    assert program.device_info is not None
+    return f"{args.program} on {program.device_info.label}"
+
+
+def _written(args: argparse.Namespace, *, log: bool) -> str:
+    """The line of the verdict about files."""
+    return written_line(output_of(args), used=output_of(args) == tuning_path(args.program),
+                        log=log, pages=[args.html] if args.html else [])

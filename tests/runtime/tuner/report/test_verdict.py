@@ -1,0 +1,72 @@
+"""The verdict of a tuning: its lines, and how certain each gain is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runelift.runtime.tuner.report.verdict import (
+    Change,
+    changes,
+    verdict,
+    written_line,
+)
+from runelift.runtime.tuner.thresholds import tune_thresholds
+from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
+
+
+def change(number: int, gain: float) -> Change:
+    return Change(f"d{number}", gain * 1e-3, 1e-3, "certain")
+
+
+def test_a_row_per_dataset() -> None:
+    found = [Change("10x1024", 1.2e-3, 0.4e-3, "certain"), Change("a", 1e-3, 1e-3, "no change")]
+    assert verdict("p.fut on pocl", found, "Written: x").splitlines() == [
+        "p.fut on pocl: 2 datasets, 2.20 ms → 1.40 ms in all (1.57×)",
+        "  dataset   before    after   gain",
+        "  10x1024  1.20 ms   400 µs  3.00×  certain",
+        "  a        1.00 ms  1.00 ms  1.00×  no change",
+        "Written: x"]
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 13])
+def test_eight_lines_are_enough(count: int) -> None:
+    found = [change(number, 1 + number % 5) for number in range(count)]
+    lines = verdict("p.fut on pocl", found, "Written: x").splitlines()
+    assert len(lines) <= 8
+    assert f"{count} dataset" in lines[0]
+    assert (lines[-2] == f"  … and {count - 4} more (-v shows all)") == (count > 5)
+
+
+def test_the_largest_changes_are_shown_in_order() -> None:
+    found = [change(number, 1 + number) for number in range(6)]
+    text = verdict("p", found, "")
+    assert [name for name in ("d0", "d1", "d2", "d3", "d4", "d5") if f"  {name} " in text] == [
+        "d2", "d3", "d4", "d5"]
+
+
+def cost(where: str, index: int, par: int) -> float:
+    return [100.0 / par, 200.0, 20.0][index]
+
+
+@pytest.mark.parametrize(("verify", "certainty"), [(True, "certain"), (False, "not certain")])
+def test_only_direct_comparisons_are_certain(verify: bool, certainty: str) -> None:
+    sim = Simulated.of(CHAIN, cost)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[16]), repeats=1, verify=verify))
+    (found,) = changes(tuning)
+    assert found.certainty == certainty
+    assert found.before > found.after
+
+
+def test_what_stays_is_no_change() -> None:
+    sim = Simulated.of(CHAIN, lambda *_: 1e-3)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[16]), repeats=1))
+    assert [each.certainty for each in changes(tuning)] == ["no change"]
+
+
+def test_files() -> None:
+    assert written_line(Path("a.tuning"), used=True, log=True) == (
+        "Written: a.tuning (used from now on), .json, .log")
+    assert written_line(Path("b"), used=False, log=False, pages=[Path("c.html")]) == (
+        "Written: b (use it with --tuning b), .json, c.html")
