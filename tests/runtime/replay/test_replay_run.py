@@ -34,6 +34,7 @@ from runelift.runtime.tuner.measure.replay_runs import RecordingCorrection, Repl
 from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.thresholds import conclude, tune_thresholds
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 from tests.replays import replayed, results_agree
 
@@ -100,13 +101,13 @@ def test_records_are_those_of_forced_runs(nested: Program, entry: str, args: tup
     for got, want in zip(results, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5)
     for force in plans(nested.tree.entry(entry)):
-        forced, made = nested.record(entry, args, force=force), found.record(force)
+        forced, made = MeasuredProgram(nested).record(entry, args, force=force), found.record(force)
         assert structure(made.encounters) == structure(forced.encounters)
         assert (made.launches, made.waits) == (forced.launches, forced.waits)
         inside = sum(e.time for e in made.encounters if e.parent is None)
         assert inside <= made.span * (1 + 1e-9)
         assert not any(e.censored for e in made.encounters)
-    default = nested.record(entry, args)
+    default = MeasuredProgram(nested).record(entry, args)
     assert structure(found.record(None).encounters) == structure(default.encounters)
 
 
@@ -246,25 +247,21 @@ def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 
           method: MeasuringMethod = TWICE, **options: Any) -> Any:
     inputs = [Dataset(name, "main", lambda args=args: args)  # type: ignore[misc]
               for name, args in datasets.items()]
-    job = TuningJob(program, program.tree, inputs, device, method=method, **options)
-    return tune_thresholds(job)
+    return tune_thresholds(TuningJob(MeasuredProgram(program), program.tree, inputs, device,
+                                     method=method, **options))
 
 
-def test_one_run_per_dataset(shrinking: Program) -> None:
+def test_one_run_per_dataset(shrinking: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Progress] = []
     calls: list[str] = []
-    original = shrinking.replay
+    original = MeasuredProgram.replay
 
-    def counted(entry: str, args: Any, race: Race) -> Any:
+    def counted(program: MeasuredProgram, entry: str, args: Any, race: Race) -> Any:
         calls.append(entry)
-        return original(entry, args, race)
+        return original(program, entry, args, race)
 
-    shrinking.replay = counted  # type: ignore[method-assign]
-    try:
-        tuning = tuned(shrinking, {"a": (3, MATRIX), "b": (5, MATRIX[:7, :7])},
-                       progress=seen.append)
-    finally:
-        del shrinking.replay
+    monkeypatch.setattr(MeasuredProgram, "replay", counted)
+    tuning = tuned(shrinking, {"a": (3, MATRIX), "b": (5, MATRIX[:7, :7])}, progress=seen.append)
     (entry,) = tuning.entries
     assert len(calls) >= entry.program_runs >= 2
     assert entry.costs.incomplete == {"a": 0, "b": 0}
@@ -321,7 +318,7 @@ def test_versions_that_fail_half_way_change_nothing(shrinking: Program,
 
 
 def measured(program: Program, entry: str, args: tuple[Any, ...]) -> Measurements:
-    return ReplayRuns(rounds=1).measure(program, program.tree.entry(entry),
+    return ReplayRuns(rounds=1).measure(MeasuredProgram(program), program.tree.entry(entry),
                                         [Dataset("d", entry, lambda: args)])
 
 
@@ -428,12 +425,12 @@ def test_what_was_only_estimated_is_not_chosen(nested: Program, monkeypatch: pyt
 def test_measured_costs_take_the_place_of_estimates(nested: Program) -> None:
     forest, inputs = nested.tree.entry("main"), [Dataset("d", "main", lambda: (CUBE, np.int64(3)))]
     method = ReplayRuns(rounds=1, factor=1.0)
-    found = method.measure(nested, forest, inputs)
+    found = method.measure(MeasuredProgram(nested), forest, inputs)
     tuning = conclude(forest, dict.fromkeys(forest.guards(), 64), found)
     count = sum(len(p.estimated) for p in tuning.costs.datasets[0].points)
     assert tuning.costs.datasets[0].estimates() >= count > 0
     assert "times of slow versions are estimates" in render(Tuning((tuning,)))
-    sure = found.with_further(method.surely().measure(nested, forest, inputs))
+    sure = found.with_further(method.surely().measure(MeasuredProgram(nested), forest, inputs))
     assert not any(p.estimated for p in costs_of(forest, sure).datasets[0].points)
     assert len(sure.runs) > len(found.runs)
 
@@ -475,19 +472,17 @@ def test_datasets_that_there_is_no_time_for_are_left_out(nested: Program) -> Non
     assert "cube: skipped, as the budget was spent" in render(found)
 
 
-def test_an_interruption_keeps_the_datasets_that_were_over(shrinking: Program) -> None:
-    original = shrinking.replay
+def test_an_interruption_keeps_the_datasets_that_were_over(
+        shrinking: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = MeasuredProgram.replay
 
-    def interrupted(entry: str, args: Any, race: Race) -> Any:
+    def interrupted(program: MeasuredProgram, entry: str, args: Any, race: Race) -> Any:
         if args[1].shape == MATRIX.shape:
             raise KeyboardInterrupt
-        return original(entry, args, race)
+        return original(program, entry, args, race)
 
-    shrinking.replay = interrupted  # type: ignore[method-assign]
-    try:
-        tuning = tuned(shrinking, {"a": (3, MATRIX[:5, :5]), "b": (5, MATRIX)})
-    finally:
-        del shrinking.replay
+    monkeypatch.setattr(MeasuredProgram, "replay", interrupted)
+    tuning = tuned(shrinking, {"a": (3, MATRIX[:5, :5]), "b": (5, MATRIX)})
     assert tuning.interrupted
     assert list(tuning.entries[0].fit.predicted) == ["a"]
 
@@ -514,7 +509,7 @@ def test_a_killed_tuning_is_resumed(shrinking: Program, method: MeasuringMethod,
         (tmp_path / "log").write_text("".join(first))
         asked.clear()
         log = Log(tmp_path / "log", made_for, resume=True)
-        found = method.measure(shrinking, shrinking.tree.entry("main"), inputs,
+        found = method.measure(MeasuredProgram(shrinking), shrinking.tree.entry("main"), inputs,
                                repeats=method.repeats, log=log, progress=lambda _: None)
         log.close()
         assert list(dict.fromkeys(asked)) == expected
