@@ -19,36 +19,32 @@ if TYPE_CHECKING:
     from runelift.rewrite.flattening import Derivation
 
 
-@dataclass(frozen=True, slots=True)
 class Stages:
-    """A program before and after optimisation, and after flattening."""
+    """A program before and after optimisation, and after flattening.
 
-    core: Core
-    optimised: Core
-    versioned: Core
+    Stages read from a file stay pickled until they are needed; runs seldom need them.
+    """
 
+    def __init__(self, core: Core, optimised: Core, versioned: Core) -> None:
+        self._stages: tuple[Core, Core, Core] | bytes = core, optimised, versioned
 
-class PickledStages:
-    """Stages that stay pickled until they are needed; runs seldom need them."""
-
-    def __init__(self, stages: Stages | bytes) -> None:
-        self._stages = stages
-
-    def __call__(self) -> Stages:
-        """The stages."""
+    def __call__(self) -> tuple[Core, Core, Core]:
+        """The program at each of the three stages."""
         if isinstance(self._stages, bytes):
             self._stages = pickle.loads(self._stages)
-        found: Stages = self._stages  # type: ignore[assignment]
+        found: tuple[Core, Core, Core] = self._stages  # type: ignore[assignment]
         return found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PickledStages) and self() == other()
+        return isinstance(other, Stages) and self() == other()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[type[PickledStages], tuple[bytes]]:
-        known = self._stages
-        return PickledStages, (known if isinstance(known, bytes) else dumps(known),)
+    def __getstate__(self) -> bytes:
+        return self._stages if isinstance(self._stages, bytes) else dumps(self._stages)
+
+    def __setstate__(self, pickled: bytes) -> None:
+        self._stages = pickled
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +53,13 @@ class Compiled:
 
     source: Source
     imports: tuple[Source, ...]
-    stages: PickledStages
+    stages: Stages
     policy: str
     names: Names = field(compare=False)
     interfaces: Mapping[str, Interface]
     signatures: Mapping[str, Signature]
     parameters: Mapping[str, int | None]
-    """The attributes ``#[param(name)]`` with the values that they were given, if any."""
+    """The values of attributes ``#[param(name)]``; None where none is given."""
     warned: tuple[Warning, ...] = field(default=(), compare=False)
     """The warnings of the compilation."""
     plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
@@ -71,23 +67,22 @@ class Compiled:
     unchecked: set[tuple[str, bool, bool]] = field(default_factory=set, compare=False)
     """Keys of plans whose kernels have not been checked yet."""
     snapshot: str = field(default="", compare=False)
-    """The snapshot on disk that this was read from (:mod:`~runelift.runtime.compilation.reuse`), if
-    any."""
+    """The hash of the file that this was read from (:mod:`~runelift.runtime.compilation.reuse`)."""
 
     @property
     def core(self) -> Core:
-        """The program as it comes from the front end."""
-        return self.stages().core
+        """The program after the front end, before optimisation."""
+        return self.stages()[0]
 
     @property
     def optimised(self) -> Core:
-        """The program before flattening."""
-        return self.stages().optimised
+        """The program after optimisation, before flattening."""
+        return self.stages()[1]
 
     @property
     def versioned(self) -> Core:
-        """The program in versions."""
-        return self.stages().versioned
+        """The program after flattening, with several versions of its code."""
+        return self.stages()[2]
 
     def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
              checked: bool = True) -> Plan:

@@ -1,4 +1,4 @@
-"""All steps of compilation in a row."""
+"""The pipeline of compilation: all steps from source text to a compiled program."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.runtime.compilation.compiled import Compiled, PickledStages, Stages
+from runelift.runtime.compilation.compiled import Compiled, Stages
 
 
 def compile_source(source: Source, *, policy: str = "all",
                    rewriting: Rewriting | None = None,
                    parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
-    """Compile a program; ProgramError if it is wrong, CompilerLimitation if we cannot.
+    """Compile a program; ProgramError if it is wrong, CompilerLimitation if it is not supported.
 
     ``rewriting`` limits and watches the rules of the optimiser; ``parameters`` are values for
     expressions with the attribute ``#[param(name)]``.
@@ -37,7 +37,6 @@ def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: 
     optimised = optimise(core, names, rewriting)
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
     interfaces = {fun.name: interface(fun) for fun in versioned.funs}
-    return Compiled(source, module.imports, PickledStages(Stages(core, optimised, versioned)),
-                    policy,
-                    names, interfaces, signatures(module),
+    return Compiled(source, module.imports, Stages(core, optimised, versioned), policy, names,
+                    interfaces, signatures(module),
                     {p: parameters.get(p) for p in parameters_of(module)})

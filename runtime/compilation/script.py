@@ -1,4 +1,4 @@
-"""Scripts of test blocks, compiled as entry points of the programs that they stand in."""
+"""Compilation of scripts of test blocks, as entry points of their programs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["ENTRY", "compile_script", "given"]
 
 def compile_script(program: Source, script: Source, asked: Sequence[Given], types: Sequence[str],
                    *, policy: str) -> Compiled:
-    """``program`` with the entry point :data:`ENTRY`, which has the value of a script.
+    """Compile ``program`` with an entry point :data:`ENTRY` that computes a script.
 
-    The script is given values of these ``types`` for what it ``asked`` for.
+    The arguments that the script ``asked`` for have these ``types``.
     """
     module = checked(program, partial(entry_point, script, asked, types))
     return compile_module(program, module, policy=policy, rewriting=Rewriting(Names()))

@@ -20,7 +20,7 @@ _BLANKS = b" \t\r\n"
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the first value in ``data`` is in the binary format."""
+    """Test whether the first value in ``data`` is in the binary format."""
     return data.lstrip(_BLANKS)[:1] == b"b"
 
 

@@ -6,15 +6,15 @@ import numpy as np
 
 from runelift.runtime.data.text import Value, format_value, type_of
 
-RELATIVE = 0.002
-"""How much two floats may differ, relative to the larger, or absolutely below 1."""
+TOLERANCE = 0.002
+"""The difference allowed between floats, relative to the expected, or absolute below 1."""
 
-CHUNK = 1 << 14
-"""How many elements are compared at a time: what is computed of them stays in a core's cache."""
+COMPARED_CHUNK = 1 << 14
+"""The number of elements compared at a time, such that all results fit in a core's cache."""
 
 
 def first_difference(expected: list[Value], actual: list[Value]) -> str | None:
-    """What distinguishes ``actual`` from ``expected``, or None if they are equal.
+    """The first difference between ``actual`` and ``expected`` in words; None if they are equal.
 
     Floats are compared with tolerance, NaN equals NaN, everything else is exact.
     """
@@ -35,9 +35,9 @@ def first_difference(expected: list[Value], actual: list[Value]) -> str | None:
 
 
 def _differing(want: Value, got: Value) -> Value:
-    """The places of the elements that are not equal, in the order in which they lie."""
+    """The positions of the elements that are not equal, in order."""
     one, other = want.reshape(-1), got.reshape(-1)
-    parts = [slice(first, first + CHUNK) for first in range(0, len(one), CHUNK)]
+    parts = [slice(first, first + COMPARED_CHUNK) for first in range(0, len(one), COMPARED_CHUNK)]
     found = [part.start + np.flatnonzero(~_equal(one[part], other[part])) for part in parts]
     return np.concatenate(found) if found else np.empty(0, np.int64)
 
@@ -48,6 +48,6 @@ def _equal(want: Value, got: Value) -> Value:
         return want == got
     with np.errstate(all="ignore"):
         wide, other = want.astype(np.float64), got.astype(np.float64)
-        tolerance = RELATIVE * np.maximum(1.0, np.abs(wide))
+        tolerance = TOLERANCE * np.maximum(1.0, np.abs(wide))
         close = np.abs(wide - other) <= np.where(np.isfinite(tolerance), tolerance, 0.0)
     return close | (want == got) | (np.isnan(want) & np.isnan(got))

@@ -1,9 +1,9 @@
 """Random data from types: the same specification and seed give the same data everywhere.
 
-Only the bit generator of NumPy is used, whose stream is fixed, and not its distributions,
-which may change between releases.  The stream can be entered anywhere (Brown 1994, Random
-number generation with arbitrary stride), so threads make parts of an array, and an array can be
-made where it is needed, of a few bytes that say how (:class:`RandomArray`).
+Only the bit generator of NumPy is used, whose stream is fixed.  Its distributions may change
+between releases.  The stream can be entered anywhere (Brown 1994, Random number generation with
+arbitrary stride).  So threads make parts of an array.  A few bytes describe an array that another
+process can make (:class:`RandomArray`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.data.text import Reader, Spec, Value
 
-CHUNK = 1 << 16
-"""How many words of 64 bits are made into numbers at a time: these stay in a core's cache."""
-SHARE = 1 << 18
-"""How many words are worth a thread of their own,"""
-THREADS = 8
-"""of which there are no more: memory is not faster for more of them."""
+RANDOM_CHUNK = 1 << 16
+"""The number of 64-bit words converted at a time, such that they fit in a core's cache."""
+WORDS_PER_THREAD = 1 << 18
+"""The least number of words for each thread."""
+MOST_THREADS = 8
+"""The most threads: more of them do not make memory faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The least and the greatest number to generate (a float's greatest is never reached)."""
+    """The least and the greatest number to generate; floats do not reach the greatest."""
 
     low: int | float
     high: int | float
@@ -66,7 +66,7 @@ def parse_bounds(prim: Prim, text: str) -> Bounds:
 
 @dataclass(frozen=True, slots=True)
 class RandomArray:
-    """An array of random numbers that nobody has made yet; NumPy makes it (``np.asarray``).
+    """An array of random numbers that is not made yet; ``np.asarray`` makes it.
 
     Its bits come from the stream of ``seed``, from the word of 64 bits with the number ``start``.
     """
@@ -83,7 +83,7 @@ class RandomArray:
 
     @property
     def ndim(self) -> int:
-        """How many sizes it has."""
+        """The number of dimensions."""
         return len(self.spec.shape)
 
     @property
@@ -93,24 +93,24 @@ class RandomArray:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it will take."""
+        """The size of the array in bytes."""
         return math.prod(self.shape) * self.spec.prim.bytes
 
     @property
     def words(self) -> int:
-        """How many words of the stream it takes."""
+        """The number of 64-bit words of the stream for all elements."""
         return -(-math.prod(self.shape) // self._per_word)
 
     @property
     def _per_word(self) -> int:
-        """How many numbers a word is good for; a remainder by bounds wants all of its bits."""
+        """The elements made from one word; integers with bounds need all of its bits."""
         narrow = self.bounds is None or self.spec.prim.is_float
         return 8 // self.spec.prim.bytes if narrow else 1
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The array; each time a new one."""
+        """A new array."""
         made, words = np.empty(math.prod(self.shape), self.dtype), self.words
-        threads = max(1, min(THREADS, os.cpu_count() or 1, words // SHARE))
+        threads = max(1, min(MOST_THREADS, os.cpu_count() or 1, words // WORDS_PER_THREAD))
         ends = [words * k // threads for k in range(threads + 1)]
         if threads == 1:
             self._fill(made, *ends)
@@ -127,14 +127,14 @@ class RandomArray:
         """Make the numbers of the words from ``first`` to before ``last``."""
         bits, numbers = np.random.PCG64(self.seed), self._per_word
         bits.advance(self.start + first)
-        for at in range(first, last, CHUNK):
-            words = np.asarray(bits.random_raw(min(CHUNK, last - at)))
+        for at in range(first, last, RANDOM_CHUNK):
+            words = np.asarray(bits.random_raw(min(RANDOM_CHUNK, last - at)))
             self._put(words, made[at * numbers:(at + len(words)) * numbers])
 
     def _put(self, words: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> None:
-        """Make numbers of random bits: uniform over the bounds, by default all integers, [0, 1).
+        """Make numbers from random bits: uniform over the bounds, by default all integers, [0, 1).
 
-        Threads get on best with few operations, which need no memory.
+        Few operations without temporary arrays are fastest for several threads.
         """
         prim, bounds = self.spec.prim, self.bounds
         if prim is Prim.BOOL:
@@ -157,14 +157,14 @@ class RandomArray:
 
 
 def _parts(words: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
-    """Unsigned integers of the bits of words, the low ones first, probably in the same memory."""
+    """The bits of words as unsigned integers, low ones first, without a copy if possible."""
     dtype = np.dtype(dtype)
     parts: np.ndarray[Any, Any] = words.astype("<u8", copy=False).view(dtype.newbyteorder("<"))
     return parts.astype(dtype, copy=False)
 
 
 class Generator:
-    """Makes up values of given types from a seed."""
+    """A generator of random values of given types from a seed."""
 
     def __init__(self, seed: int = 0, bounds: Mapping[Prim, Bounds] | None = None) -> None:
         self._seed = seed
@@ -172,7 +172,7 @@ class Generator:
         self._drawn = 0
 
     def drawn(self, spec: Spec) -> RandomArray:
-        """The next value, of type ``spec``, which is made later."""
+        """The next value, of type ``spec``, which ``np.asarray`` makes."""
         found = RandomArray(spec, self._bounds.get(spec.prim), self._seed, self._drawn)
         self._drawn += found.words
         return found
@@ -182,10 +182,10 @@ class Generator:
         return np.asarray(self.drawn(spec))[()]
 
     def values(self, specs: Iterable[Spec | Value]) -> list[Value]:
-        """A value for each type; values stay what they are."""
+        """A random value for each type; values are kept."""
         return [self.value(spec) if isinstance(spec, Spec) else spec for spec in specs]
 
     def recipes(self, specs: Iterable[Spec | Value]) -> list[Value | RandomArray]:
-        """The same, but that arrays are made later."""
+        """A random value for each type as :meth:`values`, but arrays are made later."""
         return [spec if not isinstance(spec, Spec) else
                 self.drawn(spec) if spec.shape else self.value(spec) for spec in specs]

@@ -1,4 +1,4 @@
-"""Arguments of which only the shapes matter."""
+"""Arguments without elements, where only the shapes matter."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """The shape and the type of an array; NumPy makes zeros of it that take no memory.
+class _Outline:
+    """The shape and the type of an array; ``np.asarray`` makes zeros that take no memory.
 
-    Such an array itself would be sent to another process with all of its zeros.
+    Sending such an array to another process would copy all zeros.
     """
 
     shape: tuple[int, ...]
@@ -25,7 +25,7 @@ class Outline:
 
 
 def outline(args: Sequence[Any]) -> list[Any]:
-    """Arguments of the same shapes as these, which need not have been made."""
+    """Arguments with the shapes and types of these, whose elements are not needed."""
     arrays = [arg if hasattr(arg, "ndim") else np.asarray(arg) for arg in args]
-    return [Outline(array.shape, array.dtype) if array.ndim else arg
+    return [_Outline(array.shape, array.dtype) if array.ndim else arg
             for array, arg in zip(arrays, args, strict=True)]

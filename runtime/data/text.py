@@ -78,7 +78,7 @@ class Reader:
 
     def fail(self, message: str, at: int | None = None, hint: str = "",
              code: Code = "malformed-data") -> NoReturn:
-        """Report what is wrong at ``at``, or at the current position."""
+        """Raise an error at ``at``, or at the current position."""
         start = self.position if at is None else at
         span = Span(self.source, start, min(start + 1, self._end))
         raise ProgramError(Diagnostic(code, span, message, hints=(hint,) if hint else ()))
@@ -90,12 +90,12 @@ class Reader:
             self.position = match.end()
 
     def at_end(self) -> bool:
-        """Whether only blanks are left."""
+        """Test whether only blanks are left."""
         self.skip_blanks()
         return self.position >= self._end
 
     def looking_at(self, text: str) -> bool:
-        """Whether ``text`` comes next after blanks."""
+        """Test whether ``text`` comes next after blanks."""
         self.skip_blanks()
         return self._text.startswith(text, self.position, self._end)
 
@@ -111,23 +111,23 @@ class Reader:
         if not self.accept(text):
             self.fail(f"Expected '{text}'{self._found()}.")
 
-    def values(self, stop: str = "", wanted: Sequence[Prim] = ()) -> Iterator[Value]:
+    def values(self, stop: str = "", preferred: Sequence[Prim] = ()) -> Iterator[Value]:
         """All values up to ``stop`` (which is not skipped) or the end.
 
-        ``wanted`` are the types of the first values where the text leaves them open.
+        ``preferred`` are the types of the first values where the text leaves them open.
         """
-        for each in chain(wanted, repeat(None)):
+        for each in chain(preferred, repeat(None)):
             if self.at_end() or (stop and self.looking_at(stop)):
                 return
             yield self.value(each)
 
-    def value(self, wanted: Prim | None = None) -> Value:
-        """One value; numbers without a suffix are ``wanted`` if they can be."""
+    def value(self, preferred: Prim | None = None) -> Value:
+        """One value; numbers without a suffix are ``preferred`` if they can be."""
         token = self._peek()
         start = self.position
         match token and token["mark"], token and token.lastgroup:
             case "[", _:
-                return self._array(wanted)
+                return self._array(preferred)
             case _, "empty":
                 self.position += len("empty")
                 self.expect("(")
@@ -142,7 +142,7 @@ class Reader:
                 self.position = token.end()
                 return np.frombuffer(_unescape(token["string"][1:-1]), np.uint8).copy()
         number = self._number()
-        return self._convert(number, number.prim or _natural([number.value], wanted))[()]
+        return self._convert(number, number.prim or _natural([number.value], preferred))[()]
 
     def spec(self) -> Spec:
         """A type with known sizes, such as ``[2][3]f32``."""
@@ -163,7 +163,7 @@ class Reader:
         return Spec(tuple(shape), Prim(token["type"]))
 
     def spec_or_value(self) -> Spec | Value:
-        """A type, for which a value is to be made up, or a value."""
+        """A type, which stands for a random value, or a value."""
         start = self.position
         self.skip_blanks()
         if re.compile(rf"(?:\[\s*\d[\d_]*(?:i64)?\s*\]\s*)*(?:{_NAMES})(?![\w.])").match(
@@ -202,12 +202,12 @@ class Reader:
         except ValueError:
             self.fail(f"'{token['number']}' is not a number.", at)
 
-    def _array(self, wanted: Prim | None) -> Value:
+    def _array(self, preferred: Prim | None) -> Value:
         """A nested array literal, read into one flat list of numbers and a shape."""
         start = self.position
         shape, numbers = self._elements()
         prim = next((n.prim for n in numbers if n.prim), None) or _natural(
-            [n.value for n in numbers], wanted)
+            [n.value for n in numbers], preferred)
         if not numbers:
             self.fail("The type of an empty array is unknown.", start,
                       hint="Write it as 'empty([0]i32)'.")
@@ -260,13 +260,13 @@ class Reader:
         return np.array(self._fitting(number, prim), prim.dtype)
 
 
-def _natural(values: Sequence[int | float | bool], wanted: Prim | None) -> Prim:
-    """The type of numbers without a suffix: ``wanted`` if they can have it."""
+def _natural(values: Sequence[int | float | bool], preferred: Prim | None) -> Prim:
+    """The type of numbers without a suffix: ``preferred`` if they can have it."""
     if values and isinstance(values[0], bool):
         return Prim.BOOL
     whole = not any(isinstance(value, float) for value in values)
-    if wanted is not None and (wanted.is_float or (whole and wanted.is_int)):
-        return wanted
+    if preferred is not None and (preferred.is_float or (whole and preferred.is_int)):
+        return preferred
     return Prim.I32 if whole else Prim.F64
 
 

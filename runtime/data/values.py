@@ -22,23 +22,23 @@ from runelift.runtime.data.text import Reader, Value, format_value, prim_of
 _GZIP, _NPY, _ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PK\x03\x04"
 
 
-def load_values(path: Path, wanted: Sequence[Prim] = ()) -> list[Value]:
-    """The values in a file, whatever its format; ``wanted`` as in :func:`read_values`."""
-    return read_values(read_bytes(path), str(path), wanted)
+def load_values(path: Path, preferred: Sequence[Prim] = ()) -> list[Value]:
+    """The values in a file, whatever its format; ``preferred`` as in :func:`read_values`."""
+    return read_values(read_bytes(path), str(path), preferred)
 
 
 def read_bytes(path: Path) -> bytes:
-    """What is in a file; UserError if it cannot be read."""
+    """The bytes of a file; UserError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
         raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
 
 
-def read_values(data: bytes, name: str, wanted: Sequence[Prim] = ()) -> list[Value]:
+def read_values(data: bytes, name: str, preferred: Sequence[Prim] = ()) -> list[Value]:
     """The values in ``data``, whose format shows in its first bytes; ``name`` is for messages.
 
-    ``wanted`` are the element types of the first values, for numbers in text without a suffix.
+    ``preferred`` are the element types of the first values, for numbers in text without a suffix.
     """
     if data.startswith(_GZIP):
         try:
@@ -55,7 +55,7 @@ def read_values(data: bytes, name: str, wanted: Sequence[Prim] = ()) -> list[Val
     except UnicodeDecodeError as error:
         raise UserError(f"{name}: byte {error.start}: error[malformed-data]: neither text in "
                         f"UTF-8 nor binary values.") from None
-    return list(Reader(Source(name, text)).values(wanted=wanted))
+    return list(Reader(Source(name, text)).values(preferred=preferred))
 
 
 def _read_numpy(data: bytes, name: str) -> list[Value]:
@@ -78,7 +78,7 @@ def write_values(values: Iterable[Value], out: BinaryIO, binary: bool = False) -
 
 
 def format_values(values: Iterable[Value], binary: bool = False) -> bytes:
-    """What :func:`write_values` writes."""
+    """The bytes that :func:`write_values` writes."""
     out = io.BytesIO()
     write_values(values, out, binary)
     return out.getvalue()
@@ -103,7 +103,7 @@ def save_values(path: Path, values: Iterable[Value]) -> None:
                 out = files.enter_context(cast("BinaryIO", gzip.GzipFile("", "wb", fileobj=out,
                                                                          mtime=0)))
             if kind == [".npz"]:
-                archive = io.BytesIO()  # whose writer goes back, as not all files do
+                archive = io.BytesIO()  # its writer seeks back, which not all files can
                 np.savez(archive, *kept)
                 out.write(archive.getbuffer())
             elif kind == [".npy"]:

@@ -1,4 +1,4 @@
-"""OpenCL programs: from the cache, or built and put there."""
+"""Building OpenCL programs, with a cache of binaries on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, binary_k
 from runelift.runtime.devices.info import DeviceInfo
 
 BUILT_ONCE = b""
-"""The cache entry in place of a binary that is kept once the program is built a second time."""
+"""The content of the cache after the first build, where only the second stores a binary."""
 
 
 class Infeasible(Exception):
@@ -32,30 +32,31 @@ class Infeasible(Exception):
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without the warnings of compilers; for one thread at a time."""
+    """Suppress the warnings of compilers; for one thread at a time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def build_program(device: Device, source: str, *options: str) -> Any:
-    """A program from the cache, or built and put there; another process may have done so just now.
+    """A program from the cache of binaries, or a new build that is stored there.
 
-    NVIDIA's binaries are assembler's text, which the driver translates when it is loaded for the
-    first time.  Programs built from source are in a cache of the driver.
+    NVIDIA's binaries are assembly text, which the driver translates when it first loads them.  The
+    driver's cache has the translated results of builds from source.  So such a build is faster if
+    the driver has a cache.
     """
     info, context = device.info, device.context
     name = cache_name(info, source, *options)
-    kept = disk.load(KERNELS, name) if not info.is_simulator else None
-    if kept and info.locked_compiler and driver_has_cache():
-        told = build_request(info, source, *options)
-        if told and (loaded := preload.take(context.int_ptr, *told)) is not None:
+    binary = disk.load(KERNELS, name) if not info.is_simulator else None
+    if binary and info.locked_compiler and driver_has_cache():
+        request = build_request(info, source, *options)
+        if request and (loaded := preload.take(context.int_ptr, *request)) is not None:
             return cl.Program.from_int_ptr(loaded, retain=False)
         with suppress(cl.Error):
             return cl.Program(context, source).build(options=_all_options(info, source, options))
-    if kept:
+    if binary:
         try:
-            return cl.Program(context, [info.handle], [kept]).build()
+            return cl.Program(context, [info.handle], [binary]).build()
         except cl.Error:
             pass  # made by another driver: build it again from the source
     try:
@@ -64,7 +65,7 @@ def build_program(device: Device, source: str, *options: str) -> Any:
         raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
                          f"{error}", at_any_size=True) from None
     if not info.is_simulator:
-        once = info.slow_binaries and kept is None
+        once = info.slow_binaries and binary is None
         disk.store(KERNELS, name, BUILT_ONCE if once
                    else program.get_info(cl.program_info.BINARIES)[0])
     return program
@@ -77,19 +78,19 @@ def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[
 
 
 def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
-    """The name of the binary of a program in the cache."""
+    """The name of a program's binary in the cache."""
     return binary_key(info.label, source, " ".join(_all_options(info, source, options)))
 
 
 def build_request(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
-    """The text and the options with which a driver builds a program; None if they are unknown."""
+    """The text and the options of a driver's build; None if the options are not known."""
     target = build_target(info)
     return None if target is None else (source, target.all_options(" ".join(
         _all_options(info, source, options))))
 
 
 def build_target(info: DeviceInfo) -> BuildTarget | None:
-    """The data for building as PyOpenCL does, in other processes; None if they cannot."""
+    """The target of builds without PyOpenCL that give its results; None if that is impossible."""
     if not info.locked_compiler or info.slow_binaries or info.optimised_size < math.inf:
         return None
     context: Any = SimpleNamespace(devices=[info.handle])

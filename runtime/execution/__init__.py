@@ -1,6 +1,6 @@
 """Execution of host plans: runs, command buffers, fused launches and persistent loops.
 
-A host plan is a Python function of ``rt``.  There are seven ``rt``\ s:
+A host plan is a Python function of ``rt``.  There are seven such objects:
 
 - ``Run`` runs the plan,
 - ``CapturingRun`` fills a command buffer meanwhile,

@@ -16,7 +16,7 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution.executable import Executable, KernelSite
-from runelift.runtime.records.record import alone
+from runelift.runtime.records.record import lone_items
 from runelift.runtime.records.recorder import Recorder
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
@@ -140,7 +140,8 @@ class Issuer:
         if site.fallible:
             self._fallible = True
         if self.recorder is not None:
-            self.recorder.command(event, launch=True, crowd=alone(groups * group, self._most))
+            self.recorder.command(event, launch=True,
+                                  lone_items=lone_items(groups * group, self._most))
 
     def enqueue_persistent(self, kernel: BoundKernel, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""

@@ -32,7 +32,7 @@ from runelift.runtime.execution.loop_scalars import (
     ScalarTable,
     packed,
 )
-from runelift.runtime.records.loop_sampling import how_many
+from runelift.runtime.records.loop_sampling import sample_size
 from runelift.runtime.versions.default_guards import MOST_WAVES
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def iterations(run: Run, scalars: LoopScalars | None, first: int, bound: int) ->
     """Iterations that the host takes; those of a record may be samples."""
     indices = range(first, bound)
     if run.samples and len(indices) > 1:
-        count = how_many(len(indices) - 1)
+        count = sample_size(len(indices) - 1)
         if count < len(indices) - 1:
             return _sampled(run, scalars, indices, count)
     return iteration_inputs(scalars, indices)

@@ -27,7 +27,7 @@ from runelift.runtime.records.pruning import (
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class _Observation:
     """A version took ``seconds``, or was stopped then; the ``best`` one took less."""
 
     par: int
@@ -48,37 +48,37 @@ class Estimates:
 
     The least time of a version counts, since chance only makes runs slow.  A version that was
     stopped takes at least as long as until then.  ``work`` is the number of work-items on the
-    dataset at hand; None if it is not known.  ``crowds`` are the least seconds that one work-item
-    would take for the work of a site there
-    (:class:`~runelift.runtime.records.record.Encounter`).  The work of a work-item counts once for
+    dataset at hand; None if it is not known.  ``lone_seconds`` are for each site the least seconds
+    that one work-item would take for its work (``crowd`` of a
+    :class:`~runelift.runtime.records.record.Encounter`).  The work of a work-item counts once for
     all that are ``at_once`` on the device.
     """
 
     work: int | None = None
     at_once: float = math.inf
-    crowds: dict[str, float] = field(default_factory=dict)
+    lone_seconds: dict[str, float] = field(default_factory=dict)
     policy: PruningPolicy = NORMAL_PRUNING
-    _seen: dict[str, list[Observation]] = field(default_factory=dict)
+    _seen: dict[str, list[_Observation]] = field(default_factory=dict)
 
     def saw(self, version: str, par: int, seconds: float, best: float, *,
             stopped: bool = False) -> None:
         """Take the time of a version, or the time until it was stopped."""
         if self.work and par > 0 and 0 < best < math.inf:
             self._seen.setdefault(version, []).append(
-                Observation(par, seconds, best, self.work, stopped))
+                _Observation(par, seconds, best, self.work, stopped))
 
     def begin(self, work: int | None) -> None:
         """Go on to the next dataset."""
-        self.work, self.crowds = work, {}
+        self.work, self.lone_seconds = work, {}
 
-    def saw_crowd(self, site: str, seconds: float) -> None:
+    def saw_lone_seconds(self, site: str, seconds: float) -> None:
         """Take the seconds of one work-item for the work of a version of a site."""
         if seconds:
-            self.crowds[site] = min(seconds, self.crowds.get(site, seconds))
+            self.lone_seconds[site] = min(seconds, self.lone_seconds.get(site, seconds))
 
-    def alone(self, version: str, par: int) -> float:
+    def lone_time(self, version: str, par: int) -> float:
         """The least seconds of so few work-items, each of which is almost alone."""
-        return self.crowds.get(version.rpartition("/")[0], 0.0) / max(par, 1)
+        return self.lone_seconds.get(version.rpartition("/")[0], 0.0) / max(par, 1)
 
     def seconds(self, version: str, par: int, best: float) -> float:
         """The expected seconds of a version on the dataset at hand; 0 if there is no evidence."""
@@ -90,10 +90,10 @@ class Estimates:
         return max((seconds for stopped, seconds in found if stopped), default=least)
 
     def hopeless(self, version: str, par: int, best: float) -> str | None:
-        """The reason to skip a version beside one that takes ``best`` seconds; None to run it."""
+        """The reason to skip a version if the best one takes ``best`` seconds; None to run it."""
         for evidence in (
                 Evidence(Source.OTHER_INPUTS, self.seconds(version, par, best), best),
-                Evidence(Source.FEW_ITEMS, self.alone(version, par), best, par)):
+                Evidence(Source.FEW_ITEMS, self.lone_time(version, par), best, par)):
             if not (found := verdict(evidence, self.policy)).keeps:
                 return found.why
         return None

@@ -1,14 +1,13 @@
-"""Records of long loops, of whose iterations only some were made.
+"""Sampling of long loops: a record has a few iterations measured, which stand for the others.
 
-Where all iterations launch the same kernels
-(:func:`runelift.codegen.plan.steady_loops.may_persist`), a record of hundreds of them tells no more
-than one of a few, but takes as much longer.  So a record that is for the tuner alone leaves such a
-loop early, with what it has computed until then, and a few iterations stand for the others: the
-commands and encounters of these follow in the record as if they had been made, each iteration as
-long as one of those that were.  How long a whole run takes is timed without a record.
+All iterations of a steady loop launch the same kernels
+(:func:`runelift.codegen.plan.steady_loops.may_persist`).  A record of hundreds of them tells no
+more than a record of a few.  So a run for the tuner leaves such a loop early.  The record then
+repeats the commands and encounters of the iterations that were run, as if all had been.  The time
+of a whole run is measured without a record.
 
-That what comes after the loop launches the same takes a plan that decides nothing by what the
-device has computed (:func:`is_predictable`).
+The rest of the program runs on wrong values then.  It still launches the same kernels if the plan
+decides nothing by values that the device computes (:func:`is_predictable`).
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from runelift.codegen.plan.epilogue import split_epilogue
 if TYPE_CHECKING:
     from runelift.runtime.records.recorder import Command, OpenEncounter
 
-FEW = 8
-"""So many iterations at least stand for the others,"""
-PART = 16
-"""and one in so many: those of longer loops may differ more."""
+LEAST_SAMPLE = 8
+"""The least number of iterations that stand for the others."""
+SAMPLED_PART = 16
+"""One iteration in so many is sampled at least: those of longer loops may differ more."""
 
 
-def how_many(iterations: int) -> int:
-    """How many of these iterations of a loop stand for all."""
-    count = max(FEW, -(-iterations // PART))
+def sample_size(iterations: int) -> int:
+    """The number of iterations to run of a loop with so many."""
+    count = max(LEAST_SAMPLE, -(-iterations // SAMPLED_PART))
     return count if iterations >= 2 * count else iterations
 
 
 def is_predictable(host: plan.Plan) -> bool:
-    """Whether what a plan issues depends on nothing that the device computes."""
+    """True if the commands of a plan do not depend on values that the device computes."""
     issuing, _ = split_epilogue(host)
     return not any(isinstance(step, plan.Read | plan.WhileLoop)
                    for step in plan.all_steps(issuing))
@@ -47,7 +46,7 @@ def is_predictable(host: plan.Plan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RecordPosition:
-    """Where a record stands: after how many commands, some of them launches, and encounters.
+    """The length of a record so far: commands, launches among them, and encounters.
 
     ``seconds`` is the time of the host.
     """
@@ -60,9 +59,9 @@ class RecordPosition:
 
 @dataclass(frozen=True, slots=True)
 class LoopSample:
-    """Iterations from ``first`` to ``last``, ``count`` in all, which stand for ``left`` more.
+    """The ``count`` iterations of a loop that were run, which stand for ``left`` more.
 
-    They lie in the encounters ``around``.
+    They lie between ``first`` and ``last`` in the record, inside the encounters ``around``.
     """
 
     first: RecordPosition
@@ -73,40 +72,40 @@ class LoopSample:
 
     @property
     def commands(self) -> int:
-        """How many commands an iteration has."""
+        """The number of commands of an iteration."""
         return (self.last.commands - self.first.commands) // self.count
 
     @property
     def encounters(self) -> int:
-        """How many encounters an iteration has."""
+        """The number of encounters of an iteration."""
         return (self.last.encounters - self.first.encounters) // self.count
 
     @property
     def launches(self) -> int:
-        """How many launches those would have that were not made."""
+        """The number of launches of all iterations that were not run."""
         return self.left * (self.last.launches - self.first.launches) // self.count
 
     @property
     def seconds(self) -> float:
-        """How long the host would have taken for them."""
+        """The seconds of the host for all iterations that were not run."""
         return self.left * (self.last.seconds - self.first.seconds) / self.count
 
     def iterations(self) -> Iterator[tuple[int, int]]:
-        """For each iteration that was not made, the one that stands for it, and in which round."""
+        """For each iteration that was not run: the one that stands for it, and the repetition."""
         return ((number % self.count, number // self.count) for number in range(self.left))
 
 
 def are_alike(encounters: Sequence[OpenEncounter], commands: int, count: int) -> bool:
-    """Whether encounters and so many commands are those of ``count`` iterations, all alike."""
+    """True if so many encounters and commands divide into ``count`` equal iterations."""
     each, uneven = divmod(len(encounters), count)
     if uneven or commands % count:
         return False
-    done = [(opened.situation, opened.chosen, opened.launches) for opened in encounters]
+    done = [(opened.kind, opened.chosen, opened.launches) for opened in encounters]
     return done == done[:each] * count
 
 
 def with_all_commands(commands: Sequence[Command], samples: Sequence[LoopSample]) -> list[Command]:
-    """The commands, and those of iterations that were not made."""
+    """The commands, with those of iterations that were not run."""
     found: list[Command] = []
     done = late = 0
     for sample in samples:
@@ -116,23 +115,23 @@ def with_all_commands(commands: Sequence[Command], samples: Sequence[LoopSample]
         if first == last or not sample.left:
             continue
         end = commands[last - 1].end
-        round_ = end - (commands[first - 1].end if first else commands[0].start)
+        period = end - (commands[first - 1].end if first else commands[0].start)
         for which, number in sample.iterations():
             begin = first + which * sample.commands
-            found += _later(commands[begin:begin + sample.commands], late + (number + 1) * round_)
+            found += _later(commands[begin:begin + sample.commands], late + (number + 1) * period)
         late = found[-1].end - end
     return found + _later(commands[done:], late)
 
 
 def _later(commands: Sequence[Command], late: int) -> list[Command]:
-    """The same commands so many nanoseconds later."""
+    """The commands, so many nanoseconds later."""
     return [c._replace(queued=c.queued + late, start=c.start + late, end=c.end + late)
             for c in commands] if late else list(commands)
 
 
 def with_all_encounters(encounters: Sequence[OpenEncounter],
                         samples: Sequence[LoopSample]) -> list[OpenEncounter]:
-    """The encounters, and those of iterations that were not made, in all commands."""
+    """The encounters, with those of iterations that were not run."""
     ends = [sample.last.commands for sample in samples]
     further = [0, *accumulate(sample.left * sample.commands for sample in samples)]
     inside = defaultdict[int, list[LoopSample]](list)
@@ -143,7 +142,7 @@ def with_all_encounters(encounters: Sequence[OpenEncounter],
     numbers: list[int] = []
 
     def moved(number: int) -> OpenEncounter:
-        """An encounter that no sample has, where it lies among all commands."""
+        """An encounter outside of all samples, at its place among all commands."""
         opened = encounters[number]
         parent = None if opened.parent is None else numbers[opened.parent]
         return replace(
@@ -154,7 +153,7 @@ def with_all_encounters(encounters: Sequence[OpenEncounter],
             issue=opened.issue + sum(s.seconds for s in inside[number]))
 
     def of_iteration(sample: LoopSample, which: int, commands: int) -> None:
-        """Those of an iteration whose commands come so much later."""
+        """Append the encounters of an iteration, shifted by so many commands."""
         first = sample.first.encounters + which * sample.encounters
         place = len(found)
         for opened in encounters[first:first + sample.encounters]:
@@ -171,9 +170,9 @@ def with_all_encounters(encounters: Sequence[OpenEncounter],
         for which in range(sample.count):
             numbers += range(len(found), len(found) + sample.encounters)
             of_iteration(sample, which, further[number])
-        for which, round_ in sample.iterations():
+        for which, repetition in sample.iterations():
             of_iteration(sample, which, further[number]
-                         + (round_ + 1) * sample.count * sample.commands)
+                         + (repetition + 1) * sample.count * sample.commands)
     while len(numbers) < len(encounters):
         numbers.append(len(found))
         found.append(moved(len(numbers) - 1))

@@ -92,7 +92,7 @@ class Source(Enum):
 
 
 class Evidence(NamedTuple):
-    """Seconds that a version takes, beside those of the best version.
+    """Seconds that a version takes, and those of the best version.
 
     Where only their ratio is known, ``seconds`` is the ratio and ``best`` is 1.  ``items`` is the
     number of work-items, where it matters.
@@ -112,7 +112,7 @@ class Decision(Enum):
     SKIP = "skip"
 
 
-class Verdict(NamedTuple):
+class _Verdict(NamedTuple):
     """A decision about a version, and its reason in words if it is not kept."""
 
     decision: Decision
@@ -124,7 +124,7 @@ class Verdict(NamedTuple):
         return self.decision is Decision.KEEP
 
 
-KEEP = Verdict(Decision.KEEP)
+KEEP = _Verdict(Decision.KEEP)
 
 
 class _Rule(NamedTuple):
@@ -158,12 +158,12 @@ def _rule(source: Source, policy: PruningPolicy) -> _Rule:
             return _Rule(Decision.SKIP, policy.similar_sizes_factor)
 
 
-def verdict(evidence: Evidence, policy: PruningPolicy) -> Verdict:
+def verdict(evidence: Evidence, policy: PruningPolicy) -> _Verdict:
     """The decision about a version by one piece of evidence."""
     rule = _rule(evidence.source, policy)
     limit = max(rule.seconds, rule.factor * evidence.best) if rule.factor else rule.seconds
     if evidence.seconds > limit or (rule.reached and evidence.seconds == limit):
-        return Verdict(rule.decision, reason(evidence))
+        return _Verdict(rule.decision, reason(evidence))
     return KEEP
 
 

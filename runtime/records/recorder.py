@@ -1,7 +1,7 @@
 """Recording: from the device commands of a run to the times of its encounters.
 
-Nothing waits for the device while the program runs: the recorder keeps every command's event
-and notes which commands belong to which encounter; times are read when the run is over.
+Nothing waits for the device while the program runs.  The recorder keeps the event of each command,
+and the range of commands of each encounter.  Times are read when the run is over.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from runelift.runtime.records.loop_sampling import (
 )
 from runelift.runtime.records.record import Encounter, Record
 
-LAUNCH = 4_000
-"""How many nanoseconds of a kernel are not its work-items'."""
+LAUNCH_NANOSECONDS = 4_000
+"""The nanoseconds that a kernel takes without any work-items."""
 
 
 class Command(NamedTuple):
-    """When a device command was queued, started and ended (nanoseconds).
+    """The times at which a device command was queued, started and ended (nanoseconds).
 
-    ``crowd`` work-items, each of them alone, would take as long
-    (:func:`~runelift.runtime.records.estimates.alone`); 0 if that is not known.
+    ``lone_items`` is the speedup of its work-items over one that does all of their work
+    (:func:`~runelift.runtime.records.record.lone_items`); 0 if it is not known.
     """
 
     queued: int
     start: int
     end: int
-    crowd: float = 0.0
+    lone_items: float = 0.0
 
 
 class EncounterKind(NamedTuple):
-    """What encounters with the same sizes have in common, but for the version that runs.
+    """The properties that encounters of a site share if they have the same sizes.
 
-    It stands in all of their records: who gets one must not change it.
+    All of their records share its dictionaries, which must not be changed.
     """
 
     site: str
@@ -52,9 +52,9 @@ class EncounterKind(NamedTuple):
 
 @dataclass(slots=True)
 class OpenEncounter:
-    """An encounter and the commands ``first`` up to ``last`` that belong to it."""
+    """An encounter in a run under way, with its commands from ``first`` to before ``last``."""
 
-    situation: EncounterKind
+    kind: EncounterKind
     parent: int | None
     feasible: tuple[int, ...]
     chosen: int
@@ -67,7 +67,7 @@ class OpenEncounter:
 
 
 class Recorder:
-    """What happens in one run, in order."""
+    """The commands and encounters of one run, in order."""
 
     def __init__(self) -> None:
         self._events: list[tuple[Any, float]] = []
@@ -79,23 +79,23 @@ class Recorder:
 
     @property
     def encounters(self) -> int:
-        """How many versions have been run so far."""
+        """The number of versions that have been run so far."""
         return len(self._encounters)
 
-    def command(self, event: Any, *, launch: bool = False, crowd: float = 0.0) -> None:
-        """A device command was issued, which a crowd of work-items does."""
-        self._events.append((event, crowd))
+    def command(self, event: Any, *, launch: bool = False, lone_items: float = 0.0) -> None:
+        """Note that a device command was issued (:class:`Command`)."""
+        self._events.append((event, lone_items))
         self._launches += launch
 
     @property
     def issued(self) -> int:
-        """How many commands have been issued."""
+        """The number of commands that have been issued."""
         return len(self._events)
 
     def taken_back(self, first: int) -> list[Command]:
-        """The commands from ``first`` on, which count as never issued; waits until they are over.
+        """Remove the commands from ``first`` on, all of them launches; their times.
 
-        All of them must be launches.
+        This waits until they are over.
         """
         events = self._events[first:]
         if events:
@@ -105,38 +105,37 @@ class Recorder:
         return _times(events)
 
     def waited(self) -> None:
-        """The host waited until the device had done all that was issued."""
+        """Note that the host waited until the device had done all commands."""
         self._waits += 1
 
-    def enter(self, situation: EncounterKind, feasible: tuple[int, ...], chosen: int) -> None:
-        """A version is about to run."""
+    def enter(self, kind: EncounterKind, feasible: tuple[int, ...], chosen: int) -> None:
+        """Begin an encounter, with the version that is about to run."""
         parent = self._open[-1] if self._open else None
         self._open.append(len(self._encounters))
-        self._encounters.append(OpenEncounter(situation, parent, feasible, chosen,
-                                              len(self._events),
-                                      self._launches, time.perf_counter()))
+        self._encounters.append(OpenEncounter(kind, parent, feasible, chosen, len(self._events),
+                                              self._launches, time.perf_counter()))
 
     def leave(self) -> None:
-        """All commands of the innermost encounter are issued."""
+        """End the innermost encounter: all of its commands have been issued."""
         encounter = self._encounters[self._open.pop()]
         encounter.last = len(self._events)
         encounter.launches = self._launches - encounter.launched
         encounter.issue = time.perf_counter() - encounter.started
 
     def abandon(self) -> None:
-        """The version of the innermost encounter could not run: nothing was encountered."""
+        """Remove the innermost encounter, whose version could not run."""
         del self._encounters[self._open.pop():]
 
     @property
     def place(self) -> RecordPosition:
-        """Where the record stands."""
+        """The length of the record so far."""
         return RecordPosition(len(self._events), self._launches, len(self._encounters),
                               time.perf_counter())
 
     def stand_for(self, first: RecordPosition, count: int, left: int) -> bool:
-        """Have ``count`` iterations of a loop since a place stand for others that are ``left``.
+        """Have ``count`` iterations since a position stand for ``left`` others.
 
-        Not if they did not all do the same; the result is whether they do stand for these.
+        The result is False, and nothing is done, if the iterations differ.
         """
         last = self.place
         alike = are_alike(self._encounters[first.encounters:], last.commands - first.commands,
@@ -151,7 +150,7 @@ class Recorder:
 
     def record(self, entry: str, *, wall: float, issue: float, peak_bytes: int, device: str,
                infeasible: Mapping[str, str]) -> Record:
-        """The record of the run, with what iterations would have done that others stand for."""
+        """The record of the run, with the iterations that others stand for."""
         commands = with_all_commands(self.commands(), self._samples)
         gaps = host_gaps(commands)
         spent = _Spent(commands, gaps)
@@ -168,27 +167,27 @@ class Recorder:
 
 
 class _Spent:
-    """What commands took, summed up from the first one on: nested encounters share many."""
+    """Prefix sums of the times of commands, as nested encounters share commands."""
 
     def __init__(self, commands: Sequence[Command], gaps: Sequence[int]) -> None:
         self._commands = commands
         self._busy = _sums(c.end - c.start for c in commands)
         self._gaps = _sums(gaps)
-        self._crowds = _sums(_crowded(c) for c in commands)
+        self._lone = _sums(_lone_nanoseconds(c) for c in commands)
 
     def encounter(self, number: int, opened: OpenEncounter) -> Encounter:
-        """An encounter whose commands are all over."""
-        (site, sizes, par, scarce), first, last = opened.situation, opened.first, opened.last
+        """An encounter with its times."""
+        (site, sizes, par, scarce), first, last = opened.kind, opened.first, opened.last
         return Encounter(
             site, number, opened.parent, sizes, par, opened.feasible, opened.chosen,
             telescoped(self._commands, first, last),
             (self._busy[last] - self._busy[first]) * 1e-9,
             (self._gaps[last] - self._gaps[first]) * 1e-9, opened.launches, scarce, opened.issue,
-            False, (self._crowds[last] - self._crowds[first]) * 1e-9)
+            False, (self._lone[last] - self._lone[first]) * 1e-9)
 
 
 def _sums(values: Iterable[float]) -> list[float]:
-    """The sum of the first so many, for each number of them."""
+    """The prefix sums of values, with 0 as the first."""
     return [0, *accumulate(values)]
 
 
@@ -200,7 +199,8 @@ def _times(events: Sequence[tuple[Any, float]]) -> list[Command]:
 
     info = cl.profiling_info
     return [Command(e.get_profiling_info(info.QUEUED), e.get_profiling_info(info.START),
-                    e.get_profiling_info(info.END), crowd) for e, crowd in events]
+                    e.get_profiling_info(info.END), lone_items)
+            for e, lone_items in events]
 
 
 def telescoped(commands: Sequence[Command], first: int, last: int) -> float:
@@ -216,18 +216,18 @@ def busy(commands: Sequence[Command]) -> float:
     return sum(c.end - c.start for c in commands) * 1e-9
 
 
-def occupied(commands: Sequence[Command]) -> float:
-    """How many seconds one work-item would take at least for what crowds did."""
-    return sum(map(_crowded, commands)) * 1e-9
+def lone_seconds(commands: Sequence[Command]) -> float:
+    """The least seconds of one work-item for the work of these commands."""
+    return sum(map(_lone_nanoseconds, commands)) * 1e-9
 
 
-def _crowded(command: Command) -> float:
-    """The same of one command, in nanoseconds."""
-    return max(0, command.end - command.start - LAUNCH) * command.crowd
+def _lone_nanoseconds(command: Command) -> float:
+    """The least nanoseconds of one work-item for the work of a command."""
+    return max(0, command.end - command.start - LAUNCH_NANOSECONDS) * command.lone_items
 
 
 def host_gaps(commands: Sequence[Command]) -> list[int]:
-    """Before each command, how long the device had nothing to do because the host was late."""
+    """The nanoseconds before each command in which the device waited for the host."""
     gaps = [0] if commands else []
     for before, command in pairwise(commands):
         late = command.queued > before.end

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The median of some measurements and how far they typically lie from it."""
+    """The median, median absolute deviation, minimum and number of some measurements."""
 
     median: float
     mad: float
@@ -48,10 +48,10 @@ def summarise(values: Sequence[float]) -> Summary:
 
 
 def median_interval(values: Sequence[float], error: float = 0.05) -> tuple[float, float]:
-    """Between which two of ``values`` the median of their distribution lies.
+    """A confidence interval of the median, from order statistics.
 
-    The interval by order statistics: it is wrong in at most the fraction ``error`` of cases
-    whatever the distribution, except that it cannot be wider than all of ``values``.
+    It misses the median in at most the fraction ``error`` of cases, whatever the distribution.
+    Few values cannot promise that: then it spans all of ``values``.
 
     >>> median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
     (1.0, 8.0)

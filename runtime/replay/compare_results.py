@@ -1,13 +1,12 @@
 """Comparing the results of versions on the device, without waiting for it.
 
-Sums may be added up in another order, so floating-point elements may differ by what rounding
-explains: those that differ by more than a small fraction of themselves are looked at, and what
-counts is how far they are apart beside the greatest element of the array.  Integers must be the
-same, unless they may have been computed from such numbers: then they may be rounded to neighbours,
-and a few of them may depend on which of two nearly equal numbers is the greater.
+Versions may add numbers up in another order, so floats may differ by rounding.  Elements that
+differ by more than a small fraction are *distant*.  Their distance must be small relative to the
+greatest element of the array.  Integers must be equal unless floats decide about them.  Then they
+may differ by one, and a few of them by more.
 
-Where numbers cancel, one version may give exactly 0 and another what rounding left of them.  Such
-an array has no elements to compare with; those that it was computed from stand for them.
+Where numbers cancel, one version may give 0 and another a rounding error.  Such an array has no
+large elements to compare with.  Its rounding errors are compared with the greatest input instead.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from runelift.ir.prim import Prim
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.memory import Buffer
 
-ROOM = 4096
-"""How many comparisons are made before the host looks at them."""
-RELATIVE = {Prim.F32: 2e-3, Prim.F64: 1e-6}
-"""By which part of themselves elements may differ."""
-ABSOLUTE = {Prim.F32: 1e-5, Prim.F64: 1e-11}
-"""By which part of the greatest element they may differ."""
-FEW = 0.01
-"""Which part of the integers may differ if they depend on floating-point numbers."""
-CELLS = 3
-"""A comparison counts elements that cannot be explained, and keeps two greatest numbers."""
+COMPARISON_BATCH = 4096
+"""The number of comparisons after which the host reads the results."""
+RELATIVE_TOLERANCE = {Prim.F32: 2e-3, Prim.F64: 1e-6}
+"""The fraction of themselves by which elements may differ."""
+ABSOLUTE_TOLERANCE = {Prim.F32: 1e-5, Prim.F64: 1e-11}
+"""The fraction of the greatest element by which elements may differ."""
+UNEQUAL_INTEGERS = 0.01
+"""The fraction of the integers that may differ by more than one if floats decide about them."""
+CELLS_PER_COMPARISON = 3
+"""The results of a comparison: count of unequal elements, greatest distance and element."""
 
-FLOATS = """
+COMPARE_FLOATS = """
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 __kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const long count,
                       __global uint *found, const long place)
@@ -60,7 +59,7 @@ __kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const lo
 }
 """
 
-INTEGERS = """
+COMPARE_INTEGERS = """
 __kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const long count,
                       __global uint *found, const long place, const ulong slack)
 {
@@ -83,7 +82,7 @@ class VersionPair:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Two arrays of ``count`` elements; those that are ``rounded`` need not be the same."""
+    """The comparison of two arrays of ``count`` elements; ``rounded``: they depend on floats."""
 
     pair: VersionPair
     prim: Prim
@@ -91,13 +90,14 @@ class _Comparison:
     rounded: bool
 
     def difference(self, odd: int, apart: float, greatest: float, scale: float) -> str | None:
-        """What is wrong, if anything, with so many elements that differ, by at most so much.
+        """The difference in words, or None if rounding explains it.
 
-        ``scale`` is the greatest of the numbers that the program was given.
+        ``odd`` elements cannot be explained; others are ``apart`` by so much at most.
+        ``scale`` is the greatest input of the program.
         """
-        if odd > (FEW * self.count if self.rounded and not self.prim.is_float else 0):
+        if odd > (UNEQUAL_INTEGERS * self.count if self.rounded and not self.prim.is_float else 0):
             return f"{odd} of {self.count} elements"
-        bound = ABSOLUTE.get(self.prim, 0.0)
+        bound = ABSOLUTE_TOLERANCE.get(self.prim, 0.0)
         cancelled = apart == greatest <= bound * scale  # against 0
         if apart > bound * greatest and not cancelled:
             return f"up to {apart:.2g}, where the greatest element is {greatest:.2g}"
@@ -105,22 +105,26 @@ class _Comparison:
 
 
 class Differences:
-    """What comparisons on a device found: ``differing`` says how, ``agreeing`` how often not."""
+    """Comparisons on a device, and their results.
+
+    ``differing`` has the first difference of two versions in words, ``agreeing`` the number of
+    comparisons without one.
+    """
 
     def __init__(self, device: Device, queue: Any) -> None:
         self._device = device
         self._queue = queue
         self._waiting: list[_Comparison] = []
         self._found: Any = None
-        self._given: list[tuple[Prim, Buffer, int]] = []
+        self._inputs: list[tuple[Prim, Buffer, int]] = []
         self._scale: float | None = None
         self.agreeing: dict[VersionPair, int] = {}
         self.differing: dict[VersionPair, str] = {}
 
     def scalars(self, pair: VersionPair, prim: Prim, one: Any, other: Any, *,
                 rounded: bool) -> None:
-        """Compare two scalars that the host knows."""
-        bound = RELATIVE.get(prim, 0.0)
+        """Compare two scalars on the host."""
+        bound = RELATIVE_TOLERANCE.get(prim, 0.0)
         same = (rounded and not prim.is_float) or one == other or (
             one != one and other != other) or (
             abs(one - other) <= bound * max(abs(one), abs(other)))
@@ -131,7 +135,7 @@ class Differences:
         """Compare two arrays of so many elements; ``rounded``: they depend on floats."""
         if count <= 0 or one is other:
             return
-        if len(self._waiting) == ROOM:
+        if len(self._waiting) == COMPARISON_BATCH:
             self.settle()
         if not self._waiting:
             self._clear()
@@ -139,12 +143,12 @@ class Differences:
         self._waiting.append(_Comparison(pair, prim, count, rounded))
 
     def _clear(self) -> None:
-        """Make room for comparisons."""
+        """Set the results of all comparisons to 0."""
         if self._found is None:
             self._found = cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE,
-                                    4 * CELLS * ROOM)
+                                    4 * CELLS_PER_COMPARISON * COMPARISON_BATCH)
         cl.enqueue_fill_buffer(self._queue, self._found, np.zeros(1, np.uint32), 0,
-                               4 * CELLS * ROOM)
+                               4 * CELLS_PER_COMPARISON * COMPARISON_BATCH)
 
     def _compare(self, prim: Prim, one: Buffer, other: Buffer, count: int, place: int, *,
                  rounded: bool = False) -> None:
@@ -154,35 +158,36 @@ class Differences:
         slack = () if prim.is_float else (np.uint64(rounded),)
         _kernel(self._device, prim)(self._queue, (groups * group,), (group,), one.handle,
                                     other.handle, np.int64(count), self._found,
-                                    np.int64(CELLS * place), *slack)
+                                    np.int64(CELLS_PER_COMPARISON * place), *slack)
 
     def _cells(self, count: int) -> tuple[np.ndarray[Any, Any], ...]:
-        """What was found at the first places: odd elements, distances, and greatest numbers."""
-        cells = np.empty((count, CELLS), np.uint32)
+        """The results of comparisons: unequal elements, distances, and greatest elements."""
+        cells = np.empty((count, CELLS_PER_COMPARISON), np.uint32)
         cl.enqueue_copy(self._queue, cells, self._found, is_blocking=True)
         return cells[:, 0], *(cells[:, k].copy().view(np.float32) for k in (1, 2))
 
-    def given(self, numbers: Sequence[float], arrays: Sequence[tuple[Prim, Buffer, int]]) -> None:
-        """What the program computes with: floats, and arrays of floats with their lengths."""
-        self._given = [each for each in arrays if each[2] > 0][:ROOM]
+    def take_inputs(self, numbers: Sequence[float],
+                    arrays: Sequence[tuple[Prim, Buffer, int]]) -> None:
+        """Take the inputs of the program: floats, and arrays of floats with their lengths."""
+        self._inputs = [each for each in arrays if each[2] > 0][:COMPARISON_BATCH]
         self._scale = max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
-    def _greatest_given(self) -> float:
-        """The greatest number that the program was given; looked for when it matters."""
-        if self._given:
+    def _greatest_input(self) -> float:
+        """The greatest input of the program, found when it is needed."""
+        if self._inputs:
             self._clear()
-            for place, (prim, buffer, count) in enumerate(self._given):
+            for place, (prim, buffer, count) in enumerate(self._inputs):
                 self._compare(prim, buffer, buffer, count, place)
-            _, _, greatest = self._cells(len(self._given))
-            self._given, self._scale = [], max(self._scale or 0.0, float(greatest.max()))
+            _, _, greatest = self._cells(len(self._inputs))
+            self._inputs, self._scale = [], max(self._scale or 0.0, float(greatest.max()))
         return self._scale or 0.0
 
     def settle(self) -> None:
-        """Look at what was compared so far; waits for the device."""
+        """Read the results of all comparisons so far; waits for the device."""
         if not self._waiting:
             return
         odd, apart, greatest = self._cells(len(self._waiting))
-        scale = self._greatest_given() if (apart > 0).any() else 0.0
+        scale = self._greatest_input() if (apart > 0).any() else 0.0
         for k, each in enumerate(self._waiting):
             self._note(each.pair, each.difference(odd[k], apart[k], greatest[k], scale))
         self._waiting.clear()
@@ -196,9 +201,9 @@ class Differences:
 
 @cache
 def _kernel(device: Device, prim: Prim) -> Any:
-    """The kernel that compares arrays of this type."""
-    text = FLOATS if prim.is_float else INTEGERS
+    """The kernel that compares arrays of a type."""
+    text = COMPARE_FLOATS if prim.is_float else COMPARE_INTEGERS
     options = [f"-DTYPE={TYPES[prim]}"]
     if prim.is_float:
-        options.append(f"-DRELATIVE={RELATIVE[prim]!r}{'f' if prim is Prim.F32 else ''}")
+        options.append(f"-DRELATIVE={RELATIVE_TOLERANCE[prim]!r}{'f' if prim is Prim.F32 else ''}")
     return cl.Kernel(cl.Program(device.context, text).build(options=options), "compare")

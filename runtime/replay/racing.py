@@ -1,11 +1,11 @@
 """Racing: replay runs all versions at first, later those that can still win.
 
-Encounters of a site are *alike* if their guards compare with nearly equal values.  At the first
-of them all versions run in several rounds, each in another order.  A version leaves the race if
-it took ``factor`` times as long as the best in two rounds, or ``factor`` squared times in the
-first.  At later encounters the versions that are left run once.  At the 2nd, 4th, 8th, ... one all
-versions run again, since times may depend on more than the guards compare.  The two nearest kinds
-of encounters tell which versions are skipped at a new kind.
+Encounters of a site are in one *size class* if their guards compare with nearly equal values.  At
+the first of them all versions run in several rounds, each in another order.  A version leaves the
+race if it took ``factor`` times as long as the best in two rounds, or ``factor`` squared times in
+the first.  At later encounters the versions that are left run once.  At the 2nd, 4th, 8th, ... one
+all versions run again, since times may depend on more than the guards compare.  The two nearest
+size classes tell which versions are skipped in a new one.
 
 Source: Maron and Moore 1994, "Hoeffding races".
 """
@@ -21,20 +21,20 @@ from typing import TypeAlias
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.pruning import Evidence, Source, verdict
 
-BEAT = 0.05
-"""Seconds at least between two signs of life of a run."""
-Alike: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...]]
-"""A kind of encounters: site, sizes on a logarithmic scale, and versions that can run."""
+HEARTBEAT_SECONDS = 0.05
+"""The least seconds between two signs of life of a run."""
+SizeClass: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...]]
+"""A site, sizes on a logarithmic scale, and versions that can run."""
 
 
 @dataclass(slots=True)
 class RaceState:
-    """Knowledge of a kind of encounters, which was ``met`` so often.
+    """The state of a race: times of versions after so many ``encounters`` of a size class.
 
     ``ratios`` are the times of versions relative to the best.  Later encounters count more.
     """
 
-    met: int = 0
+    encounters: int = 0
     ratios: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -44,14 +44,14 @@ class RaceState:
 
     @property
     def due(self) -> bool:
-        """True if all versions are to run at the encounter that was met last."""
-        return self.met & (self.met - 1) == 0
+        """True if all versions are to run at the last encounter."""
+        return self.encounters & (self.encounters - 1) == 0
 
     def saw(self, seconds: Mapping[int, float]) -> None:
-        """Take the times of all versions at the encounter that was met last."""
+        """Take the times of all versions at the last encounter."""
         least = max(min(seconds.values()), 1e-12)
         now = {version: max(each, 1e-12) / least for version, each in seconds.items()}
-        self.ratios = now if self.met == 1 else {
+        self.ratios = now if self.encounters == 1 else {
             version: math.sqrt(ratio * self.ratios.get(version, ratio))
             for version, ratio in now.items()}
 
@@ -77,16 +77,16 @@ class Race:
     """The rules of a race, and its state, which is kept from run to run.
 
     A version may take ``factor`` times as long as the best.  All run in so many ``rounds`` at the
-    first encounter of a kind, as long as that takes less than ``patience`` seconds.  After
+    first encounter of a size class, as long as that takes less than ``patience`` seconds.  After
     ``deadline`` (by :func:`time.perf_counter`) only the best one runs.  In a run that is
     ``repeated`` no version comes back, as its encounters are those of the run before.
 
-    ``banned`` are versions (``site/index``) with wrong results, and why.  ``stopped`` are those
-    that were not over in time, or will not be by the ``estimates``.  Estimates are for sites that
-    are met once in a run (``single``).
+    ``banned`` are versions (``site/index``) with wrong results, and the reasons.  ``stopped`` are
+    those that were not over in time, or will not be by the ``estimates``.  Estimates are for sites
+    with one encounter in a run (``single``).
 
-    ``watch`` is called before an attempt at a kind of encounter where its version has not run.  It
-    is given the version, the seconds of the quickest so far, and what its guard compares with.
+    ``watch`` is called before the first attempt of a version in a size class.  It is given the
+    version, the seconds of the quickest so far, and the value that its guard compares with.
     After the attempt it is given None, and now and then a sign of life.
     """
 
@@ -100,7 +100,7 @@ class Race:
     deadline: float = math.inf
     repeated: bool = False
     watch: Callable[[str | None, float | None, int | None], None] = _ignore
-    _states: dict[Alike, RaceState] = field(default_factory=dict)
+    _states: dict[SizeClass, RaceState] = field(default_factory=dict)
     _beat: float = 0.0
 
     @property
@@ -121,7 +121,7 @@ class Race:
 
     def beat(self) -> None:
         """Give a sign of life."""
-        if (now := time.perf_counter()) > self._beat + BEAT:
+        if (now := time.perf_counter()) > self._beat + HEARTBEAT_SECONDS:
             self._beat = now
             self.watch("", None, None)
 
@@ -133,15 +133,15 @@ class Race:
         self._states = other._states
 
     def state(self, site: str, par: Sequence[int], versions: Sequence[int]) -> RaceState:
-        """The kind of an encounter."""
-        return self._states.setdefault(self._alike(site, par, versions), RaceState())
+        """The state of the race in the size class of an encounter."""
+        return self._states.setdefault(self._size_class(site, par, versions), RaceState())
 
     def far_behind(self, site: str, par: Sequence[int], versions: Sequence[int]
                    ) -> dict[int, float]:
-        """Versions that are skipped at a new kind, with their times relative to the best."""
+        """Versions to skip in a new size class, with their times relative to the best."""
         policy = self.estimates.policy
         reach = policy.similar_doublings * policy.size_steps
-        _, scale, same = self._alike(site, par, versions)
+        _, scale, same = self._size_class(site, par, versions)
         near = sorted(((distance, state) for (other, at, able), state in self._states.items()
                        if other == site and able == same and at != scale and state.ratios
                        and (distance := _apart(at, scale)) <= reach), key=lambda each: each[0])[:2]
@@ -152,15 +152,15 @@ class Race:
         return {k: ratio for k, ratio in least.items()
                 if not verdict(Evidence(Source.SIMILAR_SIZES, ratio), policy).keeps}
 
-    def _alike(self, site: str, par: Sequence[int], versions: Sequence[int]) -> Alike:
-        """The kind of an encounter."""
+    def _size_class(self, site: str, par: Sequence[int], versions: Sequence[int]) -> SizeClass:
+        """The size class of an encounter."""
         steps = self.estimates.policy.size_steps
         scale = tuple(round(steps * math.log2(value)) if value > 0 else -1 for value in par)
         return site, scale, tuple(sorted(versions))
 
 
 def _apart(one: Sequence[int], other: Sequence[int]) -> int:
-    """The greatest difference between sizes, on the scale of kinds of encounters."""
+    """The greatest difference between sizes, on the logarithmic scale of size classes."""
     return max((abs(a - b) for a, b in zip(one, other, strict=True)), default=0)
 
 

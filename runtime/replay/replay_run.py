@@ -1,9 +1,9 @@
-"""Replaying: at every encounter, all versions run one after the other on the same inputs.
+"""Replay: at every encounter, all versions run one after the other on the same inputs.
 
-Versions are functions, so running another one changes nothing but what they write in place; that
-is saved before the first of them and put back before the next.  Their results are compared, and
-those of the last one are used.  An encounter inside of a version that runs several times is only
-replayed the first time.
+Versions are functions, so running one changes nothing but the arrays that it writes in place.
+These are saved before the first version and restored before the next.  The results are compared,
+and those of the last version are used.  An encounter inside of a version that runs several times
+is replayed the first time only.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.replay.compare_results import Differences, VersionPair
 from runelift.runtime.replay.racing import Race, RaceState, rotated
 from runelift.runtime.replay.replay_records import (
+    EncounterKey,
     ExclusiveCost,
-    Key,
     Ledger,
     OutOfReplayMemory,
     ReplayedEncounter,
@@ -36,38 +36,39 @@ from runelift.runtime.replay.replay_records import (
 )
 from runelift.runtime.versions.default_guards import Occupancy
 
-ATTEMPTS = 3
-"""How often a version is run at most until nothing disturbs its time any more."""
+MOST_ATTEMPTS = 3
+"""The most runs of a version until no build or inner replay disturbs its time."""
 Value: TypeAlias = tuple[Any, str, tuple[int, ...] | None]
 """A result of a version: its buffer, type and shape, or a scalar without a shape."""
 Saved: TypeAlias = Sequence[tuple[Buffer, Buffer]]
-"""The memory from before an encounter that versions write into, each with its copy."""
+"""The buffers that versions write into, each with a copy from before the encounter."""
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """A version under way: how often it has met each site, and whether it came to its end.
+    """A run of a version at an encounter, which is ``done`` if it came to its end.
 
-    It is ``disturbed`` where versions were replayed inside of it.
+    ``occurrences`` counts the encounters of each site inside of it.  It is ``disturbed`` if
+    versions were replayed there.
     """
 
-    meeting: ReplayedEncounter
+    encounter: ReplayedEncounter
     version: int
     spent: ExclusiveCost
-    met: Counter[str] = field(default_factory=Counter)
+    occurrences: Counter[str] = field(default_factory=Counter)
     done: bool = False
     disturbed: bool = False
 
 
 @dataclass(slots=True)
 class _Visit:
-    """The attempts at an encounter on one way through the code around it.
+    """The attempts at an encounter in one run of the version around it.
 
-    ``again``: all versions have run there on an earlier way.  ``reference`` has the results of the
-    first of them.
+    ``again``: all versions have run there in an earlier run.  ``reference`` is the first version
+    of this visit with its results.
     """
 
-    meeting: ReplayedEncounter
+    encounter: ReplayedEncounter
     state: RaceState
     saved: Saved
     again: bool
@@ -86,8 +87,8 @@ class ReplayRun(Run):
         self.differences = Differences(self.device, self.queue)
         self._rounded = {choice.site: _computes_with_floats(choice)
                          for choice in executable.generated.sites}
-        self.meetings: dict[Key, ReplayedEncounter] = {}
-        self._met: Counter[str] = Counter()
+        self.outermost: dict[EncounterKey, ReplayedEncounter] = {}
+        self._occurrences: Counter[str] = Counter()
         self._attempts: list[_Attempt] = []
         self._visits: list[_Visit] = []
 
@@ -98,37 +99,37 @@ class ReplayRun(Run):
 
     # What the plan calls
 
-    def replays(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
+    def replays(self, number: int, pars: tuple[int, ...], occupancies: tuple[Occupancy | None, ...],
                 local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
         with self.ledger.untimed():
-            order = self.chooser.order(number, pars, crowds, local)
+            order = self.chooser.order(number, pars, occupancies, local)
             if not order:
                 self.none_left(number)
-            meeting = self._meet(number, pars, crowds, order, sizes)
-            state = self.race.state(meeting.site, pars, meeting.feasible)
-            again = bool(meeting.attempts)
-            visit = _Visit(meeting, state, () if again else self._save(changed), again)
+            encounter = self._encounter(number, pars, occupancies, order, sizes)
+            state = self.race.state(encounter.site, pars, encounter.feasible)
+            again = bool(encounter.attempts)
+            visit = _Visit(encounter, state, () if again else self._save(changed), again)
             self._visits.append(visit)
-            agenda = self._once(meeting, state) if again else self._all(meeting, state, pars)
+            agenda = self._once(encounter, state) if again else self._all(encounter, state, pars)
             for attempt in self._attempts:
                 attempt.disturbed |= not again
             ended = False
             for version in agenda:
                 ended = yield from self._attempted(visit, version)
             self._visits.pop()
-            if not meeting.attempts:
+            if not encounter.attempts:
                 self.none_left(number)
             if not ended:  # the last one could not run
                 self._visits.append(visit)
-                ended = yield from self._attempted(visit, next(iter(meeting.attempts)))
+                ended = yield from self._attempted(visit, next(iter(encounter.attempts)))
                 self._visits.pop()
             if not ended:
                 raise OutOfReplayMemory("a version could run only once")
 
     def leave_replayed(self, number: int, results: Sequence[Value]) -> None:
-        """A version has been issued."""
+        """Note that a version has been issued, and compare its results."""
         attempt = self._attempts.pop()
         attempt.done = True
         self.ledger.finish()
@@ -138,81 +139,84 @@ class ReplayRun(Run):
             self._compare(visit, attempt.version, results)
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
-        """A version could not run."""
+        """Exclude a version that could not run."""
         attempt = self._attempts.pop()
         if isinstance(reason, OutOfMemory):
-            raise OutOfReplayMemory(str(reason))  # maybe for what replaying holds
+            raise OutOfReplayMemory(str(reason))  # maybe because of the copies
         super().abandon(number, version, reason)
-        attempt.meeting.fail(version)
+        attempt.encounter.fail(version)
 
     @staticmethod
     def either(filled: tuple[Buffer | None, ...], now: tuple[Buffer | None, ...]
                ) -> tuple[Buffer | None, ...]:
-        """What one of the versions has filled."""
+        """The buffers that one of the versions has filled."""
         return tuple(a if a is not None else b for a, b in zip(filled, now, strict=True))
 
     # Encounters
 
-    def _meet(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
-              order: Sequence[int], sizes: Mapping[str, int]) -> ReplayedEncounter:
-        site, sizes, par, scarce = self.kind_of_encounter(number, pars, crowds, sizes)
-        met, meetings = self._met, self.meetings
+    def _encounter(self, number: int, pars: tuple[int, ...],
+                   occupancies: tuple[Occupancy | None, ...], order: Sequence[int],
+                   sizes: Mapping[str, int]) -> ReplayedEncounter:
+        """The encounter of this place and sizes, which may have been replayed before."""
+        site, sizes, par, scarce = self.kind_of_encounter(number, pars, occupancies, sizes)
+        occurrences, encounters = self._occurrences, self.outermost
         if self._attempts:
             around = self._attempts[-1]
-            met, meetings = around.met, around.meeting.inside.setdefault(around.version, {})
-        key = site, met[site], tuple(sorted(sizes.items()))
-        met[site] += 1
-        if key not in meetings:
-            meetings[key] = ReplayedEncounter(site, sizes, par, scarce, order[0], sorted(order))
-        return meetings[key]
+            occurrences = around.occurrences
+            encounters = around.encounter.inside.setdefault(around.version, {})
+        key = site, occurrences[site], tuple(sorted(sizes.items()))
+        occurrences[site] += 1
+        if key not in encounters:
+            encounters[key] = ReplayedEncounter(site, sizes, par, scarce, order[0], sorted(order))
+        return encounters[key]
 
-    def _once(self, meeting: ReplayedEncounter, state: RaceState) -> Iterator[int]:
-        """The version to run where all have run before."""
-        yield min(meeting.attempts, key=lambda version: state.ratios.get(version, math.inf))
+    def _once(self, encounter: ReplayedEncounter, state: RaceState) -> Iterator[int]:
+        """The version to run at an encounter where all have run before."""
+        yield min(encounter.attempts, key=lambda version: state.ratios.get(version, math.inf))
 
-    def _all(self, meeting: ReplayedEncounter, state: RaceState,
+    def _all(self, encounter: ReplayedEncounter, state: RaceState,
              pars: Sequence[int]) -> Iterator[int]:
         """The versions to run at an encounter that is new."""
-        running = [k for k in meeting.feasible if not self.race.excludes(f"{meeting.site}/{k}")]
-        state.met += 1
+        running = [k for k in encounter.feasible if not self.race.excludes(f"{encounter.site}/{k}")]
+        state.encounters += 1
         left = state.left(1.0 if self.race.late else self.race.factor)
         if self.race.late and not left:  # nothing is known, and there is no time to find out
-            yield meeting.default
+            yield encounter.default
             return
         if left and (self.race.late or self.race.repeated or not state.due):
-            yield from rotated([k for k in running if k in left], state.met)
-            if state.best in meeting.attempts:
-                meeting.rival = state.best
-                meeting.ratios = {k: state.behind(k) for k in running
+            yield from rotated([k for k in running if k in left], state.encounters)
+            if state.best in encounter.attempts:
+                encounter.rival = state.best
+                encounter.ratios = {k: state.behind(k) for k in running
                                   if k not in left and k in state.ratios}
                 return
             running = [k for k in running if k not in left]
-        lost = self.race.far_behind(meeting.site, pars, meeting.feasible)
-        lost.pop(meeting.default, None)  # runs without a record are compared with it
-        yield from self._rounds(meeting, state, [k for k in running if k not in lost], lost)
-        if state.best in meeting.attempts:
-            meeting.rival = state.best
-            meeting.ratios |= {k: state.behind(k) for k in lost if k not in meeting.attempts}
+        lost = self.race.far_behind(encounter.site, pars, encounter.feasible)
+        lost.pop(encounter.default, None)  # runs without a record are compared with it
+        yield from self._rounds(encounter, state, [k for k in running if k not in lost], lost)
+        if state.best in encounter.attempts:
+            encounter.rival = state.best
+            encounter.ratios |= {k: state.behind(k) for k in lost if k not in encounter.attempts}
 
-    def _rounds(self, meeting: ReplayedEncounter, state: RaceState, running: Sequence[int],
+    def _rounds(self, encounter: ReplayedEncounter, state: RaceState, running: Sequence[int],
                 lost: Mapping[int, float]) -> Iterator[int]:
         """All versions, then those that stay in the race.
 
-        The default comes first, so that what the others may take is known, and then the versions
-        with more parallelism: they are not the ones that take very long.
+        The default comes first, since its time limits the others.  Versions with more parallelism
+        come next, as they do not take very long.
         """
         started = time.perf_counter()
-        if state.met == 1:
-            running = sorted(running, key=lambda k: (k != meeting.default, -k))
-        for turn in range(self.race.rounds if state.met == 1 else 1):
-            for version in rotated([k for k in running if k in meeting.feasible],
-                                   state.met - 1 + turn):
-                if not self._hopeless(meeting, version):
+        if state.encounters == 1:
+            running = sorted(running, key=lambda k: (k != encounter.default, -k))
+        for turn in range(self.race.rounds if state.encounters == 1 else 1):
+            for version in rotated([k for k in running if k in encounter.feasible],
+                                   state.encounters - 1 + turn):
+                if not self._hopeless(encounter, version):
                     yield version
             self.queue.finish()
             self.ledger.settle()
-            if meeting.attempts:
-                state.saw({k: meeting.quickest(k) for k in meeting.attempts})
+            if encounter.attempts:
+                state.saw({k: encounter.quickest(k) for k in encounter.attempts})
                 state.presume(lost)
             # One slow attempt may be chance.
             left = state.left(self.race.factor if turn else self.race.factor ** 2)
@@ -220,35 +224,35 @@ class ReplayRun(Run):
             if self.race.late or time.perf_counter() - started > self.race.patience:
                 break
 
-    def _hopeless(self, meeting: ReplayedEncounter, version: int) -> bool:
-        """Whether a version that has not run yet would take far too long."""
-        name, par = f"{meeting.site}/{version}", self._points(meeting, version)
-        if not meeting.attempts or version in meeting.attempts or par is None:
+    def _hopeless(self, encounter: ReplayedEncounter, version: int) -> bool:
+        """Test whether a version that has not run yet would take far too long."""
+        name, par = f"{encounter.site}/{version}", self._points(encounter, version)
+        if not encounter.attempts or version in encounter.attempts or par is None:
             return False
-        why = self.race.estimates.hopeless(name, par, self._quickest(meeting))
+        why = self.race.estimates.hopeless(name, par, self._quickest(encounter))
         if why is not None:
             self.race.stopped[name] = why
         return why is not None
 
-    def _points(self, meeting: ReplayedEncounter, version: int) -> int | None:
-        """How many work-items an outer version has, at a site that is met once."""
-        if meeting.site not in self.race.single:
+    def _points(self, encounter: ReplayedEncounter, version: int) -> int | None:
+        """The work-items of an outer version; None at sites with several encounters."""
+        if encounter.site not in self.race.single:
             return None
         (choice,) = (each for each in self.executable.generated.sites
-                     if each.site == meeting.site)
+                     if each.site == encounter.site)
         guard = choice.versions[version].guard
-        return meeting.par[guard.name] if guard and guard.kind is Kind.OUTER else None
+        return encounter.par[guard.name] if guard and guard.kind is Kind.OUTER else None
 
-    def _quickest(self, meeting: ReplayedEncounter) -> float:
+    def _quickest(self, encounter: ReplayedEncounter) -> float:
         """The seconds of the version that was the fastest here so far."""
         self.queue.finish()
         self.ledger.settle()
-        return min(meeting.quickest(k) for k in meeting.attempts)
+        return min(encounter.quickest(k) for k in encounter.attempts)
 
     def _attempted(self, visit: _Visit, version: int) -> Generator[int, None, bool]:
-        """Run a version, again if it was disturbed or built kernels; whether it came through."""
-        meeting = visit.meeting
-        for _ in range(ATTEMPTS):
+        """Run a version, again if it was disturbed or built kernels; False if it cannot run."""
+        encounter = visit.encounter
+        for _ in range(MOST_ATTEMPTS):
             interrupts.check()
             if visit.begun:
                 for buffer, copy in visit.saved:
@@ -258,7 +262,7 @@ class ReplayRun(Run):
             if self.ledger.waits:  # then the device has nothing to do when a version begins
                 self.queue.finish()
             before = self.executable.build_seconds
-            attempt = _Attempt(meeting, version, self.ledger.begin())
+            attempt = _Attempt(encounter, version, self.ledger.begin())
             self._attempts.append(attempt)
             yield version
             if fresh:
@@ -270,29 +274,30 @@ class ReplayRun(Run):
                 return False
             if visit.again or not (attempt.disturbed or self.executable.build_seconds > before):
                 break
-        meeting.attempts.setdefault(version, []).append(attempt.spent)
-        if fresh and (par := self._points(meeting, version)) is not None:
+        encounter.attempts.setdefault(version, []).append(attempt.spent)
+        if fresh and (par := self._points(encounter, version)) is not None:
             self.ledger.settle()
-            self.race.estimates.saw(f"{meeting.site}/{version}", par, meeting.quickest(version),
-                                  self._quickest(meeting))
-        if fresh and meeting.site in self.race.single:
+            self.race.estimates.saw(f"{encounter.site}/{version}", par, encounter.quickest(version),
+                                  self._quickest(encounter))
+        if fresh and encounter.site in self.race.single:
             self.ledger.settle()
-            self.race.estimates.saw_crowd(meeting.site, meeting.cost(version).crowd)
+            self.race.estimates.saw_lone_seconds(encounter.site,
+                                                  encounter.cost(version).lone_seconds)
         return True
 
     def _announced(self, visit: _Visit, version: int) -> bool:
-        """Whether a version that may take very long is about to run, which was said then.
+        """Announce a version that may take very long to the watch; False for other versions.
 
-        The device has nothing else to do, so that whatever takes long is that version.
+        The device has nothing else to do then, so a long time is that of the version.
         """
-        meeting = visit.meeting
-        if visit.again or version in visit.state.ratios or version in meeting.attempts:
+        encounter = visit.encounter
+        if visit.again or version in visit.state.ratios or version in encounter.attempts:
             self.race.beat()
             return False
         self.queue.finish()
-        self.race.watch(f"{meeting.site}/{version}",
-                        self._quickest(meeting) if meeting.attempts else None,
-                        self._points(meeting, version))
+        self.race.watch(f"{encounter.site}/{version}",
+                        self._quickest(encounter) if encounter.attempts else None,
+                        self._points(encounter, version))
         return True
 
     # Memory
@@ -303,7 +308,7 @@ class ReplayRun(Run):
         return [(buffer, self.copied(buffer)) for buffer in buffers.values()]
 
     def copied(self, buffer: Buffer) -> Buffer:
-        """A copy of a whole buffer; OutOfReplayMemory if there is none for it."""
+        """A copy of a whole buffer; OutOfReplayMemory if there is too little memory."""
         try:
             return super().copied(buffer)
         except OutOfMemory as error:
@@ -317,8 +322,8 @@ class ReplayRun(Run):
                  else value, prim, shape) for value, prim, shape in results]
             return
         first, reference = visit.reference
-        pair = VersionPair(visit.meeting.site, min(first, version), max(first, version))
-        rounded = self._rounded[visit.meeting.site]
+        pair = VersionPair(visit.encounter.site, min(first, version), max(first, version))
+        rounded = self._rounded[visit.encounter.site]
         for (one, prim, shape), (other, _, _) in zip(reference, results, strict=True):
             if shape is None:
                 self.differences.scalars(pair, Prim(prim), one, other, rounded=rounded)
@@ -333,23 +338,22 @@ def _computes_with_floats(choice: Choose) -> bool:
 
 def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
            race: Race) -> tuple[Outcome, ReplayRecord]:
-    """Run a plan with all versions; :class:`OutOfReplayMemory` if there is too little memory for
-    that.
+    """Run a plan with all versions; :class:`OutOfReplayMemory` if there is too little memory.
 
     Versions whose results differ from those of the others are banned from the race.
     """
     run = ReplayRun(executable, thresholds, race)
-    run.differences.given(*_given(executable.plan, args))
+    run.differences.take_inputs(*_float_inputs(executable.plan, args))
     outcome = run.call(executable.replaying, args)
-    banned = wrong(executable.generated.sites, run.differences.differing,
-                   run.differences.agreeing)
+    banned = wrong_versions(executable.generated.sites, run.differences.differing,
+                            run.differences.agreeing)
     race.banned.update(banned)
     return outcome, ReplayRecord(
-        executable.plan.entry, run.ledger.rest, tuple(run.meetings.values()), run.peak_bytes,
+        executable.plan.entry, run.ledger.rest, tuple(run.outermost.values()), run.peak_bytes,
         run.device.info.label, dict(run.infeasible), banned)
 
 
-def _given(plan: Plan, args: Mapping[str, Any]
+def _float_inputs(plan: Plan, args: Mapping[str, Any]
            ) -> tuple[list[float], list[tuple[Prim, Buffer, int]]]:
     """The floats among the arguments: numbers, and arrays with their lengths."""
     numbers, arrays = list[float](), list[tuple[Prim, Buffer, int]]()
@@ -366,13 +370,12 @@ def _given(plan: Plan, args: Mapping[str, Any]
     return numbers, arrays
 
 
-def wrong(sites: Sequence[Choose], differing: Mapping[VersionPair, str],
-          agreeing: Mapping[VersionPair, int]
-          ) -> dict[str, str]:
-    """The versions to blame for differences, ``site/index``, and how they differ.
+def wrong_versions(sites: Sequence[Choose], differing: Mapping[VersionPair, str],
+                   agreeing: Mapping[VersionPair, int]) -> dict[str, str]:
+    """The versions that cause differences, ``site/index``, and the differences in words.
 
-    The one that differs from most others is to blame, or else the one that agrees with fewer, or
-    else the one that comes first.  A version that another one to blame is inside of is not.
+    The one that differs from most others is the cause.  Among equals it is the one that agrees
+    with fewer, then the one that comes first.  A version around another cause is none.
     """
     found: dict[str, str] = {}
     for choice in reversed(sites):  # those inside of others come first
@@ -398,7 +401,7 @@ def wrong(sites: Sequence[Choose], differing: Mapping[VersionPair, str],
 
 
 def _drop(partners: dict[int, dict[int, str]], version: int) -> None:
-    """Forget a version and what differs from it."""
+    """Remove a version and its differences."""
     for other in partners.pop(version):
         partners[other].pop(version, None)
 

@@ -1,6 +1,6 @@
-"""What ``runelift explain CODE`` and ``docs/errors.md`` say about the codes of errors.
+"""The explanations of error codes by ``runelift explain CODE`` and ``docs/errors.md``.
 
-The message that belongs to the example of a code is what Runelift says of it, now.
+The message shown for the example of a code is made by running the example.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from runelift.runtime.tuner.costs.log import read_log
 from runelift.runtime.tuner.t4 import read_t4
 from runelift.runtime.versions.tuning_file import read_tuning
 
-WIDTH = 96
-LONGEST = 16
+PAGE_WIDTH = 96
+MOST_EXAMPLE_LINES = 16
 """The most lines of an example that are shown; of longer ones the middle is left out."""
 
 HEADER = """\
@@ -44,7 +44,7 @@ every example.
 
 
 def message(explanation: Explanation, text: str) -> str:
-    """What Runelift says of an example of a code; nothing if it has nothing against it."""
+    """The messages about an example of a code; empty if there are none."""
     main = f"program{explanation.suffix}"
     with (tempfile.TemporaryDirectory() as folder,
           warnings.catch_warnings(record=True, action="always") as caught):
@@ -55,12 +55,12 @@ def message(explanation: Explanation, text: str) -> str:
             _READERS[explanation.suffix](Path(folder) / main)
         except UserError as failure:
             error = as_text(failure)
-        remarks = [str(w.message) for w in caught if isinstance(w.message, ProgramWarning)]
+        warned = [str(w.message) for w in caught if isinstance(w.message, ProgramWarning)]
         places = {f"{Path(folder).resolve()}/": "", f"{folder}/": ""}
-    said = "\n".join(filter(None, [error, *remarks]))
+    messages = "\n".join(filter(None, [error, *warned]))
     for place, shown in places.items():
-        said = said.replace(place, shown)
-    return said
+        messages = messages.replace(place, shown)
+    return messages
 
 
 def _run(path: Path) -> None:
@@ -82,18 +82,18 @@ _READERS: dict[str, Callable[[Path], object]] = {
     ".t4": read_t4,
     ".core": lambda path: ir_text.parse(path.read_text(), str(path)),
 }
-"""How a file is read, by its suffix."""
+"""The reader of files by their suffix."""
 
 
 def page(code: str) -> str:
-    """What a terminal shows about a code."""
+    """The explanation of a code for a terminal."""
     found = CODES[code]
 
     def shown(text: str) -> str:
         return textwrap.indent(_abridged(text), "    ")
 
     return "\n".join([
-        f"{found.code}: {found.title}", "", textwrap.fill(found.meaning, WIDTH), "",
+        f"{found.code}: {found.title}", "", textwrap.fill(found.meaning, PAGE_WIDTH), "",
         "For example,", "", shown(found.wrong), "is answered by", "",
         shown(message(found, found.wrong)), "Without the mistake:", "", shown(found.cure)])
 
@@ -126,6 +126,6 @@ def _fenced(text: str, language: str = "") -> str:
 
 def _abridged(text: str) -> str:
     lines = text.splitlines()
-    if len(lines) > LONGEST:
+    if len(lines) > MOST_EXAMPLE_LINES:
         lines = [*lines[:4], "  ...", *lines[-4:]]
     return "\n".join(lines) + "\n"

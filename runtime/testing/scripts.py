@@ -1,4 +1,4 @@
-"""Inputs that scripts compute, on the device that the program itself runs on."""
+"""Inputs of tests computed by scripts, on the device of the program."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ POLICY = "moderate"
 
 
 def evaluate(script: Source, program: Source, device: DeviceInfo | None) -> list[Value]:
-    """The values of a script that stands in ``program``, in parts; UserError if it is wrong or
-    fails.
+    """The parts of the value of a script in ``program``; UserError if it is wrong or fails.
 
     The interpreter runs it where there is no device.  Files lie beside the program.
     """

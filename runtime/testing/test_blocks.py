@@ -1,7 +1,7 @@
-"""Test blocks: the comments of a program that say what it should compute.
+"""Test blocks: comments of a program with inputs and expected outputs.
 
-A block is a run of comment lines with a line ``-- ==``; what stands before that line describes
-the test, what comes after gives cases::
+A block is a sequence of comment lines with a line ``-- ==``.  The text before that line describes
+the test, the text after it has cases::
 
     block  ::= description '==' tags? entries? (case | 'error:' regex)*
     case   ::= ['"' name '"'] tag* input [output]
@@ -29,7 +29,7 @@ from runelift.runtime.data.text import Reader, Spec, Value, format_value
 from runelift.runtime.data.values import load_values
 
 NAME_WIDTH = 50
-"""How long the name of a dataset made from its values may get."""
+"""The greatest length of a dataset's name that is made from its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class InFile:
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Types, for which values are made up, and values."""
+    """Types, for which random values are generated, and values."""
 
     specs: tuple[Spec | Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """An expression with the names of the program; what stands around it in its file is blank."""
+    """An expression with the names of the program; the text around it is blanked."""
 
     source: Source
 
@@ -65,7 +65,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """The output is what the interpreter says it is."""
+    """The output of the interpreter is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ class Failure:
 Input: TypeAlias = Inline | InFile | Random | Script
 Output: TypeAlias = Inline | InFile | Auto | Failure | None
 Evaluate: TypeAlias = Callable[[Source], list[Value]]
-"""How the values of a script are found (:func:`runelift.runtime.testing.scripts.evaluate`)."""
+"""A function that runs a script (:func:`runelift.runtime.testing.scripts.evaluate`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One input of some entry points, and what should come of it.
+    """One input of some entry points, and the expected output.
 
-    ``named`` says that the name ``dataset`` was given, not made from the input.
+    ``named``: the name ``dataset`` was given, not made from the input.
     """
 
     entries: tuple[str, ...]
@@ -96,28 +96,29 @@ class Case:
     line: int
     named: bool = False
 
-    def arguments(self, evaluate: Evaluate, wanted: Sequence[Prim] = ()) -> list[Value]:
-        """The values of the input; ``wanted`` for text files, as in :func:`.values.load_values`."""
+    def arguments(self, evaluate: Evaluate, preferred: Sequence[Prim] = ()) -> list[Value]:
+        """The values of the input; ``preferred`` as in :func:`.values.load_values`."""
         match self.input:
             case Script(source):
                 return evaluate(source)
             case Inline(values):
                 return list(values)
             case InFile(path):
-                return load_values(path, wanted)
+                return load_values(path, preferred)
             case Random(specs):
                 return Generator().values(specs)
             case _:
                 assert_never(self.input)
 
-    def recipes(self, evaluate: Evaluate, wanted: Sequence[Prim] = ()) -> list[Value | RandomArray]:
-        """The same, but arrays of random values are only made where they are needed."""
+    def recipes(self, evaluate: Evaluate, preferred: Sequence[Prim] = ()
+                ) -> list[Value | RandomArray]:
+        """The values of the input, where random arrays are not made yet."""
         if isinstance(self.input, Random):
             return Generator().recipes(self.input.specs)
-        return self.arguments(evaluate, wanted)
+        return self.arguments(evaluate, preferred)
 
     def expected(self) -> list[Value] | None:
-        """The values of the output, if the block says them."""
+        """The values of the output, if they are given."""
         match self.output:
             case Inline(values):
                 return list(values)
@@ -313,7 +314,7 @@ class _BlockReader:
 
 
 def _name(found: Input) -> str:
-    """What a dataset without a name of its own is called."""
+    """The name of a dataset that is given none."""
     match found:
         case InFile(path):
             return path.name
@@ -334,7 +335,7 @@ def _short(value: Value) -> str:
 
 def datasets_of(source: Source, entry: str | None = None,
                 without: frozenset[str] = frozenset()) -> list[Case]:
-    """The cases that are worth timing: those with a name or a file, or all if there are none."""
+    """The cases to measure: those with a name or a file, or all if there are none."""
     cases = list(cases_of(source, entry, without))
     worth = [case for case in cases if case.named or isinstance(case.input, InFile)]
     return worth or cases
@@ -346,14 +347,14 @@ TUNE, NOTUNE, DISABLE = (frozenset((tag,)) for tag in ("tune", "notune", "disabl
 def training_of(source: Source, entry: str | None = None) -> list[Case]:
     """The datasets to tune for: those tagged ``tune``, or all but those tagged ``notune``.
 
-    With these tags Breddam 2019, section 5.1, tells training from validation.
+    Source: Breddam 2019, section 5.1, for the tags.
     """
     marked = list(cases_of(source, entry, NOTUNE | DISABLE, TUNE))
     return marked or datasets_of(source, entry, NOTUNE | DISABLE)
 
 
 def validation_of(source: Source, entry: str | None = None) -> list[Case]:
-    """The datasets that are kept out of tuning, to see what it is worth on others."""
+    """The datasets that are kept out of tuning, to validate its result."""
     used = {(case.line, case.dataset) for case in training_of(source, entry)}
     return [case for case in cases_of(source, entry, DISABLE)
             if (case.line, case.dataset) not in used

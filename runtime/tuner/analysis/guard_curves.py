@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, Thresholds, met
+from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, Thresholds, encounters_at
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.tuner.fit.guard_slices import guard_slice
 from runelift.runtime.tuner.fit.joint_solver import compared
@@ -84,7 +84,7 @@ class ScoreCurve:
 def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
     """The curves of every guard that was compared with two different values or more."""
     for site in costs.forest.sites().values():
-        points = [point for _, point in met(costs.datasets, site.name)]
+        points = [point for _, point in encounters_at(costs.datasets, site.name)]
         for index, guard in enumerate(site.guards):
             if len({p.par[guard.name] for p in points}) > 1:
                 yield _curves(site, index, points, thresholds)

@@ -65,7 +65,7 @@ def _least(point: EncounterCosts, index: int) -> Cost:
 
 def _points_with(dataset: DatasetCosts, label: str) -> Iterator[tuple[EncounterCosts, int]]:
     """The encounters that have a version, and its index there."""
-    for points in dataset.met().values():
+    for points in dataset.by_site().values():
         for index, alternative in enumerate(points[0].site.alternatives):
             if alternative.label == label:
                 yield from ((point, index) for point in points)

@@ -1,13 +1,13 @@
-"""What each version costs at each encounter, put together from runs with forced versions.
+"""The cost model: the cost of each version at each encounter, from runs with forced versions.
 
-An encounter is the same in two runs if it is the same occurrence of its site within the same
-encounter around it, with the same sizes.  The *own* cost of a version is its cost without
-that of the encounters inside it; so the cost of any combination of choices is a sum.
+Encounters of two runs are matched by their place: the n-th encounter of a site with these sizes
+within the encounter around it.  The *own* cost of a version is its exclusive cost: that without
+the encounters inside it.  So the cost of any combination of choices is a sum.
 
-While a run never waits for the device, host and device work at the same time, and the cost has
-two parts (:mod:`runelift.runtime.tuner.costs.host_device_time`).  Where the host reads what the
-device has computed before it goes on, they work in turn: the times between the ends of the
-encounters' commands count (:mod:`runelift.runtime.records.record`).
+Host and device work at the same time in a run that never waits for the device.  Its cost has two
+parts (:mod:`runelift.runtime.tuner.costs.host_device_time`).  They work in turn where the host
+reads values from the device.  Then the times between the ends of commands count
+(:mod:`runelift.runtime.records.record`).
 """
 
 from __future__ import annotations
@@ -24,34 +24,35 @@ from runelift.ir.guards import Guard
 from runelift.runtime.records.record import Encounter
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
-from runelift.runtime.tuner.costs.host_device_time import NOTHING, Cost, least, most, total
+from runelift.runtime.tuner.costs.host_device_time import NO_COST, Cost, least, most, total
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.recording_overhead import CorrectedRecord, corrected_records
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.versions.forest import Forest, Site
 from runelift.runtime.versions.size_guards import GuardedThresholds, size_guards_of
 
-LEAST = 0.5e-9
-"""No command takes fewer seconds: clocks count nanoseconds."""
-IDLE = -1
-"""Stands for any version that launches nothing."""
+SHORTEST_COMMAND = 0.5e-9
+"""The least seconds of a command; clocks count nanoseconds."""
+NO_LAUNCH = -1
+"""The number of all versions that launch nothing."""
 Result = TypeVar("Result")
 Thresholds: TypeAlias = Mapping[str, int]
 _Place: TypeAlias = tuple[str, int, int]
-"""Which encounter inside of another one: site, occurrence, and a number for the sizes."""
+"""The place of an encounter in the one around it: site, occurrence, and number of the sizes."""
 _Seconds: TypeAlias = tuple[float, ...]
-"""Those of the device and those of the host."""
+"""Seconds of the device and seconds of the host."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncounterCosts:
-    """One encounter on one dataset.
+    """The costs of all versions at one encounter on one dataset.
 
-    ``own`` is the cost of each version without the encounters ``inner`` to it, infinite where
-    the version failed.  ``par`` maps guards to the parallelism they compare with; those that are
-    ``scarce`` do not hold by default, which the threshold 0 stands for.  Versions that are
-    ``estimated`` were not run: at encounters like this one they were much slower than others.
-    Those that are ``idle`` had nothing for the device to do, but for the encounters inside.
+    * ``par`` maps guards to the parallelism that they compare with.
+    * ``own`` is the exclusive cost of each version, infinite if it failed.
+    * ``inner`` are the encounters inside of each version.
+    * ``scarce`` guards do not hold by default, which the threshold 0 stands for.
+    * ``estimated`` versions were not run, since they were much slower at similar encounters.
+    * ``idle`` versions gave the device nothing to do, except for the encounters inside.
     """
 
     site: Site
@@ -72,70 +73,68 @@ class EncounterCosts:
                 yield from inner.walk()
 
     def holds(self, guard: Guard, thresholds: Thresholds) -> bool:
-        """Whether ``guard`` holds under these thresholds."""
+        """Test whether ``guard`` holds under these thresholds."""
         least = thresholds[guard.name]
         if least == 0 and guard.groups is not None:
             return guard.name not in self.scarce
         return least <= self.par[guard.name]
 
     def path(self, thresholds: Thresholds) -> Iterator[int]:
-        """The versions that run, of this encounter and of those inside of it."""
+        """The versions that run at this encounter and at those inside of it."""
         index = self.choose(thresholds)
         yield index
         for point in self.inner.get(index, ()):
             yield from point.path(thresholds)
 
     def launched(self, thresholds: Thresholds) -> tuple[int, ...]:
-        """The same, as far as they have anything for the device to do."""
+        """The versions that run; :data:`NO_LAUNCH` for those without any launch."""
         index = self.choose(thresholds)
         inner = [version for point in self.inner.get(index, ())
                  for version in point.launched(thresholds)]
-        idle = index in self.idle and all(version == IDLE for version in inner)
-        return (IDLE,) if idle else (index, *inner)
+        idle = index in self.idle and all(version == NO_LAUNCH for version in inner)
+        return (NO_LAUNCH,) if idle else (index, *inner)
 
     def guesses(self, thresholds: Thresholds) -> bool:
-        """Whether versions run whose cost is only estimated."""
+        """Test whether versions run whose cost is only estimated."""
         index = self.choose(thresholds)
         return index in self.estimated or any(
             point.guesses(thresholds) for point in self.inner.get(index, ()))
 
     def frozen(self, thresholds: Thresholds, penalty: Cost) -> EncounterCosts:
-        """The same, but that choices other than those of these thresholds cost ``penalty`` more."""
+        """The encounter with ``penalty`` added to choices other than those of these thresholds."""
         index = self.choose(thresholds)
         own = {k: cost if k == index else cost + penalty for k, cost in self.own.items()}
         return self._with(own, {k: tuple([p.frozen(thresholds, penalty) for p in points])
                                 for k, points in self.inner.items()})
 
     def preferring(self, thresholds: Thresholds, margin: float) -> EncounterCosts:
-        """Costs by which other choices cost more than those of these thresholds.
+        """The encounter with higher costs of choices other than those of these thresholds.
 
-        They do so by the fraction ``margin`` at least.
+        They exceed the cost of these choices by the fraction ``margin`` at least.
         """
         return self._preferring(thresholds, margin)[0]
 
     def _preferring(self, thresholds: Thresholds, margin: float) -> tuple[EncounterCosts, Cost]:
-        """These costs, with the cost of what the thresholds choose."""
+        """These costs, and the cost of the choices of the thresholds."""
         inner = {k: [p._preferring(thresholds, margin) for p in points]
                  for k, points in self.inner.items()}
         costs = {k: total([own, *(cost for _, cost in inner.get(k, ()))])
                  for k, own in self.own.items()}
         index = self.choose(thresholds)
-        wanted = costs[index]
-        least = Cost((1 + margin) * wanted.device, (1 + margin) * wanted.host)
+        chosen = costs[index]
+        least = Cost((1 + margin) * chosen.device, (1 + margin) * chosen.host)
         own = {k: cost if k == index else cost + least.without(costs[k])
                for k, cost in self.own.items()}
         return self._with(own, {k: tuple([point for point, _ in points])
-                                for k, points in inner.items()}), wanted
+                                for k, points in inner.items()}), chosen
 
     def _with(self, own: dict[int, Cost],
               inner: dict[int, tuple[EncounterCosts, ...]]) -> EncounterCosts:
-        """The same with other costs."""
-        return EncounterCosts(self.site, self.sizes, self.par, self.feasible, own, inner,
-                              self.scarce,
-                              self.estimated, self.idle)
+        """The encounter with other costs."""
+        return replace(self, own=own, inner=inner)
 
     def choose(self, thresholds: Thresholds) -> int:
-        """The version that these thresholds lead to: the runtime's rule."""
+        """The version that runs under these thresholds, by the rule of the runtime."""
         if isinstance(thresholds, GuardedThresholds):
             finer = thresholds.version(self.site.name, self.sizes, self.par)
             if finer in self.feasible:
@@ -151,20 +150,20 @@ class EncounterCosts:
         return max(feasible)
 
     def decides(self, index: int, thresholds: Thresholds) -> bool:
-        """Whether another version would run if guard ``index`` held, or did not, other than now."""
+        """Test whether the result of guard ``index`` decides about the version that runs."""
         return index in self.feasible and index < max(self.feasible) and not any(
             k in self.feasible and self.holds(guard, thresholds)
             for k, guard in enumerate(self.site.guards[:index]))
 
     def version_cost(self, index: int, thresholds: Thresholds) -> Cost:
-        """What the encounter costs when it runs version ``index``."""
+        """The cost of the encounter if it runs version ``index``."""
         inner, own = self.inner.get(index), self.own[index]
         return total([own, *[p.cost(thresholds) for p in inner]]) if inner else own
 
     def sides(self, index: int, thresholds: Thresholds) -> tuple[Cost, Cost]:
-        """What the encounter costs if guard ``index`` holds, and if it does not.
+        """The cost of the encounter if guard ``index`` holds, and the cost if it does not.
 
-        Guards before it are taken to fail, those after it and inside are by ``thresholds``.
+        Guards before it are assumed to fail.  Those after it and inside go by ``thresholds``.
         """
         later = [k for k in sorted(self.feasible) if k > index]
         otherwise = next((k for k in later if (guard := self.site.alternatives[k].guard) is None
@@ -173,21 +172,21 @@ class EncounterCosts:
                 Cost(math.inf) if otherwise is None else self.version_cost(otherwise, thresholds))
 
     def cost(self, thresholds: Thresholds) -> Cost:
-        """What the encounter costs under these thresholds."""
+        """The cost of the encounter under these thresholds."""
         return self.version_cost(self.choose(thresholds), thresholds)
 
     def estimates(self) -> int:
-        """How many costs of versions are only estimated, here and inside."""
+        """The number of versions whose cost is only estimated, here and inside."""
         return len(self.estimated) + sum(
             p.estimates() for points in self.inner.values() for p in points)
 
     def replayed(self) -> Cost:
-        """What it costs to run every version, those that fail aside."""
+        """The cost of running every version that does not fail."""
         return total([*(cost for cost in self.own.values() if math.isfinite(cost.time)),
                       *(p.replayed() for points in self.inner.values() for p in points)])
 
     def bounds(self) -> tuple[Cost, Cost]:
-        """Both clocks at least and at most, whatever is chosen."""
+        """The least and the greatest seconds of both clocks, over all choices."""
         low, high = list[Cost](), list[Cost]()
         for index in self.feasible:
             own, inner = self.own[index], self.inner.get(index)
@@ -202,36 +201,45 @@ class EncounterCosts:
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetCosts:
-    """All encounters of a dataset.  ``rest`` is the time of a run outside of them."""
+class _Cached:
+    """Costs with a cache of results that depend on them only."""
+
+    _results: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
+                                          repr=False)
+
+    def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:
+        """A result, computed at the first call; two threads may do so at the same time."""
+        if key not in self._results:
+            self._results.setdefault(key, compute())
+        found: Result = self._results[key]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCosts(_Cached):
+    """The costs of all encounters of a dataset; ``rest`` is the cost outside of them."""
 
     name: str
     rest: Cost
     points: tuple[EncounterCosts, ...]
-    _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
-                                             repr=False)
-
-    def once(self, what: Hashable, work: Callable[[], Result]) -> Result:
-        """What follows from these costs alone, worked out when it is first asked for."""
-        return _once(self._worked_out, what, work)
 
     def compact(self) -> DatasetCosts:
-        """The same with encounters that no guard can tell apart as one."""
+        """The costs with encounters merged that no guard can tell apart."""
         def made() -> DatasetCosts:
-            found = replace(self, points=together(self.points))
-            found._worked_out["compact"] = found
+            found = replace(self, points=merged(self.points))
+            found._results["compact"] = found
             return found
 
         return self.once("compact", made)
 
     def cost(self, thresholds: Thresholds) -> Cost:
-        """The cost of a run under these thresholds; added up once."""
-        return self.once(("cost", *asked(thresholds)),
+        """The cost of a run under these thresholds; computed once."""
+        return self.once(("cost", *thresholds_key(thresholds)),
                          lambda: total([self.rest, *self.spent(thresholds)]))
 
     def spent(self, thresholds: Thresholds) -> Sequence[Cost]:
-        """What each of the encounters costs under these thresholds; told once."""
-        return self.once(("spent", *asked(thresholds)),
+        """The cost of each encounter under these thresholds; computed once."""
+        return self.once(("spent", *thresholds_key(thresholds)),
                          lambda: [point.cost(thresholds) for point in self.points])
 
     def total(self, thresholds: Thresholds) -> float:
@@ -239,24 +247,24 @@ class DatasetCosts:
         return self.cost(thresholds).time
 
     def estimates(self) -> int:
-        """How many costs of versions are only estimated."""
+        """The number of versions whose cost is only estimated."""
         return sum(point.estimates() for point in self.points)
 
-    def met(self) -> Mapping[str, Sequence[EncounterCosts]]:
-        """The encounters of each site, inside of whichever version; looked for once."""
+    def by_site(self) -> Mapping[str, Sequence[EncounterCosts]]:
+        """The encounters of each site, in all versions; computed once."""
         def found() -> dict[str, list[EncounterCosts]]:
-            by_site: dict[str, list[EncounterCosts]] = defaultdict(list)
+            sites: dict[str, list[EncounterCosts]] = defaultdict(list)
             for root in self.points:
                 for point in root.walk():
-                    by_site[point.site.name].append(point)
-            return dict(by_site)
+                    sites[point.site.name].append(point)
+            return dict(sites)
 
-        return self.once("met", found)
+        return self.once("by site", found)
 
     def compared(self, guard: str) -> frozenset[int]:
-        """The values that are compared with a guard; looked for once."""
+        """The values that are compared with a guard; computed once."""
         return self.once(("compared", guard), lambda: frozenset(
-            point.par[guard] for points in self.met().values() if guard in points[0].par
+            point.par[guard] for points in self.by_site().values() if guard in points[0].par
             for point in points))
 
     def replayed(self) -> float:
@@ -264,24 +272,24 @@ class DatasetCosts:
         return total([self.rest, *(point.replayed() for point in self.points)]).time
 
     def path(self, thresholds: Thresholds) -> tuple[int, ...]:
-        """The versions that run: with the same path, thresholds make no difference."""
+        """The versions that run; thresholds with equal paths make no difference."""
         return tuple(index for point in self.points for index in point.path(thresholds))
 
     def launched(self, thresholds: Thresholds) -> tuple[int, ...]:
-        """The same, as far as they launch anything: the rest makes no run slower."""
+        """The versions that run; versions without any launch are not told apart."""
         return tuple(index for point in self.points for index in point.launched(thresholds))
 
     def frozen(self, thresholds: Thresholds) -> DatasetCosts:
-        """The same, but that choices other than those of these thresholds cost far too much."""
+        """The dataset with a large penalty on choices other than those of these thresholds."""
         penalty = Cost(1e3 * max(self.total(thresholds), 1e-6))
         return replace(self, points=tuple(p.frozen(thresholds, penalty) for p in self.points))
 
     def preferring(self, thresholds: Thresholds, margin: float) -> DatasetCosts:
-        """Costs by which other choices cost more than those of these thresholds."""
+        """The dataset with higher costs of choices other than those of these thresholds."""
         return replace(self, points=tuple(p.preferring(thresholds, margin) for p in self.points))
 
     def bounds(self) -> tuple[Cost, Cost]:
-        """Both clocks of a run at least and at most, whatever is chosen; added up once."""
+        """The least and the greatest seconds of both clocks of a run; computed once."""
         def added_up() -> tuple[Cost, Cost]:
             bounds = [point.bounds() for point in self.points]
             return (total([self.rest, *(low for low, _ in bounds)]),
@@ -290,13 +298,15 @@ class DatasetCosts:
         return self.once("bounds", added_up)
 
     def least(self) -> float:
-        """The time of a run in which every choice is the best; no thresholds may reach it."""
+        """The time of a run with the best choice at every encounter, a bound for thresholds."""
         return self.bounds()[0].time
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
-    """The costs of all datasets; ``incomplete`` counts encounters that not all versions met.
+class Costs(_Cached):
+    """The costs of all datasets.
+
+    ``incomplete`` counts the encounters of each that lack versions.
 
     Fits to them go by the ``policy`` of the tuning.
     """
@@ -305,8 +315,6 @@ class Costs:
     datasets: tuple[DatasetCosts, ...]
     incomplete: dict[str, int] = field(default_factory=dict)
     policy: TuningPolicy = NORMAL
-    _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
-                                             repr=False)
 
     def without(self, names: Collection[str]) -> Costs:
         """The costs of all other datasets."""
@@ -315,74 +323,63 @@ class Costs:
                      self.policy)
 
     def frozen(self, names: Collection[str], thresholds: Thresholds) -> Costs:
-        """The same, but that these datasets keep to the choices of these thresholds."""
+        """The costs with these datasets ``frozen`` (:meth:`DatasetCosts.frozen`)."""
         def made() -> Costs:
             return replace(self, datasets=tuple(d.frozen(thresholds) if d.name in names else d
                                                 for d in self.datasets))
 
         return self.once(("frozen", frozenset(names), tuple(thresholds.items())), made)
 
-    def once(self, what: Hashable, work: Callable[[], Result]) -> Result:
-        """What follows from these costs alone, worked out when it is first asked for."""
-        return _once(self._worked_out, what, work)
-
     def compact(self) -> Costs:
-        """The same with encounters that no guard can tell apart as one."""
+        """The costs with encounters merged that no guard can tell apart."""
         return self.once("compact", lambda: replace(self, datasets=tuple(
             d.compact() for d in self.datasets)))
 
     def preferring(self, names: Collection[str], thresholds: Thresholds) -> Costs:
-        """The same, but that on these datasets nothing is cheaper than what thresholds choose.
+        """The costs with no choice of these datasets cheaper than those of the thresholds.
 
-        What other choices cost there is still told, if it is more.
+        Choices that cost more anyway keep their costs.
         """
         margin = self.policy.fit.preference
         return replace(self, datasets=tuple(
             d.preferring(thresholds, margin) if d.name in names else d for d in self.datasets))
 
 
-def asked(thresholds: Thresholds) -> tuple[Hashable, ...]:
-    """What tells thresholds apart, with the finer guards that come with them."""
+def thresholds_key(thresholds: Thresholds) -> tuple[Hashable, ...]:
+    """A key of thresholds with their size guards."""
     return (*thresholds.items(), *size_guards_of(thresholds).items())
 
 
-def _once(known: dict[Hashable, Any], what: Hashable, work: Callable[[], Result]) -> Result:
-    """What is known, or is worked out: twice, if two threads ask at the same time."""
-    if what not in known:
-        known.setdefault(what, work())
-    found: Result = known[what]
-    return found
-
-
-def together(points: Sequence[EncounterCosts]) -> tuple[EncounterCosts, ...]:
-    """The same encounters with those that no guard can tell apart as one, which costs their sum."""
-    alike: dict[Hashable, list[EncounterCosts]] = defaultdict(list)
+def merged(points: Sequence[EncounterCosts]) -> tuple[EncounterCosts, ...]:
+    """The encounters with those merged that no guard can tell apart; costs are added."""
+    groups: dict[Hashable, list[EncounterCosts]] = defaultdict(list)
     for number, point in enumerate(points):
         if any(point.inner.values()):
-            point = replace(point, inner={k: together(p) for k, p in point.inner.items()})
-            alike[number].append(point)
+            point = replace(point, inner={k: merged(p) for k, p in point.inner.items()})
+            groups[number].append(point)
         else:
-            alike[point.site.name, tuple(point.sizes.items()), tuple(point.par.items()),
-                  point.feasible, point.scarce].append(point)
-    return tuple(several[0] if len(several) == 1 else replace(
-        several[0], own={k: total(p.own[k] for p in several) for k in several[0].own},
-        estimated=frozenset().union(*(p.estimated for p in several)),
-        idle=frozenset.intersection(*(p.idle for p in several)))
-        for several in alike.values())
+            groups[point.site.name, tuple(point.sizes.items()), tuple(point.par.items()),
+                   point.feasible, point.scarce].append(point)
+    return tuple(group[0] if len(group) == 1 else replace(
+        group[0], own={k: total(p.own[k] for p in group) for k in group[0].own},
+        estimated=frozenset().union(*(p.estimated for p in group)),
+        idle=frozenset.intersection(*(p.idle for p in group)))
+        for group in groups.values())
 
 
-def met(datasets: Sequence[DatasetCosts],
-        site: str) -> Iterator[tuple[DatasetCosts, EncounterCosts]]:
-    """The encounters of a site, inside of whichever version."""
+def encounters_at(datasets: Sequence[DatasetCosts],
+                  site: str) -> Iterator[tuple[DatasetCosts, EncounterCosts]]:
+    """The encounters of a site in all versions."""
     for dataset in datasets:
-        yield from ((dataset, point) for point in dataset.met().get(site, ()))
+        yield from ((dataset, point) for point in dataset.by_site().get(site, ()))
 
 
 @dataclass(slots=True, eq=False)
 class _Gathered:
-    """What the runs of a dataset say about one encounter; those made ``once`` if no others do.
+    """The costs of one encounter in all runs of a dataset.
 
-    ``within`` are all encounters inside of it, ``inner`` those inside of each version.
+    ``within`` are all encounters inside of it, ``inner`` those inside of each version.  Costs from
+    runs made ``once`` count for versions without other runs.
     """
 
     encounter: Encounter
@@ -397,9 +394,9 @@ class _Gathered:
 
 
 def costs_of(forest: Forest, measurements: Measurements, policy: TuningPolicy = NORMAL) -> Costs:
-    """Match the encounters of different runs and take medians over repeated ones.
+    """Match the encounters of different runs, and take medians over repeated ones.
 
-    A dataset without any encounter that all its feasible versions met is left out.
+    A dataset is left out if none of its encounters has costs of all feasible versions.
     """
     datasets, incomplete = [], {}
     for name in measurements.datasets:
@@ -414,8 +411,8 @@ def costs_of(forest: Forest, measurements: Measurements, policy: TuningPolicy = 
 def _dataset_costs(forest: Forest, name: str, runs: Sequence[LoggedRun]) -> tuple[DatasetCosts,
                                                                                   int]:
     gathering = _Gathering()
-    found = [(priced.whole.without(gathering.add(priced)), priced.timed)
-             for priced in corrected_records(runs)]
+    found = [(corrected.whole.without(gathering.add(corrected)), corrected.timed)
+             for corrected in corrected_records(runs)]
     rests = [tuple(rest) for rest, timed in found if timed] or [tuple(rest) for rest, _ in found]
     tried: dict[str, set[int]] = defaultdict(set)
     for run in runs:
@@ -424,29 +421,29 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[LoggedRun]) -> tupl
     sites = forest.sites()
     points: dict[_Gathered, EncounterCosts] = {}
     dropped = 0
-    for met in sorted(gathering.found, key=lambda each: each.depth, reverse=True):
-        site = met.encounter.site
-        measured = met.once | met.own
-        estimated = met.estimates.keys() - measured.keys()
-        own = {index: _median(costs) for index, costs in (met.estimates | measured).items()}
-        missing = met.feasible - own.keys()
+    for gathered in sorted(gathering.found, key=lambda each: each.depth, reverse=True):
+        site = gathered.encounter.site
+        measured = gathered.once | gathered.own
+        estimated = gathered.estimates.keys() - measured.keys()
+        own = {index: _median(costs) for index, costs in (gathered.estimates | measured).items()}
+        missing = gathered.feasible - own.keys()
         inner = {index: tuple(points[each] for each in inside if each in points)
-                 for index, inside in met.inner.items()}
-        lost = any(each not in points for inside in met.inner.values() for each in inside)
-        if site not in sites or not missing <= tried[site] or lost or missing == met.feasible:
+                 for index, inside in gathered.inner.items()}
+        lost = any(each not in points for inside in gathered.inner.values() for each in inside)
+        if site not in sites or not missing <= tried[site] or lost or missing == gathered.feasible:
             dropped += 1
             continue
         own.update((index, Cost(math.inf)) for index in missing)
-        points[met] = EncounterCosts(sites[site], met.encounter.sizes, met.encounter.par,
-                                     frozenset(met.feasible), own, inner,
-                                     frozenset(met.encounter.scarce), frozenset(estimated),
-                                     frozenset(measured.keys() - met.busy))
-    roots = tuple(points[met] for met in gathering.outermost.values() if met in points)
-    return DatasetCosts(name, _median(rests) if rests else NOTHING, roots), dropped
+        points[gathered] = EncounterCosts(
+            sites[site], gathered.encounter.sizes, gathered.encounter.par,
+            frozenset(gathered.feasible), own, inner, frozenset(gathered.encounter.scarce),
+            frozenset(estimated), frozenset(measured.keys() - gathered.busy))
+    roots = tuple(points[each] for each in gathering.outermost.values() if each in points)
+    return DatasetCosts(name, _median(rests) if rests else NO_COST, roots), dropped
 
 
 def _median(costs: Sequence[_Seconds]) -> Cost:
-    """The median of either clock."""
+    """The medians of both clocks."""
     if len(costs) == 1:
         return Cost(*costs[0])
     devices, hosts = zip(*costs, strict=True)
@@ -454,10 +451,9 @@ def _median(costs: Sequence[_Seconds]) -> Cost:
 
 
 class _Gathering:
-    """The encounters of all runs of a dataset, in the order in which they were first met.
+    """The encounters of all runs of a dataset, in the order of their first occurrence.
 
-    What is the same size is asked for once: encounters of a run that happen at the same sizes
-    mostly share the table of these.
+    Encounters of a run with equal sizes mostly share one dictionary, which is looked up once.
     """
 
     def __init__(self) -> None:
@@ -465,59 +461,59 @@ class _Gathering:
         self.outermost: dict[_Place, _Gathered] = {}
         self._kinds: dict[tuple[tuple[str, int], ...], int] = {}
 
-    def add(self, priced: CorrectedRecord) -> Cost:
-        """Add the encounters of a run; what the run spent inside of them."""
-        encounters = priced.record.encounters
-        whole, own, works = _without_inner(priced)
-        here: dict[int, tuple[_Gathered, int]] = {}
+    def add(self, corrected: CorrectedRecord) -> Cost:
+        """Add the encounters of a run; the result is the cost of all of them."""
+        encounters = corrected.record.encounters
+        whole, own, works = _without_inner(corrected)
+        entered: dict[int, tuple[_Gathered, int]] = {}
         occurrences: dict[tuple[int | None, str], int] = {}
         kinds = self._kinds_of(encounters)
         for each, kind, seconds, busy in sorted(zip(encounters, kinds, own, works, strict=True),
                                                 key=lambda row: row[0].number):
             parent, chosen = each.parent, each.chosen
-            beside = parent, each.site
-            occurrence = occurrences[beside] = occurrences.get(beside, -1) + 1
+            siblings = parent, each.site
+            occurrence = occurrences[siblings] = occurrences.get(siblings, -1) + 1
             place = each.site, occurrence, kind
             if parent is None:
                 found = self.outermost.get(place) or self._new(each, place, None)
             else:
-                around, version = here[parent]
+                around, version = entered[parent]
                 found = around.within.get(place) or self._new(each, place, around)
                 around.inner.setdefault(version, {})[found] = None
-            here[each.number] = found, chosen
+            entered[each.number] = found, chosen
             if each.feasible != found.encounter.feasible:
                 found.feasible.intersection_update(each.feasible)
             kept = (found.estimates if each.censored else
-                    found.own if priced.timed else found.once)
+                    found.own if corrected.timed else found.once)
             kept.setdefault(chosen, []).append(seconds)
             if busy:
                 found.busy.add(chosen)
         return whole
 
     def _new(self, encounter: Encounter, place: _Place, around: _Gathered | None) -> _Gathered:
-        """An encounter that no run has met before."""
-        depth, beside = (0, self.outermost) if around is None else (around.depth + 1, around.within)
-        found = beside[place] = _Gathered(encounter, depth, set(encounter.feasible))
+        """Add an encounter at a new place."""
+        depth, within = (0, self.outermost) if around is None else (around.depth + 1, around.within)
+        found = within[place] = _Gathered(encounter, depth, set(encounter.feasible))
         self.found.append(found)
         return found
 
     def _kinds_of(self, encounters: Sequence[Encounter]) -> list[int]:
-        """A number for the sizes of each."""
+        """The number of the sizes of each encounter."""
         known = {id(sizes): self._kinds.setdefault(tuple(sorted(sizes.items())), len(self._kinds))
                  for sizes in {id(each.sizes): each.sizes for each in encounters}.values()}
         return [known[id(each.sizes)] for each in encounters]
 
 
-def _without_inner(priced: CorrectedRecord) -> tuple[Cost, Iterable[_Seconds], list[bool]]:
-    """What the encounters of a run took without those inside of each, and what they took in all.
+def _without_inner(corrected: CorrectedRecord) -> tuple[Cost, Iterable[_Seconds], list[bool]]:
+    """The total cost of encounters, the exclusive cost of each, and whether the device worked.
 
-    Besides, whether there was anything for the device to do, but for what inner encounters did.
+    The last is False for versions with no launch but those of inner encounters.
     """
-    encounters = priced.record.encounters
-    nesting, (device, host) = EncounterNesting(encounters), priced.costs
-    busy = priced.works * np.array([each.busy for each in encounters])
+    encounters = corrected.record.encounters
+    nesting, (device, host) = EncounterNesting(encounters), corrected.costs
+    busy = corrected.works * np.array([each.busy for each in encounters])
     launches = np.array([each.launches for each in encounters])
-    works = (nesting.own(launches) > 0) | (nesting.own(busy) > LEAST)
+    works = (nesting.own(launches) > 0) | (nesting.own(busy) > SHORTEST_COMMAND)
     whole = Cost(float(nesting.inside(device)[-1]), float(nesting.inside(host)[-1]))
     return whole, zip(np.maximum(0.0, nesting.own(device)).tolist(),
                       np.maximum(0.0, nesting.own(host)).tolist(), strict=True), works.tolist()

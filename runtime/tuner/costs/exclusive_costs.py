@@ -1,4 +1,4 @@
-"""What encounters have of their own, where others happen inside of them."""
+"""Exclusive costs of encounters: their cost minus that of the encounters inside of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runelift.runtime.tuner.costs.pareto import Array
 
 
 class EncounterNesting:
-    """Which of these encounters of a run happens inside of which; amounts are in their order."""
+    """The nesting of the encounters of a run; amounts are in their order."""
 
     def __init__(self, encounters: Sequence[Encounter]) -> None:
         self._count = len(encounters)
@@ -20,10 +20,10 @@ class EncounterNesting:
         self._around = np.array([places[each.parent] for each in encounters], np.intp)
 
     def inside(self, amounts: Array) -> Array:
-        """The sums over the encounters right inside of each, and at last over the outermost."""
+        """The sums over the encounters directly inside of each; the last over the outermost."""
         return np.bincount(self._around, amounts, self._count + 1)
 
     def own(self, amounts: Array) -> Array:
-        """What each has but for the encounters inside of it."""
+        """The exclusive amount of each encounter."""
         own: Array = amounts - self.inside(amounts)[:-1]
         return own

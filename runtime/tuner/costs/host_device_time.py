@@ -1,8 +1,8 @@
-"""Two clocks: the device computes while the host issues what comes next.
+"""Host time and device time: the device computes while the host issues further commands.
 
-A run is over when both are, so its time is the later of the two sums.  Where kernels are short
-the host is late, and a faster kernel only waits for the next launch: the sum of device times
-alone, or of times between the ends of commands, promises gains that no run has.
+A run is over when both are done, so its time is the greater of the two sums.  Where kernels are
+short the host is late, and a faster kernel only waits for the next launch.  Device times alone
+would promise gains there that no run has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Clock(Enum):
-    """Which of the two."""
+    """The two clocks."""
 
     DEVICE = "device"
     HOST = "host"
@@ -35,17 +35,17 @@ class Cost(NamedTuple):
         return Cost(self.device + other.device, self.host + other.host)
 
     def without(self, other: Cost) -> Cost:
-        """What is left of either clock."""
+        """The difference, at least 0, of both clocks."""
         return Cost(max(0.0, self.device - other.device), max(0.0, self.host - other.host))
 
     @property
     def time(self) -> float:
-        """How long it takes if host and device work at the same time."""
+        """The seconds if host and device work at the same time."""
         return max(self.device, self.host)
 
     @property
     def late(self) -> Clock:
-        """The clock that decides how long it takes."""
+        """The clock with more seconds."""
         return Clock.HOST if self.host > self.device else Clock.DEVICE
 
     def of(self, clock: Clock) -> float:
@@ -53,7 +53,7 @@ class Cost(NamedTuple):
         return self.host if clock is Clock.HOST else self.device
 
 
-NOTHING = Cost(0.0)
+NO_COST = Cost(0.0)
 
 
 def total(costs: Iterable[Cost]) -> Cost:
@@ -66,21 +66,20 @@ def total(costs: Iterable[Cost]) -> Cost:
 
 
 def least(costs: Iterable[Cost]) -> Cost:
-    """The least of either clock."""
+    """The least seconds of each clock."""
     return Cost(*map(min, zip(*costs, strict=True)))
 
 
 def most(costs: Iterable[Cost]) -> Cost:
-    """The most of either clock."""
+    """The most seconds of each clock."""
     return Cost(*map(max, zip(*costs, strict=True)))
 
 
 class Clocks:
     """The clocks of datasets that count, as components of cost vectors.
 
-    A dataset whose device is late whatever is chosen has one component, and one whose host may
-    be late has two.  Vectors are sums over encounters; what a run spends outside of them is added
-    by :meth:`times`.
+    A dataset has one component if one clock is late for all choices, else two.  Vectors are sums
+    over encounters; :meth:`times` adds the cost outside of them.
     """
 
     def __init__(self, datasets: Sequence[DatasetCosts]) -> None:
@@ -98,31 +97,31 @@ class Clocks:
 
     @property
     def linear(self) -> bool:
-        """Whether the time of each dataset is one sum."""
+        """True if the time of each dataset is one sum."""
         return len(self.columns) == len(self._datasets)
 
     @property
     def least(self) -> Array:
-        """What the encounters cost at least, whatever is chosen."""
+        """The least cost of the encounters over all choices."""
         lows = [self._datasets[index].bounds()[0].of(clock) for index, clock in self.columns]
         found: Array = np.array(lows) - self._rest
         return found
 
     def limits(self, allowed: Mapping[str, float]) -> Array:
-        """How much encounters may cost so that no dataset takes longer than is allowed."""
+        """The costs of encounters at which each dataset takes as long as is allowed."""
         limits: Array = np.array([allowed[self._datasets[index].name] - rest
                                   for (index, _), rest in zip(self.columns, self._rest,
                                                               strict=True)])
         return limits
 
     def times(self, costs: Array) -> Array:
-        """The times (choices × datasets) of runs whose encounters cost so much."""
+        """The times of runs (choices × datasets) from the costs of encounters."""
         times: Array = np.maximum.reduceat(costs + self._rest, self._first, axis=1)
         return times
 
 
 def _clocks(dataset: DatasetCosts) -> list[Clock]:
-    """The clocks that are late for some choices."""
+    """The clocks of a dataset that are late for some choices."""
     low, high = dataset.bounds()
     if high.host <= low.device:
         return [Clock.DEVICE]

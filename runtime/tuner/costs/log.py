@@ -1,4 +1,4 @@
-"""Runs with forced versions, and the file that keeps each of them as soon as it is over."""
+"""Runs with forced versions, and the log file that keeps each of them at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from runelift.ir.errors import UserError
 from runelift.runtime.records.record import Encounter, Record
 
-RECORD = tuple(each.name for each in fields(Record))
+RECORD_FIELDS = tuple(each.name for each in fields(Record))
 NO_TIME = "left out: there was no time for it"
 """The error of a run that was not made, since its dataset's time was over."""
 FORGOTTEN = "forgotten"
@@ -23,14 +23,14 @@ FORGOTTEN = "forgotten"
 class LoggedRun:
     """One run with forced versions: its record, or the error that it ended in.
 
-    ``time`` is how many seconds the same run took without recording, ``issue`` how many of them
-    the host needed to issue all commands.  ``replay`` is the number of the dataset's run that it
-    is a part of (:mod:`~runelift.runtime.tuner.measure.replay_runs`), if it was not one of its
-    own.  ``place`` says which device made it
-    (:func:`~runelift.runtime.devices.comparable.place_of`), if that was noted.  One made ``again``
-    was only timed: the record is that of the last run with these versions that has one.  One was
-    not made at all if what is known of other runs rules versions out: these are ``left_out``, and
-    the error says why.
+    * ``time`` is the seconds of a run with these versions without recording.
+    * ``issue`` is the seconds until the host had issued all commands of that run.
+    * ``replay`` is the number of the dataset's replayed run that it was made from, if any
+      (:mod:`~runelift.runtime.tuner.measure.replay_runs`).
+    * ``place`` is the device of the run (:func:`~runelift.runtime.devices.comparable.place_of`).
+    * ``again``: it was only timed, and has the record of the last run with these versions.
+    * ``left_out`` are versions ruled out by other runs.  The run was not made then, and the error
+      has the reason.
     """
 
     dataset: str
@@ -46,13 +46,13 @@ class LoggedRun:
 
     @property
     def reference(self) -> bool:
-        """Whether it forces nothing: devices that share a dataset are compared by such runs."""
+        """True if no version is forced; such runs compare devices that share a dataset."""
         return not self.force and self.replay is None
 
 
 @dataclass(slots=True)
 class Measurements:
-    """All runs of one entry point; ``interrupted`` if there should have been more.
+    """All runs of one entry point; ``interrupted`` if runs are missing.
 
     There was no time left for the datasets ``left_out``.  ``stopped`` are versions that were not
     over in time, by dataset.
@@ -71,7 +71,7 @@ class Measurements:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The devices that made the runs, as far as they say."""
+        """The devices of the runs, as far as these are noted."""
         return tuple(dict.fromkeys(run.place for run in self.runs if run.place is not None))
 
     @property
@@ -81,10 +81,10 @@ class Measurements:
 
     @property
     def program_runs(self) -> int:
-        """The runs that were needed to see every version, repetitions not counted."""
+        """The number of runs needed to run every version, without repetitions."""
         forced = {(run.dataset, *sorted(run.force.items()))
                   for run in self.runs if run.replay is None and not run.reference}
-        return len(forced) + sum(max(numbers) - len(numbers) + 1  # some were not right
+        return len(forced) + sum(max(numbers) - len(numbers) + 1  # repeated after wrong results
                                  for numbers in self._replays().values())
 
     def _replays(self) -> dict[str, set[int]]:
@@ -96,7 +96,7 @@ class Measurements:
         return numbers
 
     def with_further(self, further: Measurements) -> Measurements:
-        """These runs and later ones, which are not the same runs of a dataset."""
+        """These runs and later ones, whose replays are counted on."""
         last = max((run.replay or 0 for run in self.runs), default=0)
         later = [replace(run, replay=last + run.replay) if run.replay else run
                  for run in further.runs]
@@ -104,16 +104,16 @@ class Measurements:
 
 
 def complete(runs: Sequence[LoggedRun], todo: Sequence[Mapping[str, int]], repeats: int) -> bool:
-    """Whether these are all runs of a dataset that are needed."""
+    """Test whether all runs in ``todo`` of a dataset have been made ``repeats`` times."""
     return all(any(run.error for run in own) or len(own) >= repeats for own in (
         [run for run in runs if run.force == force] for force in todo))
 
 
 class RunStore(Protocol):
-    """What measuring keeps runs in."""
+    """A store of runs, such as a log file."""
 
     def known(self, entry: str, dataset: str) -> list[LoggedRun]:
-        """The runs of a dataset from before, once: whoever asks again wants others."""
+        """Take out the earlier runs of a dataset, so that each is used once."""
         ...
 
     def append(self, entry: str, run: LoggedRun) -> None:
@@ -121,17 +121,16 @@ class RunStore(Protocol):
         ...
 
     def forget(self, entry: str, dataset: str) -> None:
-        """The runs of a dataset so far are not to be used."""
+        """Note that the runs of a dataset so far are not to be used."""
         ...
 
 
 class Log:
-    """A JSON-lines file that every run is appended to as soon as it is over, by any thread.
+    """A log in JSON lines, to which any thread appends each run as soon as it is over.
 
-    ``made_for`` says what the runs are of: the program, the device and the like; ``place`` where
-    those are made that do not say.  With ``resume`` runs of the same that are in the file stay
-    there, and are :meth:`known`.  A thread writes: a record of a thousand encounters takes as long
-    to write as the next run takes.
+    ``made_for`` identifies the program, the device and the like.  ``place`` is the device of runs
+    without one.  With ``resume``, runs in the file with equal ``made_for`` stay there, and are
+    :meth:`known`.  A thread writes, since writing a long record takes as long as a run.
     """
 
     def __init__(self, path: Path, made_for: str = "", *, resume: bool = False,
@@ -151,14 +150,14 @@ class Log:
                 self.append(entry, run)
 
     def known(self, entry: str, dataset: str) -> list[LoggedRun]:
-        """The runs of a dataset from before, once: whoever asks again wants others."""
+        """Take out the earlier runs of a dataset, so that each is used once."""
         measurements = self._known.get(entry, Measurements(entry))
         runs = [run for run in measurements.runs if run.dataset == dataset]
         measurements.runs = [run for run in measurements.runs if run.dataset != dataset]
         return runs
 
     def append(self, entry: str, run: LoggedRun) -> None:
-        """Have one run written; UserError if one before could not be."""
+        """Have one run written; UserError if an earlier one could not be."""
         self._begin(entry, lambda: _raw(run if run.place else replace(run, place=self._place)))
 
     def forget(self, entry: str, dataset: str) -> None:
@@ -192,7 +191,7 @@ class Log:
 
 
 def made_for(path: Path) -> frozenset[str]:
-    """What the runs in a log are of, as far as it says."""
+    """The ``made_for`` of the runs in a log, as far as they are noted."""
     try:
         return frozenset(json.loads(line).get("for", "") for line in path.read_text().splitlines()
                          ) - {""}
@@ -203,8 +202,8 @@ def made_for(path: Path) -> frozenset[str]:
 def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]:
     """The measurements in a log, by entry point; UserError if it is damaged.
 
-    An unfinished last line (the tuner was killed) is left out, and so is what is not ``made_for``
-    the same, if that is given.
+    An unfinished last line (the tuner was killed) is left out.  So are runs ``made_for`` something
+    else, if that is given.
     """
     found: dict[str, Measurements] = {}
     last: dict[tuple[Any, ...], Record] = {}
@@ -239,7 +238,7 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
 
 
 def _raw(run: LoggedRun) -> dict[str, Any]:
-    """A run as a line of the log has it; what is nested is neither copied nor looked into."""
+    """The line of a run in the log; nested values are not copied."""
     raw = {each.name: getattr(run, each.name) for each in fields(run)}
     if not run.left_out:
         del raw["left_out"]
@@ -248,7 +247,7 @@ def _raw(run: LoggedRun) -> dict[str, Any]:
         return raw
     del raw["again"]
     if run.record is not None:
-        raw["record"] = {name: getattr(run.record, name) for name in RECORD}
+        raw["record"] = {name: getattr(run.record, name) for name in RECORD_FIELDS}
         raw["record"]["encounters"] = [each._asdict() for each in run.record.encounters]
     return raw
 

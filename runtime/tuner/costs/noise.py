@@ -1,4 +1,4 @@
-"""How far repeated runs lie apart: the noise that everything else has to be read against."""
+"""Noise: the spread of repeated runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RepeatedRuns:
 
     @property
     def deviation(self) -> float:
-        """How far half of the runs lie from the median at most, as a fraction of it."""
+        """The median distance of the runs from their median, as a fraction of it."""
         middle = self.middle
         return median([abs(each - middle) for each in self.seconds]) / middle if middle else 0.0
 
@@ -47,7 +47,7 @@ def repeated_runs(measurements: Measurements) -> list[RepeatedRuns]:
 
 
 def run_seconds(run: LoggedRun) -> float | None:
-    """How long a run took without recording, as far as that is known; None if it failed."""
+    """The seconds of a run, without recording if known; None if it failed."""
     if run.record is None:
         return None
     return run.record.span if run.time is None else run.time

@@ -1,4 +1,4 @@
-"""What tuning makes small: the times of several datasets as one number."""
+"""Objectives of tuning: the times of several datasets as one number to minimise."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 class Objective(Enum):
-    """How the times of datasets count.
+    """The combination of the times of datasets.
 
-    RELATIVE: the sum of the times relative to each dataset's best possible time, so that a short
-    dataset counts as much as a long one.  ABSOLUTE: the sum of the times (in seconds).
-    MAX_REGRET: the greatest of the relative times, so that no dataset fares badly.
+    * RELATIVE: the sum of the times relative to each dataset's best possible time.  A short dataset
+      counts as much as a long one.
+    * ABSOLUTE: the sum of the times (in seconds).
+    * MAX_REGRET: the greatest of the relative times, so that no dataset is very slow.
     """
 
     RELATIVE = "relative"
@@ -26,7 +27,7 @@ class Objective(Enum):
     MAX_REGRET = "max-regret"
 
     def weights(self, datasets: Sequence[DatasetCosts]) -> dict[str, float]:
-        """What the time of each dataset is multiplied by."""
+        """The factor of the time of each dataset."""
         return {d.name: 1.0 if self is Objective.ABSOLUTE else 1.0 / max(d.least(), 1e-12)
                 for d in datasets}
 

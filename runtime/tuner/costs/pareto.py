@@ -1,8 +1,8 @@
 """Pareto fronts: the choices of which no other is as good on every dataset.
 
 A cost is a vector with one time per dataset, or two
-(:mod:`runelift.runtime.tuner.costs.host_device_time`).  Which costs may still lead to what is
-looked for is told by a predicate (:data:`Within`).
+(:mod:`runelift.runtime.tuner.costs.host_device_time`).  A predicate (:data:`Within`) prunes costs
+that are too high.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 Array: TypeAlias = np.ndarray[Any, Any]
 Thresholds: TypeAlias = dict[str, int]
 Within: TypeAlias = Callable[[Array], Array]
-"""Which rows of costs count; where one does not, no greater one does."""
+"""A monotonic predicate on rows of costs: no row greater than a false one is true."""
 
 
 def below(limits: Array) -> Within:
@@ -40,7 +40,7 @@ class Front:
         return cls(cost.reshape(1, -1), (choice,))
 
     def plus(self, other: Front, within: Within) -> Front:
-        """All sums of one choice of each, pruned; each has been pruned in the same way."""
+        """The front of all sums of one choice of each; both have been pruned by ``within``."""
         if len(self.choices) == 1 and not self.costs.any():
             return other.choosing(self.choices[0])
         if len(self.choices) == len(other.choices) == 1:
@@ -59,7 +59,7 @@ class Front:
 
 
 def union(fronts: Sequence[Front], within: Within) -> Front:
-    """The choices of several fronts, each of which has been pruned, pruned together."""
+    """The front of the choices of several fronts."""
     if len(fronts) == 1:
         return fronts[0]
     costs = np.concatenate([front.costs for front in fronts])
@@ -69,7 +69,7 @@ def union(fronts: Sequence[Front], within: Within) -> Front:
 
 
 def undominated(costs: Array, within: Within) -> Array:
-    """The rows of ``costs`` that count and that no other row equals or beats everywhere.
+    """The rows of ``costs`` that are ``within`` and not dominated by another row.
 
     >>> costs = np.array([[1.0, 5.0], [2.0, 4.0], [2.0, 6.0]])
     >>> undominated(costs, below(np.array([9.0, 9.0]))).tolist()
@@ -82,7 +82,7 @@ def undominated(costs: Array, within: Within) -> Array:
     new = (costs[order[1:]] != costs[order[:-1]]).any(axis=1)
     order = order[np.concatenate(([True], new))]
     keep, left, rows = [], order, costs[order]
-    while len(left):  # a row can only be beaten by one that comes before it
+    while len(left):  # only an earlier row can dominate a row
         keep.append(left[0])
         unbeaten = (rows < rows[0]).any(axis=1)
         left, rows = left[unbeaten], rows[unbeaten]

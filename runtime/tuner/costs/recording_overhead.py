@@ -1,8 +1,8 @@
-"""What runs and their encounters cost, as if recording had cost nothing, and on one device.
+"""Costs of runs and their encounters without the overhead of recording, scaled to one device.
 
-Versions of a dataset that several devices of one make have measured
-(:mod:`~runelift.runtime.tuner.workers.work_sharing`) are told as the first of these devices would
-have measured them: each of them ran the dataset by default, too.
+Several devices of one model may share the versions of a dataset
+(:mod:`~runelift.runtime.tuner.workers.work_sharing`).  Costs are scaled to those of the first
+device, by the runs without forced versions, which each device makes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.costs.pareto import Array
 
-LEAST = 0.5
-"""What encounters take at least of what would be theirs if recording cost all kernels in
-proportion."""
+LEAST_KEPT = 0.5
+"""The least part of an encounter's time that remains, relative to the part of the whole run."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectedRecord:
-    """A record, what its encounters cost (with those inside of them), and what the whole run.
+    """A record with the costs of its encounters and of the whole run, without recording.
 
-    ``costs`` are the seconds of the device and those of the host, encounter by encounter; ``works``
-    is the part of busy times that recording did not take.  ``timed``: the same was run without a
-    record, too; ``reference``: nothing was forced.
+    ``costs`` has two rows, the seconds of the device and of the host, and a column for each
+    encounter, with those inside of it.  ``works`` is the part of busy times that remains.
+    ``timed``: it was run without recording, too.  ``reference``: no version was forced.
     """
 
     record: Record
@@ -42,15 +41,15 @@ class CorrectedRecord:
     works: float = 1.0
 
     def scaled(self, device: float, host: float) -> CorrectedRecord:
-        """The same on a device that takes so many times as long, or with such a host."""
+        """The record with the times of the device and of the host multiplied by factors."""
         return replace(self, costs=np.array([[device], [host]]) * self.costs,
                        whole=Cost(device * self.whole.device, host * self.whole.host))
 
 
 def corrected_records(runs: Sequence[LoggedRun]) -> list[CorrectedRecord]:
-    """The records of a dataset with their costs, of all devices as on the first."""
+    """The records of a dataset with their costs, scaled to the first device."""
     overlapping = _overlap(runs)
-    by_place = {place: list(_priced(own, overlapping=overlapping))
+    by_place = {place: list(_corrected(own, overlapping=overlapping))
                 for place, own in _by_place(runs).items()}
     (_, first), *others = by_place.items() or [(None, [])]
     found = list(first)
@@ -61,18 +60,17 @@ def corrected_records(runs: Sequence[LoggedRun]) -> list[CorrectedRecord]:
     return found
 
 
-def unlike(runs: Sequence[LoggedRun], most: float) -> list[str]:
-    """The places whose runs of a dataset cannot be compared with those of the first.
+def incomparable_places(runs: Sequence[LoggedRun], most: float) -> list[str]:
+    """The devices whose runs of a dataset cannot be compared with those of the first.
 
-    Either there are no runs by default to compare them by, or these differ by more than the factor
-    ``most``.
+    They have no runs without forced versions, or these differ by more than the factor ``most``.
     """
     overlapping = _overlap(runs)
     (_, first), *others = _by_place(runs).items() or [(None, [])]
-    known = _references(list(_priced(first, overlapping=overlapping)), "device")
+    known = _references(list(_corrected(first, overlapping=overlapping)), "device")
     found = []
     for place, own in others:
-        times = _references(list(_priced(own, overlapping=overlapping)), "device")
+        times = _references(list(_corrected(own, overlapping=overlapping)), "device")
         ratio = _ratio(known, times)
         if ratio is None or not 1 / most <= ratio <= most:
             found.append(place or "")
@@ -80,7 +78,7 @@ def unlike(runs: Sequence[LoggedRun], most: float) -> list[str]:
 
 
 def _by_place(runs: Sequence[LoggedRun]) -> dict[str | None, list[LoggedRun]]:
-    """The runs of each device by their names, in whichever order they were made."""
+    """The runs of each device, sorted by its name, whatever their order."""
     found: dict[str | None, list[LoggedRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.place or ""):
         if run.record is not None:
@@ -88,13 +86,13 @@ def _by_place(runs: Sequence[LoggedRun]) -> dict[str | None, list[LoggedRun]]:
     return found
 
 
-def _references(priced: Sequence[CorrectedRecord], clock: str) -> list[float]:
-    """What runs by default took by a clock."""
-    return [getattr(each.whole, clock) for each in priced if each.reference]
+def _references(corrected: Sequence[CorrectedRecord], clock: str) -> list[float]:
+    """The times of runs without forced versions by a clock."""
+    return [getattr(each.whole, clock) for each in corrected if each.reference]
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """How many times as long as they we take; 1 within what chance explains, None if unknown."""
+    """The ratio of our median to theirs; 1 if it may be chance, None if unknown."""
     if not ours or not theirs or not median(theirs):
         return None
     (low, high), (least, most) = median_interval(ours), median_interval(theirs)
@@ -102,18 +100,18 @@ def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
 
 
 def _overlap(runs: Sequence[LoggedRun]) -> bool:
-    """Whether host and device work at the same time, as far as there are runs without a record."""
+    """Test whether host and device work at the same time; False if no run was timed alone."""
     made = [run for run in runs if run.record is not None]
     timed = [run for run in made if run.time is not None]
     return bool(timed) and all(run.record is not None and not run.record.waits for run in made
                                ) and all(run.issue is not None for run in timed)
 
 
-def _priced(runs: Sequence[LoggedRun], *, overlapping: bool) -> Iterator[CorrectedRecord]:
-    """The records that a device made of a dataset with their costs, each once.
+def _corrected(runs: Sequence[LoggedRun], *, overlapping: bool) -> Iterator[CorrectedRecord]:
+    """The records of a dataset from one device with their costs, each once.
 
-    What recording costs is known of versions that were also run without; others, which were run
-    once, are taken to be like them.
+    The overhead is known for versions that were also run without recording.  Others, which were
+    run once, are assumed to have a typical overhead.
     """
     made = [(run.record, run) for run in runs if run.record is not None]
     timed: dict[tuple[tuple[str, int], ...], list[tuple[Record, LoggedRun]]] = defaultdict(list)
@@ -122,14 +120,14 @@ def _priced(runs: Sequence[LoggedRun], *, overlapping: bool) -> Iterator[Correct
             timed[tuple(sorted(run.force.items()))].append((record, run))
     once = [(record, run) for record, run in made if run.time is None
             and tuple(sorted(run.force.items())) not in timed]
-    price = _overlapping if overlapping else _in_turn
-    yield from price(list(timed.values()), once)
+    correct = _overlapping if overlapping else _in_turn
+    yield from correct(list(timed.values()), once)
 
 
 def _each_once(made: Sequence[tuple[Record, LoggedRun]]) -> Iterator[tuple[Record, LoggedRun]]:
     """The records with the first run of each.
 
-    Those made again have an earlier one; in a tuning that goes on with a log, all may be such.
+    Repeated runs share the record of an earlier one, which a resumed log may lack.
     """
     seen = set[int]()
     for record, run in made:
@@ -140,17 +138,17 @@ def _each_once(made: Sequence[tuple[Record, LoggedRun]]) -> Iterator[tuple[Recor
 
 def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
                  once: Sequence[tuple[Record, LoggedRun]]) -> Iterator[CorrectedRecord]:
-    """Runs in which the host never waits: both clocks count.
+    """Correct runs in which the host never waits: both clocks count.
 
-    What the device takes longer for a record it takes for launches, be they long or short: for
-    profiling each, or for not doing all of a loop's in one.  Issuing is slower in proportion.  What
-    neither clock accounts for (starting and ending) lies outside of encounters.
+    Recording costs the device a constant time per launch, long or short.  It profiles each launch,
+    and a loop is not run by one launch.  Issuing is slower in proportion.  The time that neither
+    clock accounts for (starting and ending) lies outside of encounters.
     """
-    recordings = [] if timed else [(_Recording(), 0.0)]
+    overheads = [] if timed else [(_Overhead(), 0.0)]
 
-    def priced(record: Record, run: LoggedRun, recording: _Recording,
+    def corrected(record: Record, run: LoggedRun, overhead: _Overhead,
                slack: float) -> CorrectedRecord:
-        return CorrectedRecord(record, recording.costs(record), recording.whole(record, slack),
+        return CorrectedRecord(record, overhead.costs(record), overhead.whole(record, slack),
                                run.time is not None, run.reference)
 
     for made in timed:
@@ -159,19 +157,19 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
             strict=True))
         hosts = issue / recorded if recorded else 0.0
         for record, run in _each_once(made):
-            recording = _Recording.of(record, time, hosts)
-            slack = max(0.0, time - recording.whole(record).time)
-            recordings.append((recording, slack))
-            yield priced(record, run, recording, slack)
-    typical = _Recording(*map(median, zip(*(each for each, _ in recordings), strict=True)))
-    slack = median([slack for _, slack in recordings])
-    yield from (priced(*each, typical, slack) for each in once)
+            overhead = _Overhead.of(record, time, hosts)
+            slack = max(0.0, time - overhead.whole(record).time)
+            overheads.append((overhead, slack))
+            yield corrected(record, run, overhead, slack)
+    typical = _Overhead(*map(median, zip(*(each for each, _ in overheads), strict=True)))
+    slack = median([slack for _, slack in overheads])
+    yield from (corrected(*each, typical, slack) for each in once)
 
 
-class _Recording(NamedTuple):
-    """What runs take without a record: each launch so many seconds of the device less.
+class _Overhead(NamedTuple):
+    """The overhead of recording: the seconds of the device for each ``launch``.
 
-    In all that leaves a ``part`` of these, and another one of the ``host``'s.
+    Without it a ``part`` of the device's time remains, and the part ``host`` of the host's.
     """
 
     launch: float = 0.0
@@ -179,33 +177,33 @@ class _Recording(NamedTuple):
     host: float = 1.0
 
     @classmethod
-    def of(cls, record: Record, seconds: float, host: float) -> _Recording:
-        """What is known by a run that takes so long."""
+    def of(cls, record: Record, seconds: float, host: float) -> _Overhead:
+        """The overhead of a run that takes so many ``seconds`` without recording."""
         device = record.device_time
         return cls(max(0.0, device - seconds) / max(1, record.launches),
                    min(1.0, seconds / device) if device else 0.0, host)
 
     def costs(self, record: Record) -> Array:
-        """What encounters take; kernels that are shorter than that have taken some time, too."""
+        """The costs of encounters; those of very short kernels are positive, too."""
         times = np.array([e.device_time for e in record.encounters])
         launches = np.array([e.launches for e in record.encounters])
         issue = np.array([e.issue for e in record.encounters])
-        return np.array([np.maximum(times - self.launch * launches, LEAST * self.part * times),
+        return np.array([np.maximum(times - self.launch * launches, LEAST_KEPT * self.part * times),
                          self.host * issue])
 
     def whole(self, record: Record, slack: float = 0.0) -> Cost:
-        """What the run takes, with ``slack`` outside of all that was recorded."""
+        """The cost of the run, with ``slack`` outside of all that was recorded."""
         device = max(record.device_time - self.launch * record.launches,
-                     LEAST * self.part * record.device_time)
+                     LEAST_KEPT * self.part * record.device_time)
         return Cost(device + slack, self.host * record.issue + slack)
 
 
 def _in_turn(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
              once: Sequence[tuple[Record, LoggedRun]]) -> Iterator[CorrectedRecord]:
-    """Runs in which the host waits for the device: the times between ends count."""
+    """Correct runs in which the host waits for the device: telescoped times count."""
     each = list[float]()
 
-    def priced(record: Record, run: LoggedRun, cost: float) -> CorrectedRecord:
+    def corrected(record: Record, run: LoggedRun, cost: float) -> CorrectedRecord:
         left = record.shares(max(0.0, cost))
         spent = np.array([left.time(e.busy, e.time) for e in record.encounters])
         return CorrectedRecord(record, np.array([spent, np.zeros_like(spent)]),
@@ -217,6 +215,6 @@ def _in_turn(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
         cost = median([record.wall for record, _ in made]) - median(
             [run.time for _, run in made if run.time is not None])
         each += [cost / max(1, record.launches) for record, _ in made]
-        yield from (priced(record, run, cost) for record, run in _each_once(made))
+        yield from (corrected(record, run, cost) for record, run in _each_once(made))
     launch = median(each) if each else 0.0
-    yield from (priced(record, run, launch * record.launches) for record, run in once)
+    yield from (corrected(record, run, launch * record.launches) for record, run in once)

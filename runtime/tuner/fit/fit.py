@@ -14,7 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from runelift.ir.guards import Guard
-from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts, met
+from runelift.runtime.tuner.costs.cost_model import (
+    Costs,
+    DatasetCosts,
+    EncounterCosts,
+    encounters_at,
+)
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.chain_solver import never
 from runelift.runtime.tuner.fit.joint_solver import compared, never_slower, roots_of
@@ -125,7 +130,7 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
     """
     name = site.guards[index].name
     sides = [(point.par[name], *(cost.time for cost in point.sides(index, thresholds)))
-             for _, point in met(datasets, site.name) if index in point.feasible]
+             for _, point in encounters_at(datasets, site.name) if index in point.feasible]
     usable = [(math.log(par), math.log(one / other)) for par, one, other in sides
               if par > 0 and 0 < one < math.inf and 0 < other < math.inf]
     if len({par for par, _ in usable}) > 1:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts, asked
-from runelift.runtime.tuner.costs.host_device_time import NOTHING, Cost, total
+from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts, thresholds_key
+from runelift.runtime.tuner.costs.host_device_time import NO_COST, Cost, total
 from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.versions.forest import Site
 
@@ -56,7 +56,7 @@ def guard_slice(dataset: DatasetCosts, site: Site, index: int, thresholds: Mappi
                 return point.cost(thresholds)
             encounters.append(GuardSides(point.par[site.guards[index].name],
                                          *point.sides(index, thresholds)))
-            return NOTHING
+            return NO_COST
         version = point.choose(thresholds)
         own, inner = point.own[version], point.inner.get(version)
         return total([own, *map(elsewhere, inner)]) if inner else own
@@ -70,4 +70,4 @@ def guard_slice(dataset: DatasetCosts, site: Site, index: int, thresholds: Mappi
             for root, cost in zip(dataset.points, dataset.spent(thresholds), strict=True))])
         return GuardSlice(left, tuple(encounters))
 
-    return dataset.once(("decided", site.name, index, *asked(thresholds)), found)
+    return dataset.once(("decided", site.name, index, *thresholds_key(thresholds)), found)

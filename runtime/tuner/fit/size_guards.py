@@ -163,7 +163,7 @@ def _alike(dataset: DatasetCosts, site: str) -> Mapping[_Asked, Sequence[Encount
     """The encounters of a site by what can be asked there; looked for once."""
     def found() -> dict[_Asked, list[EncounterCosts]]:
         together = defaultdict[_Asked, list[EncounterCosts]](list)
-        for point in dataset.met().get(site, ()):
+        for point in dataset.by_site().get(site, ()):
             together[tuple(point.sizes.items()), tuple(point.par.items())].append(point)
         return together
 

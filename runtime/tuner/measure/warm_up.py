@@ -85,7 +85,7 @@ class WarmUp:
         for each in record.encounters:
             if each.site in self._outermost:
                 self._met[each.site] = each
-                self._estimates.saw_crowd(each.site, each.crowd)
+                self._estimates.saw_lone_seconds(each.site, each.crowd)
         self._best = min(self._best, record.span)
         self._saw(versions, record.span)
         self._points |= {name: par for each in record.encounters if each.parent is None

@@ -43,7 +43,7 @@ from runelift.runtime.tuner.costs.cost_model import (
     DatasetCosts,
     EncounterCosts,
     costs_of,
-    met,
+    encounters_at,
 )
 from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
@@ -77,7 +77,7 @@ class Extrapolation:
     @cached_property
     def _known(self) -> dict[str, _Known]:
         kernels = _busy(self._telling, self.policy)
-        found = {name: _known(met(self._costs.datasets, name), kernels, self.policy)
+        found = {name: _known(encounters_at(self._costs.datasets, name), kernels, self.policy)
                  for name in self.forest.sites()}
         return {name: each for name, each in found.items() if each is not None}
 
@@ -123,8 +123,8 @@ def _busy(runs: Sequence[LoggedRun], policy: PruningPolicy) -> dict[_Met, float]
     found = dict[_Met, float]()
     for run in runs:
         for name, version, attempt in attempts_of(run, policy):
-            met = run.dataset, name, tuple(sorted(attempt.sizes)), version
-            found[met] = min(attempt.least, found.get(met, math.inf))
+            key = run.dataset, name, tuple(sorted(attempt.sizes)), version
+            found[key] = min(attempt.least, found.get(key, math.inf))
     return found
 
 

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from runelift.runtime.host import interrupts
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore
-from runelift.runtime.tuner.costs.recording_overhead import unlike
+from runelift.runtime.tuner.costs.recording_overhead import incomparable_places
 from runelift.runtime.tuner.measure.forced_runs import with_builds_begun
 from runelift.runtime.tuner.measure.measurable import Force, Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
@@ -261,7 +261,7 @@ class _Work:
 
     def anew(self, dataset: Dataset) -> list[Job]:
         """The job that measures a dataset anew where the devices that did differ too much."""
-        if not unlike(self._runs(dataset), self.shared.policy.fit.unlike_devices):
+        if not incomparable_places(self._runs(dataset), self.shared.policy.fit.unlike_devices):
             return []
         self.forget(dataset)
         return [self.whole(dataset)]

@@ -188,8 +188,8 @@ def test_threads_make_the_same_numbers(prim: Prim, monkeypatch: pytest.MonkeyPat
     for chosen in ({}, bounds):
         whole = Generator(3, chosen).values(specs)
         with monkeypatch.context() as patched:
-            patched.setattr(dataset, "SHARE", 50)
-            patched.setattr(dataset, "CHUNK", 7)
+            patched.setattr(dataset, "WORDS_PER_THREAD", 50)
+            patched.setattr(dataset, "RANDOM_CHUNK", 7)
             parts = Generator(3, chosen).values(specs)
         for one, other in zip(whole, parts, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 import runelift
 from runelift.runtime.program import Program
 from runelift.runtime.records.loop_sampling import (
-    FEW,
+    LEAST_SAMPLE,
     LoopSample,
     RecordPosition,
-    how_many,
+    sample_size,
     with_all_commands,
     with_all_encounters,
 )
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import Command, EncounterKind, OpenEncounter
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
 SUMS = """
@@ -72,8 +73,8 @@ def test_a_few_iterations_stand_for_all(text: str, args: list[Any]) -> None:
     made = program(text)
     skipped = 0
     for force in [{}, *plans(made.tree.entry("main"))]:
-        whole = made.record("main", args, force=force, samples=False)
-        sampled = made.record("main", args, force=force)
+        whole = MeasuredProgram(made).record("main", args, force=force, samples=False)
+        sampled = MeasuredProgram(made).record("main", args, force=force)
         assert structure(sampled) == structure(whole)
         assert whole.skipped == 0
         skipped += sampled.skipped
@@ -86,14 +87,14 @@ def test_a_few_iterations_stand_for_all(text: str, args: list[Any]) -> None:
 def test_plans_that_depend_on_what_is_computed_run_to_their_end(args: list[Any]) -> None:
     made = program(UNTIL)
     for force in plans(made.tree.entry("main")):
-        assert made.record("main", args, force=force).skipped == 0
+        assert MeasuredProgram(made).record("main", args, force=force).skipped == 0
 
 
 def test_results_are_those_of_whole_runs(args: list[Any]) -> None:
     made = program(STEADY)
     force = plans(made.tree.entry("main"))[-1]
     (expected,), _ = made.run("main", args, force=force)
-    made.record("main", args, force=force)
+    MeasuredProgram(made).record("main", args, force=force)
     (found,), record = made.run("main", args, force=force, record=True)
     assert record is not None
     assert record.skipped == 0
@@ -101,9 +102,10 @@ def test_results_are_those_of_whole_runs(args: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("iterations", "expected"), [
-    (1, 1), (2 * FEW - 1, 2 * FEW - 1), (2 * FEW, FEW), (64, FEW), (1000, 63)])
+    (1, 1), (2 * LEAST_SAMPLE - 1, 2 * LEAST_SAMPLE - 1), (2 * LEAST_SAMPLE, LEAST_SAMPLE),
+    (64, LEAST_SAMPLE), (1000, 63)])
 def test_long_loops_have_longer_samples(iterations: int, expected: int) -> None:
-    assert how_many(iterations) == expected
+    assert sample_size(iterations) == expected
 
 
 Shape = list[tuple[int, list[int]]]

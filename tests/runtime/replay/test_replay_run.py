@@ -1,4 +1,4 @@
-"""ReplayRuns versions: that it changes nothing, finds what is wrong, and what its records say."""
+"""Replaying versions: that it changes nothing, finds what is wrong, and what its records say."""
 
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def test_records_are_those_of_forced_runs(nested: Program, entry: str, args: tup
     for got, want in zip(results, expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5)
     for force in plans(nested.tree.entry(entry)):
-        forced, made = MeasuredProgram(nested).record(entry, args, force=force), found.record(force)
+        forced = MeasuredProgram(nested).record(entry, args, force=force)
+        made = found.record(force)
         assert structure(made.encounters) == structure(forced.encounters)
         assert (made.launches, made.waits) == (forced.launches, forced.waits)
         inside = sum(e.time for e in made.encounters if e.parent is None)
@@ -170,7 +171,7 @@ def test_what_is_left_of_numbers_that_cancel(one: list[float], other: list[float
         buffers.append(device.pool.allocate(array.nbytes))
         if values:
             cl.enqueue_copy(device.plain, buffers[-1].handle, array)
-    differences.given([1e-9, math.inf], [(Prim.F32, buffers[2], len(given))])
+    differences.take_inputs([1e-9, math.inf], [(Prim.F32, buffers[2], len(given))])
     differences.arrays(PAIR, Prim.F32, *buffers[:2], 2, rounded=True)
     differences.settle()
     assert differences.differing.get(PAIR) == wrong
@@ -206,7 +207,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, site: str, version: int) -> None:
 
     def spoiled(run: ReplayRun, number: int, results: Any) -> None:
         attempt = run._attempts[-1]
-        if (attempt.meeting.site, attempt.version) == (site, version):
+        if (attempt.encounter.site, attempt.version) == (site, version):
             for buffer, _, shape in results:
                 cl.enqueue_fill_buffer(run.queue, buffer.handle, np.float32(0.25), 0,
                                        4 * math.prod(shape))
@@ -296,7 +297,7 @@ def test_a_version_that_cannot_run_is_left_out(nested: Program, failing: Callabl
     results, found = replayed(nested, "main", (CUBE, np.int64(2)))
     np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
     assert found.banned == {}
-    assert all(meeting.feasible == [0, 2] for meeting in found.meetings)
+    assert all(encounter.feasible == [0, 2] for encounter in found.outermost)
     assert "main.versions_0/1" in found.infeasible
     record = found.record({"main.versions_0": 1})
     assert {e.chosen for e in record.encounters if e.parent is None} == {2}
@@ -354,12 +355,12 @@ def test_lanes() -> None:
     state = RaceState()
     due = []
     for _ in range(16):
-        state.met += 1
+        state.encounters += 1
         due.append(state.due)
     assert [n for n, each in enumerate(due, start=1) if each] == [1, 2, 4, 8, 16]
-    state.met = 1
+    state.encounters = 1
     state.saw({0: 4.0, 1: 1.0, 2: 2.0})
-    state.met = 2
+    state.encounters = 2
     assert state.best == 1
     assert state.left(3.0) == {1, 2}
     assert state.ratios == {0: 4.0, 1: 1.0, 2: 2.0}
@@ -378,7 +379,7 @@ def test_versions_that_lost_at_two_sizes_lose_at_others_near() -> None:
     race = Race()
     for size, ratio in ((1000, 25.0), (4000, 30.0), (1 << 30, 1.0)):
         state = race.state("s", (size,), [0, 1, 2])
-        state.met = 1
+        state.encounters = 1
         state.saw({0: ratio, 1: 1.0, 2: 19.0})
     assert race.far_behind("s", (2000,), [0, 1, 2]) == {0: 25.0}
     assert race.far_behind("s", (2000,), [0, 1]) == race.far_behind("t", (2000,), [0, 1, 2]) == {}
@@ -396,7 +397,7 @@ def test_versions_that_lost_are_estimated(nested: Program) -> None:
     """With a factor of 1 only one version is left at encounters that are not the first."""
     program, args = nested, (CUBE, np.int64(3))
     _, found = replayed(program, "main", args, Race(factor=1.0, rounds=1))
-    last = found.meetings[2]
+    last = found.outermost[2]
     assert len(last.attempts) == 1 == len(last.known()) - 2
     forced = {k: found.record({"main.versions_0": k}) for k in range(3)}
     for k, record in forced.items():
@@ -452,7 +453,7 @@ def test_without_time_only_one_version_runs(nested: Program, monkeypatch: pytest
     expected, _ = nested.run("main", (CUBE, np.int64(6)))
     results, found = replayed(nested, "main", (CUBE, np.int64(6)), Race(rounds=1))
     np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
-    assert [len(meeting.attempts) for meeting in (found.meetings[0], found.meetings[-1])] == [3, 1]
+    assert [len(found.outermost[k].attempts) for k in (0, -1)] == [3, 1]
     record = found.record({"main.versions_0": 0})
     assert {e.chosen for e in record.encounters if e.parent is None} == {0}
 
@@ -460,7 +461,7 @@ def test_without_time_only_one_version_runs(nested: Program, monkeypatch: pytest
 def test_without_time_for_anything_only_the_default_is_known(nested: Program) -> None:
     found = replayed(nested, "main", (CUBE, np.int64(2)), Race(deadline=0.0))[1]
     default = found.record(None).encounters[0].chosen
-    assert all(list(meeting.attempts) == [default] for meeting in found.meetings)
+    assert all(list(encounter.attempts) == [default] for encounter in found.outermost)
     with pytest.raises(UnknownCost):
         found.record({"main.versions_0": 1 - default})
 
@@ -472,8 +473,9 @@ def test_datasets_that_there_is_no_time_for_are_left_out(nested: Program) -> Non
     assert "cube: skipped, as the budget was spent" in render(found)
 
 
-def test_an_interruption_keeps_the_datasets_that_were_over(
-        shrinking: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_keeps_the_datasets_that_were_over(shrinking: Program,
+                                                           monkeypatch: pytest.MonkeyPatch
+                                                           ) -> None:
     original = MeasuredProgram.replay
 
     def interrupted(program: MeasuredProgram, entry: str, args: Any, race: Race) -> Any:

@@ -103,12 +103,12 @@ def test_what_cannot_win_is_not_run() -> None:
     assert not any(costs.incomplete.values())
 
 
-def test_few_work_items_take_long_for_what_a_crowd_did() -> None:
+def test_few_work_items_take_long_for_the_work_of_many() -> None:
     estimates = Estimates()
-    estimates.saw_crowd("s", 3000.0)
-    estimates.saw_crowd("s", 2000.0)
-    estimates.saw_crowd("s", 4000.0)
-    assert estimates.alone("s/0", 100) == 20.0
+    estimates.saw_lone_seconds("s", 3000.0)
+    estimates.saw_lone_seconds("s", 2000.0)
+    estimates.saw_lone_seconds("s", 4000.0)
+    assert estimates.lone_time("s/0", 100) == 20.0
     assert "100 work-items would take more than 20 s" in str(estimates.hopeless("s/0", 100, 1e-3))
     assert estimates.hopeless("s/0", 100, 20.0 / HOPELESS) is None
     assert estimates.hopeless("s/0", 100_000, 1e-6) is None
