@@ -75,7 +75,7 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
         found = changes(state.thresholds, state.parameters, state.guards)
         written = _written(args, log=not args.replay) if state.measured else "Nothing was written."
         print(verdict(_title(args, program), found, written))
-        if not args.verbose:
+        if not _is_verbose(args, state):
             print(MORE)
         for text in filter(None, _texts(args, state, held_out)):
             print(f"\n{text}")
@@ -100,13 +100,19 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
             "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
 
 
+def _is_verbose(args: argparse.Namespace, state: State) -> bool:
+    """True if all is printed; where nothing could be measured, notes say why."""
+    return args.verbose or not state.measured
+
+
 def _texts(args: argparse.Namespace, state: State, held_out: Mapping[str, list[HeldOut]]
            ) -> Iterator[str]:
     """The texts below the verdict: those that options ask for, or all."""
-    if args.verbose:
+    verbose = _is_verbose(args, state)
+    if verbose:
         yield render(state.thresholds)
     yield from starmap(render_held_out, held_out.items())
-    if args.verbose:
+    if verbose:
         yield from map(render_parameters, state.parameters)
         yield from map(render_guards, state.guards)
     yield render_validation(state.validated)

@@ -15,7 +15,7 @@ from runelift.runtime.tuner.report.text import show_gain
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
 
-CERTAIN, UNCERTAIN, SAME = "certain", "not certain", "no change"
+CERTAIN, UNCERTAIN, SAME, MISSING = "certain", "not certain", "no change", "not measured"
 """Words for how certain the difference of two times is."""
 ROWS = 5
 """Datasets that the verdict shows at most; of more, it shows one less and their number."""
@@ -51,8 +51,9 @@ def changes(tuning: Tuning, parameters: Sequence[ParameterTuning] = (),
     found = list[Change]()
     for entry in tuning.entries:
         name, fit = entry.forest.entry, entry.fit
+        names = [*entry.measurements.datasets, *entry.measurements.left_out]
         predicted = {each: (fit.default[each], guarded.get(each, fit.predicted[each]))
-                     for each in fit.predicted}
+                     if each in fit.predicted else (math.nan, math.nan) for each in names}
         found += _changes(name, predicted, [entry.verified, *later.pop(name, [])])
     for name, stages in later.items():
         found += _changes(name, {}, stages)
@@ -73,7 +74,7 @@ def _changes(entry: str, predicted: Mapping[str, tuple[float, float]],
         label = name if entry == "main" else f"{entry}: {name}"
         runs = [stage[name] for stage in stages if name in stage]
         before, after = predicted.get(name, (math.nan, math.nan))
-        certainty = SAME if before == after else UNCERTAIN
+        certainty = MISSING if math.isnan(after) else SAME if before == after else UNCERTAIN
         if runs:
             before, after = runs[0].default.median, runs[-1].tuned.median
             certainty = CERTAIN if any(each.faster for each in runs) else UNCERTAIN

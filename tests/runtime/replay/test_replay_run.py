@@ -431,7 +431,7 @@ def test_measured_costs_take_the_place_of_estimates(nested: Program) -> None:
     count = sum(len(p.estimated) for p in tuning.costs.datasets[0].points)
     assert tuning.costs.datasets[0].estimates() >= count > 0
     assert "times of slow versions are estimates" in render(Tuning((tuning,)))
-    sure = found.with_further(method.surely().measure(nested, forest, inputs))
+    sure = found.with_further(method.surely().measure(MeasuredProgram(nested), forest, inputs))
     assert not any(p.estimated for p in costs_of(forest, sure).datasets[0].points)
     assert len(sure.runs) > len(found.runs)
 

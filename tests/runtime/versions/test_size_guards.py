@@ -585,7 +585,7 @@ def test_the_tuner_s_process_knows_guards_again() -> None:
     guarded = GuardedThresholds({"t": 1}, {"s": NearestSizes(("n",), {(1,): (1.0, 2.0)})})
     one, other = pickle.loads(pickle.dumps((guarded, guarded)))
     plain = {"t": 1}
-    found = session._known([one, plain, other, {}])
+    found = session._same_all([one, plain, other, {}])
     assert found[0] is found[2]
     assert found[1] is plain
     assert session._same(pickle.loads(pickle.dumps(guarded))) is found[0]

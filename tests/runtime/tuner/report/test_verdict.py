@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.tuner.report.verdict import (
     Change,
     changes,
@@ -63,6 +64,14 @@ def test_what_stays_is_no_change() -> None:
     sim = Simulated.of(CHAIN, lambda *_: 1e-3)
     tuning = tune_thresholds(job_for(sim, inputs(a=[16]), repeats=1))
     assert [each.certainty for each in changes(tuning)] == ["no change"]
+
+
+def test_datasets_that_could_not_be_measured_are_named() -> None:
+    sim = Simulated.of(CHAIN, cost, fail={("s", k): CompilerLimitation("no") for k in range(3)})
+    tuning = tune_thresholds(job_for(sim, inputs(a=[16]), repeats=1))
+    (found,) = changes(tuning)
+    assert found.certainty == "not measured"
+    assert "  a             -      -     -  not measured" in verdict("p", [found], "")
 
 
 def test_files() -> None:
