@@ -220,7 +220,7 @@ def test_what_kernels_make_and_read_row_by_row_is_handed_on_so(
 def test_a_loop_copies_nothing(loops: dict[str, Program]) -> None:
     """But what it begins with and what comes out."""
     args = [np.int64(7), np.zeros((40, 20), np.int32)]
-    assert loops["Portable"].record("kept", args).launches == 1 + 7 + 1
+    assert MeasuredProgram(loops["Portable"]).record("kept", args).launches == 1 + 7 + 1
 
 
 def _statements(body: Body) -> Iterator[Stm]:

@@ -107,7 +107,7 @@ def test_it_does_what_the_program_does(program: Program, shared: Remote) -> None
     assert shared.timing("main", args).issue > 0
     replayed = shared.replay("main", args, race := Race(rounds=1))
     assert len(race._states) == 1
-    assert {k for m in replayed.meetings for k in m.attempts} == set(range(len(forces)))
+    assert {k for m in replayed.outermost for k in m.attempts} == set(range(len(forces)))
     assert shared.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
     assert [s.operation.name for s in shared.spaces("main")] == [
         s.operation.name for s in program.spaces("main")]
