@@ -14,7 +14,7 @@ from runelift.runtime.commands.options import add_json, print_json
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class _Listed:
     """A rule as it is listed: its pass, its name, its law, and notes by kind."""
 
     book: str
@@ -54,10 +54,10 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def all_rules() -> Iterator[Listed]:
+def all_rules() -> Iterator[_Listed]:
     """Every rule of every pass, then those of flattening."""
     for each in PASSES:
         for rule in each.rules:
-            yield Listed(each.name, rule.name, rule.law, rule.notes)
+            yield _Listed(each.name, rule.name, rule.law, rule.notes)
     for step in FLATTENING:
-        yield Listed("flattening", f"{step.name} {step.title}", step.law)
+        yield _Listed("flattening", f"{step.name} {step.title}", step.law)

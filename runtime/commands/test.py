@@ -105,7 +105,7 @@ def _tested(args: argparse.Namespace, paths: Sequence[Path]) -> Iterable[list[di
 
 
 def _test_program(args: argparse.Namespace, path: Path) -> list[dict[str, Any]]:
-    tester = Tester(args)
+    tester = _Tester(args)
     tester.program(path)
     return tester.outcomes
 
@@ -142,7 +142,7 @@ def programs(paths: Sequence[Path]) -> Iterator[Path]:
             raise UserError(f"Cannot read '{path}': No such file or directory.")
 
 
-class Mismatch(Exception):
+class _Mismatch(Exception):
     """A test failed: what is wrong, and what kind of mistake that is."""
 
     def __init__(self, message: str, cause: str = "wrong result") -> None:
@@ -150,7 +150,7 @@ class Mismatch(Exception):
         self.cause = cause
 
 
-class Tester:
+class _Tester:
     """Runs tests and keeps their outcomes."""
 
     def __init__(self, args: argparse.Namespace) -> None:
@@ -208,7 +208,7 @@ class Tester:
         message = cause = ""
         try:
             body()
-        except Mismatch as error:
+        except _Mismatch as error:
             message, cause = str(error), error.cause
         except ProgramError as error:
             message, cause = str(error), f"rejected: {error.code}"
@@ -236,7 +236,7 @@ def _must_reject(source: Source, block: Block) -> None:
     except UserError as error:
         _must_match(block.error or "", str(error))
     else:
-        raise Mismatch("the program should be rejected, but is accepted", "accepted")
+        raise _Mismatch("the program should be rejected, but is accepted", "accepted")
 
 
 def _must_match(pattern: str, message: str) -> None:
@@ -245,7 +245,7 @@ def _must_match(pattern: str, message: str) -> None:
     except re.error as error:
         raise UserError(f"'{pattern}' is not a regular expression: {error}.") from None
     if not found:
-        raise Mismatch(f"the error should match '{pattern}', but is:\n{message}", OTHER_TEXT)
+        raise _Mismatch(f"the error should match '{pattern}', but is:\n{message}", OTHER_TEXT)
 
 
 class _Subject:
@@ -265,7 +265,7 @@ class _Subject:
         self._evaluate = partial(evaluate, program=source, device=device)
 
     def test(self, case: Case, entry: str) -> None:
-        """Run a case in the ways asked for; Mismatch if something is wrong."""
+        """Run a case in the ways asked for; _Mismatch if something is wrong."""
         arguments = case.arguments(self._evaluate, _argument_types(self._core, entry))
         expected = case.expected()
         large = COMPILED in case.tags
@@ -279,13 +279,13 @@ class _Subject:
                     found = list(run(entry, arguments))
                     expected = found if expected is None else expected
                     if difference := first_difference(expected, found):
-                        raise Mismatch(difference)
-            except Mismatch as error:
-                raise Mismatch(f"{name}: {error}" if name else str(error), error.cause) from error
+                        raise _Mismatch(difference)
+            except _Mismatch as error:
+                raise _Mismatch(f"{name}: {error}" if name else str(error), error.cause) from error
             except (UserError, CompilerLimitation) as error:
                 if not name:
                     raise
-                raise Mismatch(f"{name}: {error}", "failed in a version") from error
+                raise _Mismatch(f"{name}: {error}", "failed in a version") from error
 
     def _runners(self, entry: str) -> Iterator[tuple[str, Runner]]:
         """The ways to run the entry point, each with its name."""
@@ -320,4 +320,4 @@ def _must_fail(pattern: str, body: Callable[[], object]) -> None:
     except UserError as error:
         _must_match(pattern, str(error))
     else:
-        raise Mismatch("the program should fail, but does not", "does not fail")
+        raise _Mismatch("the program should fail, but does not", "does not fail")

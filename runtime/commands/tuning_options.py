@@ -31,15 +31,15 @@ DEFAULT = "instrumentation"
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class _Effort:
     """A value of ``--effort``: the strategy for versions, and the policy of the tuning."""
 
     strategy: str
     policy: TuningPolicy
 
 
-EFFORTS = {"quick": Effort("replay", QUICK), "normal": Effort(DEFAULT, NORMAL),
-           "full": Effort(f"{DEFAULT}:every=true", FULL)}
+EFFORTS = {"quick": _Effort("replay", QUICK), "normal": _Effort(DEFAULT, NORMAL),
+           "full": _Effort(f"{DEFAULT}:every=true", FULL)}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -103,7 +103,7 @@ class BoundCommands:
 
 
 @dataclass(slots=True)
-class Capture:
+class _Capture:
     """The commands of a run, and what they need.
 
     ``inputs`` are the names of the buffers that the run is given.  ``sizes`` are the sizes in bytes
@@ -199,7 +199,7 @@ class CapturingRun(Run):
                  args: Mapping[str, Any]) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self.allocate = self._allocate
-        self._capture = Capture([n for n, value in args.items() if isinstance(value, Buffer)])
+        self._capture = _Capture([n for n, value in args.items() if isinstance(value, Buffer)])
         self._inputs = [args[name] for name in self._capture.inputs]  # keeps their memory
         self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._inputs)}
         self._handles: list[Any] = []  # so that nothing else has their identity
@@ -311,7 +311,7 @@ class DryCapture(CapturingRun, DryRun):
 class CommandBuffer:
     """The commands of a captured run, which ``run`` submits again."""
 
-    def __init__(self, run: Run, capture: Capture) -> None:
+    def __init__(self, run: Run, capture: _Capture) -> None:
         assert capture.ending is not None
         self.run = run
         self._inputs, self._scans, self._ending = capture.inputs, capture.scans, capture.ending

@@ -98,7 +98,7 @@ def scalar_type(prim: Prim) -> type[np.generic]:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelSet:
+class _KernelSet:
     """A program of a version's kernels, or of one launch's kernel if it has ``constants``."""
 
     version: str
@@ -106,7 +106,7 @@ class KernelSet:
     constants: tuple[int, ...] = ()
 
 
-NeededKernels: TypeAlias = KernelSet | PersistentKernel
+NeededKernels: TypeAlias = _KernelSet | PersistentKernel
 """Kernels that have to be built before a launch."""
 Main: TypeAlias = Callable[[Any, dict[str, Any]], tuple[Any, ...]]
 """A plan as a Python function of a :class:`~runelift.runtime.execution.run.Run` and its
@@ -214,12 +214,12 @@ class Executable:
         """The source of all kernels."""
         return opencl_program([s.launch.kernel for s in self.sites], self.bases)
 
-    def wanted(self, number: int, constants: tuple[int, ...]) -> KernelSet:
+    def wanted(self, number: int, constants: tuple[int, ...]) -> _KernelSet:
         """The kernels that a launch needs."""
         site = self.sites[number]
         if not site.launch.kernel.constants and not any(constants):
-            return KernelSet(site.version)
-        return KernelSet(site.version, number, constants)
+            return _KernelSet(site.version)
+        return _KernelSet(site.version, number, constants)
 
     def prepare(self, wanted: Iterable[NeededKernels]) -> None:
         """Build kernels that will be needed, several programs at a time.

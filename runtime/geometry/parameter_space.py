@@ -39,7 +39,7 @@ Chosen: TypeAlias = dict[Quantity, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterRange:
+class _ParameterRange:
     """A parameter, its default value, and all values that are possible."""
 
     parameter: Parameter
@@ -52,7 +52,7 @@ class ParameterSpace:
     """The settings of an operation: combinations of values whose kernels fit the device."""
 
     operation: plan.Operation
-    ranges: tuple[ParameterRange, ...]
+    ranges: tuple[_ParameterRange, ...]
     info: DeviceInfo = field(repr=False)
 
     @property
@@ -87,13 +87,13 @@ class ParameterSpace:
 
     def nearest(self, wanted: Chosen) -> Setting:
         """A setting that has these values, or others near them where they do not go together."""
-        def near(each: ParameterRange) -> Sequence[int]:
+        def near(each: _ParameterRange) -> Sequence[int]:
             place = each.values.index(wanted.get(each.parameter.quantity, each.default))
             return sorted(each.values, key=lambda v: abs(each.values.index(v) - place))
 
         return next(self._all(near), self.default)
 
-    def _all(self, values: Callable[[ParameterRange], Sequence[int]]) -> Iterator[Setting]:
+    def _all(self, values: Callable[[_ParameterRange], Sequence[int]]) -> Iterator[Setting]:
         """All settings, their values tried in the order given."""
         steps = tuple(plan.all_steps(self.operation.steps))
         known: dict[Setting, bool] = {}
@@ -207,7 +207,7 @@ def _wanted(atoms: Sequence[Atom], known: Mapping[VName, int]) -> tuple[int, ...
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterRule:
+class _ParameterRule:
     """A condition on values of ``quantities``, given the values chosen before, and its reason."""
 
     quantities: tuple[Quantity, ...]
@@ -221,23 +221,23 @@ def _points(chosen: Chosen) -> int:
 
 
 PARAMETER_RULES = (
-    ParameterRule((Quantity.STEPS, Quantity.SPLIT, Quantity.TILE),
-                  lambda value, c: not value or bool(_points(c)),
-                  "steps, split and tile go with points of their own"),
-    ParameterRule((Quantity.SPLIT,), lambda split, c: split <= c.get(Quantity.GROUP, split),
-                  "a group cannot be split among more work-items than it has"),
-    ParameterRule((Quantity.ROWS, Quantity.COLUMNS), lambda value,
-                  c: not value or bool(c[Quantity.SIDE]),
-                  "rows and columns of points go with a side of their own"),
-    ParameterRule((Quantity.COLUMNS,), lambda columns, c: columns * c[Quantity.ROWS] <= MOST_CELLS,
-                  "a work-item cannot keep so many rows and columns of points in registers"),
+    _ParameterRule((Quantity.STEPS, Quantity.SPLIT, Quantity.TILE),
+                   lambda value, c: not value or bool(_points(c)),
+                   "steps, split and tile go with points of their own"),
+    _ParameterRule((Quantity.SPLIT,), lambda split, c: split <= c.get(Quantity.GROUP, split),
+                   "a group cannot be split among more work-items than it has"),
+    _ParameterRule((Quantity.ROWS, Quantity.COLUMNS), lambda value,
+                   c: not value or bool(c[Quantity.SIDE]),
+                   "rows and columns of points go with a side of their own"),
+    _ParameterRule((Quantity.COLUMNS,), lambda columns, c: columns * c[Quantity.ROWS] <= MOST_CELLS,
+                   "a work-item cannot keep so many rows and columns of points in registers"),
 )
 UNUSED_WITH_POINTS = (Quantity.GROUPS, Quantity.SHORT)
 """Quantities that make no difference to work-items that have several segments."""
 
 
-def _choices(chosen: Chosen, ranges: Sequence[ParameterRange],
-             values: Callable[[ParameterRange], Sequence[int]]) -> Iterator[Chosen]:
+def _choices(chosen: Chosen, ranges: Sequence[_ParameterRange],
+             values: Callable[[_ParameterRange], Sequence[int]]) -> Iterator[Chosen]:
     """All ways to choose from the other ranges, too."""
     if not ranges:
         yield chosen
@@ -248,7 +248,7 @@ def _choices(chosen: Chosen, ranges: Sequence[ParameterRange],
             yield from _choices({**chosen, first.parameter.quantity: value}, others, values)
 
 
-def _clash(each: ParameterRange, value: int, chosen: Chosen) -> str:
+def _clash(each: _ParameterRange, value: int, chosen: Chosen) -> str:
     """The reason why a value does not go with those of other parameters; empty if it does."""
     quantity = each.parameter.quantity
     if quantity in UNUSED_WITH_POINTS and value != each.default and _points(chosen):
@@ -257,7 +257,7 @@ def _clash(each: ParameterRange, value: int, chosen: Chosen) -> str:
                  if quantity in rule.quantities and not rule.allows(value, chosen)), "")
 
 
-def _precedence(each: ParameterRange) -> int:
+def _precedence(each: _ParameterRange) -> int:
     """The place of a parameter in the order of choosing."""
     first = (Quantity.GROUP, Quantity.SIDE, Quantity.ROWS, Quantity.POINTS)
     quantity = each.parameter.quantity
@@ -280,7 +280,7 @@ def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
     for parameter in operation.parameters:
         default = default_of(parameter.quantity, info)
         values = {default, *_values(parameter.quantity, operation, info)}
-        ranges.append(ParameterRange(parameter, default, tuple(sorted(values))))
+        ranges.append(_ParameterRange(parameter, default, tuple(sorted(values))))
     return ParameterSpace(operation, tuple(ranges), info)
 
 

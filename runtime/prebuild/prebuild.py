@@ -35,7 +35,7 @@ class Bind(Protocol):
         """Buffers and scalars by the name of their parameter."""
 
 
-class PlannedRun(NamedTuple):
+class _PlannedRun(NamedTuple):
     """An entry point with sizes and scalars, forced versions, and thresholds."""
 
     entry: str
@@ -64,7 +64,7 @@ class Prebuilder:
         self._executable_of = executable_of
         self._bind = bind
         self._chosen = chosen
-        self.collected: dict[PlannedRun, tuple[int | None, dict[Any, None]]] = {}
+        self.collected: dict[_PlannedRun, tuple[int | None, dict[Any, None]]] = {}
         self._planned: dict[str, Manifest] = {}
         """Manifests of the runs of an entry point that were planned first."""
         self._earlier: dict[str, Manifest] = {}
@@ -163,7 +163,7 @@ class Prebuilder:
         return Manifest(before.request, tuple(built), *self._covered(entry, available),
                         executable.texts(built))
 
-    def _collected_for(self, entry: str) -> dict[PlannedRun, tuple[int | None, dict[Any, None]]]:
+    def _collected_for(self, entry: str) -> dict[_PlannedRun, tuple[int | None, dict[Any, None]]]:
         return {run: found for run, found in self.collected.items() if run.entry == entry}
 
     def _covered(self, entry: str, available: Set[Any] | None = None
@@ -219,12 +219,12 @@ class Prebuilder:
         return items
 
     def run(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
-            thresholds: Mapping[str, int] | None = None) -> PlannedRun:
+            thresholds: Mapping[str, int] | None = None) -> _PlannedRun:
         """Everything that determines the kernels of a run, as far as known before it."""
         bound = self._bind(entry, list(args), lambda array: None)
         sizes = tuple((name, value) for name, value in bound.items() if value is not None)
-        return PlannedRun(entry, sizes, tuple(force.items()),
-                          tuple(self._chosen(thresholds).items()))
+        return _PlannedRun(entry, sizes, tuple(force.items()),
+                           tuple(self._chosen(thresholds).items()))
 
 
 def unmerged(needed: Mapping[Any, None]) -> dict[Any, None]:

@@ -17,7 +17,7 @@ from runelift.runtime.versions.tuning_file import PROGRAM, Identity, unknown_nam
 NAME = "T4"
 
 
-class T4Target(Protocol):
+class _T4Target(Protocol):
     """A program that knows its thresholds and the parameters of its kernels."""
 
     @property
@@ -40,14 +40,14 @@ class T4Target(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class UsableResults:
+class _UsableResults:
     """The results of a file that a program can use, and the problems of the rest."""
 
     results: tuple[T4Result, ...]
     problems: tuple[str, ...]
 
 
-def usable(program: T4Target, found: T4Results, device: str) -> UsableResults:
+def usable(program: _T4Target, found: T4Results, device: str) -> _UsableResults:
     """The results without names that the program does not have, or that are of something else."""
     thresholds = {guard.name for guard in program.tree.guards()}
     kernels = program.kernel_parameters().keys()
@@ -63,7 +63,7 @@ def usable(program: T4Target, found: T4Results, device: str) -> UsableResults:
     if len(possible) < len(results):
         problems.append(f"{len(results) - len(possible)} configurations have nothing to set here, "
                         "or values that are not possible on this device; they are ignored.")
-    return UsableResults(tuple(possible), tuple(problems))
+    return _UsableResults(tuple(possible), tuple(problems))
 
 
 def _problems(found: T4Results, changed: bool, device: str) -> Iterator[str]:
@@ -78,13 +78,13 @@ def _problems(found: T4Results, changed: bool, device: str) -> Iterator[str]:
                "are ignored.")
 
 
-def _obstacle(program: T4Target, configuration: Mapping[str, int]) -> str:
+def _obstacle(program: _T4Target, configuration: Mapping[str, int]) -> str:
     return next((why for space in program.spaces()
                  if any(each.parameter.name in configuration for each in space.ranges)
                  and (why := space.obstacle(space.chosen(configuration)))), "")
 
 
-def adopt(program: T4Target, job: TuningJob, results: Sequence[T4Result]) -> list[SearchTuning]:
+def adopt(program: _T4Target, job: TuningJob, results: Sequence[T4Result]) -> list[SearchTuning]:
     """The best configuration of each entry point, run beside the default before it is kept."""
     found = []
     for forest in program.tree.entries:
@@ -101,7 +101,7 @@ def adopt(program: T4Target, job: TuningJob, results: Sequence[T4Result]) -> lis
     return found
 
 
-def _of_entry(program: T4Target, forest: Forest, result: T4Result) -> T4Result:
+def _of_entry(program: _T4Target, forest: Forest, result: T4Result) -> T4Result:
     entries = {**program.kernel_parameters(), **dict.fromkeys(forest.guards(), forest.entry)}
     return replace(result, configuration={name: value for name, value
                                           in result.configuration.items()

@@ -18,7 +18,7 @@ Occupancies: TypeAlias = tuple[Occupancy | None, ...]
 """The occupancy of each version of a site."""
 
 
-class GuardedVersion(Protocol):
+class _GuardedVersion(Protocol):
     """A version of a site in a host plan."""
 
     @property
@@ -30,7 +30,7 @@ class GuardedVersion(Protocol):
         """The reason why the version cannot be compiled, if there is one."""
 
 
-class VersionedSite(Protocol):
+class _VersionedSite(Protocol):
     """A site in a host plan: :class:`~runelift.codegen.plan.plan.Choose`."""
 
     @property
@@ -38,11 +38,11 @@ class VersionedSite(Protocol):
         """The name of the site."""
 
     @property
-    def versions(self) -> Sequence[GuardedVersion]:
+    def versions(self) -> Sequence[_GuardedVersion]:
         """The versions in the order of their guards."""
 
 
-class DeviceLimits(Protocol):
+class _DeviceLimits(Protocol):
     """The properties of a device that decide which versions run."""
 
     @property
@@ -75,7 +75,7 @@ class VersionChooser:
     the versions that cannot run, ``site/index``, and the reasons; the chooser adds to it.
     """
 
-    def __init__(self, sites: Sequence[VersionedSite], device: DeviceLimits,
+    def __init__(self, sites: Sequence[_VersionedSite], device: _DeviceLimits,
                  thresholds: Mapping[str, int], force: Mapping[str, int], known: KnownChoices,
                  infeasible: dict[str, str]) -> None:
         self.infeasible = infeasible
@@ -117,7 +117,7 @@ class VersionChooser:
             left.remove(order[-1])
         return order
 
-    def _first(self, site: VersionedSite, pars: tuple[int, ...], occupancies: Occupancies,
+    def _first(self, site: _VersionedSite, pars: tuple[int, ...], occupancies: Occupancies,
                feasible: Sequence[int]) -> int:
         """The first version whose guard holds."""
         for k in feasible:

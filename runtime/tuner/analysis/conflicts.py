@@ -22,7 +22,7 @@ MATTERS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Preference:
+class _Preference:
     """The side that a dataset wants at a parallelism; the other takes ``loss`` of its time more."""
 
     dataset: str
@@ -35,8 +35,8 @@ class Conflict:
     """No threshold of ``guard`` gives both what they want; of all pairs the one that loses most."""
 
     guard: str
-    holds: Preference
-    fails: Preference
+    holds: _Preference
+    fails: _Preference
 
     def __str__(self) -> str:
         least, most = sorted(round(100 * each.loss) for each in (self.holds, self.fails))
@@ -49,12 +49,12 @@ def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[Conflict]
     """The conflicts of all guards, where the others are decided by ``thresholds``."""
     for site in costs.forest.sites().values():
         for index, guard in enumerate(site.guards):
-            holds, fails = list[Preference](), list[Preference]()
+            holds, fails = list[_Preference](), list[_Preference]()
             for dataset in costs.datasets:
                 for value, gain in _gains(dataset, site, index, thresholds).items():
                     if abs(gain) >= MATTERS:
                         (holds if gain > 0 else fails).append(
-                            Preference(dataset.name, value, abs(gain)))
+                            _Preference(dataset.name, value, abs(gain)))
             pairs = [Conflict(guard.name, one, other) for one in holds for other in fails
                      if one.value <= other.value]
             if pairs:

@@ -53,7 +53,7 @@ def candidates(par: Sequence[int]) -> list[int]:
     return [*values, never(values)]
 
 
-class SolverGoal(Protocol[Amount, Found]):
+class _SolverGoal(Protocol[Amount, Found]):
     """The goal of a solution: how costs are compared, and the choices that are found.
 
     ``Amount`` is a cost or a regret, and ``Found`` are choices with their regrets.
@@ -143,33 +143,33 @@ class Sums:
     nothing: float = 0.0
 
     def regret(self, point: EncounterCosts, version: int) -> float:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         return excess(self.amounts[point], version)
 
     def single(self, regret: float, chosen: Thresholds) -> Sum | None:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         return (regret, chosen) if regret <= self.most else None
 
     def plus(self, one: Sum, other: Sum) -> Sum | None:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         regret = one[0] + other[0]
         return (regret, (one[1], other[1])) if regret <= self.most else None
 
     def gather(self, found: list[Sum], more: Sum, name: str, threshold: int) -> None:
-        """See :class:`SolverGoal`; the best is kept."""
+        """See :class:`_SolverGoal`; the best is kept."""
         if not found or more[0] <= found[0][0]:
             found[:] = [(more[0], ({name: threshold}, more[1]))]
 
     def beaten(self, part: Sum, found: Sequence[Sum]) -> bool:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         return bool(found) and part[0] > found[0][0]
 
     def best(self, found: Sequence[Sum]) -> Sum | None:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         return found[0] if found else None
 
     def count(self, found: Sum | None) -> int:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         return 0 if found is None else 1
 
 
@@ -201,37 +201,37 @@ class Fronts:
         self._free = bool(self.within(self.nothing[None])[0])
 
     def regret(self, point: EncounterCosts, version: int) -> Array:
-        """See :class:`SolverGoal`; each component by itself."""
+        """See :class:`_SolverGoal`; each component by itself."""
         found = np.zeros(self.width)
         for component, amounts in self.amounts[point]:
             found[component] = excess(amounts, version)
         return found
 
     def single(self, regret: Array, chosen: Thresholds) -> Front | None:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         counts = self.within(regret[None])[0] if regret.any() else self._free
         return Front.single(regret, chosen) if counts else None
 
     def plus(self, one: Front, other: Front) -> Front | None:
-        """See :class:`SolverGoal`; :class:`TooManyChoices` if there are very many."""
+        """See :class:`_SolverGoal`; :class:`TooManyChoices` if there are very many."""
         if len(one.choices) * len(other.choices) > self.most:
             raise TooManyChoices
         return _any(one.plus(other, self.within))
 
     def gather(self, found: list[Front], more: Front, name: str, threshold: int) -> None:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         found.append(more.choosing({name: threshold}))
 
     def beaten(self, part: Front, found: Sequence[Front]) -> bool:
-        """See :class:`SolverGoal`; that other choices trade this for that is not looked for."""
+        """See :class:`_SolverGoal`; that other choices trade this for that is not looked for."""
         return False
 
     def best(self, found: Sequence[Front]) -> Front | None:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         return _any(union(found[::-1], self.within)) if found else None
 
     def count(self, found: Front | None) -> int:
-        """See :class:`SolverGoal`."""
+        """See :class:`_SolverGoal`."""
         return 0 if found is None else len(found.choices)
 
 
@@ -247,7 +247,7 @@ class Solver(Generic[Amount, Found]):
     :class:`TooManyChoices` is raised.
     """
 
-    sought: SolverGoal[Amount, Found]
+    sought: _SolverGoal[Amount, Found]
     default: Mapping[str, int]
     enough: int
     _looked: int = 0
@@ -305,7 +305,7 @@ class _Solving(Generic[Amount, Found]):
 
     def __init__(self, solver: Solver[Amount, Found], chain: Chain) -> None:
         self._solver: Solver[Amount, Found] = solver
-        self._sought: SolverGoal[Amount, Found] = solver.sought
+        self._sought: _SolverGoal[Amount, Found] = solver.sought
         self._chain = chain
         self._names = [guard.name for guard in chain.site.guards]
         self._regrets: list[list[Amount]] = [

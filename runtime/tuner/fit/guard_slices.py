@@ -18,7 +18,7 @@ from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.versions.forest import Site
 
 
-class GuardSides(NamedTuple):
+class _GuardSides(NamedTuple):
     """An encounter at which a guard decides: the value that it compares, and both costs."""
 
     value: int
@@ -27,11 +27,11 @@ class GuardSides(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class GuardSlice:
+class _GuardSlice:
     """A run, as far as one guard decides, and what it costs ``elsewhere``."""
 
     elsewhere: Cost
-    encounters: tuple[GuardSides, ...]
+    encounters: tuple[_GuardSides, ...]
 
     def times(self, thresholds: Sequence[int]) -> Array:
         """The seconds of a run with each of these thresholds of the guard."""
@@ -45,29 +45,29 @@ class GuardSlice:
 
 
 def guard_slice(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[str, int]
-                ) -> GuardSlice:
+                ) -> _GuardSlice:
     """The decisions of guard ``index`` of a site on a dataset."""
-    encounters: list[GuardSides] = []
+    encounters: list[_GuardSides] = []
 
     def elsewhere(point: EncounterCosts) -> Cost:
         """The cost of an encounter, without those inside of it at which the guard decides."""
         if point.site.name == site.name:
             if not point.decides(index, thresholds):
                 return point.cost(thresholds)
-            encounters.append(GuardSides(point.par[site.guards[index].name],
-                                         *point.sides(index, thresholds)))
+            encounters.append(_GuardSides(point.par[site.guards[index].name],
+                                          *point.sides(index, thresholds)))
             return NO_COST
         version = point.choose(thresholds)
         own, inner = point.own[version], point.inner.get(version)
         return total([own, *map(elsewhere, inner)]) if inner else own
 
-    def found() -> GuardSlice:
+    def found() -> _GuardSlice:
         trees = {root.site.name: root.site for root in dataset.points}
         around = {name for name, tree in trees.items()
                   if any(each.name == site.name for each in tree.walk())}
         left = total([dataset.rest, *(
             elsewhere(root) if root.site.name in around else cost
             for root, cost in zip(dataset.points, dataset.spent(thresholds), strict=True))])
-        return GuardSlice(left, tuple(encounters))
+        return _GuardSlice(left, tuple(encounters))
 
     return dataset.once(("decided", site.name, index, *thresholds_key(thresholds)), found)

@@ -29,7 +29,7 @@ LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)
-class TrialTimes:
+class _TrialTimes:
     """The seconds of settings at one execution, which stands for ``weight`` of the objective."""
 
     dataset: str
@@ -70,7 +70,7 @@ class SuccessiveHalving:
     ahead: int = 1
     strategy: str = LOCAL
     clock: Callable[[], float] = time.perf_counter
-    samples: list[TrialTimes] = field(default_factory=list)
+    samples: list[_TrialTimes] = field(default_factory=list)
     impossible: dict[Setting, str] = field(default_factory=dict)
     tries: int = 0
     _everything: list[Setting] = field(default_factory=list)
@@ -116,7 +116,7 @@ class SuccessiveHalving:
         if default in times:
             least = {s: min(found) for s, found in times.items()}
             least |= {s: least[other] for s, other in same.items() if other in least}
-            self.samples.append(TrialTimes(dataset, weight, least[default], least))
+            self.samples.append(_TrialTimes(dataset, weight, least[default], least))
 
     def _explore(self, times: dict[Setting, list[float]], same: dict[Setting, Setting], end: float,
                  ) -> Generator[Setting | UpcomingSettings, float | Setting | str | None,

@@ -78,7 +78,7 @@ class ParameterTuning:
 
 
 @dataclass(frozen=True, slots=True)
-class SampledOperation:
+class _SampledOperation:
     """Meetings of an operation in a run, of which a few stand for all; weights by operation."""
 
     dataset: Dataset
@@ -86,7 +86,7 @@ class SampledOperation:
     weights: dict[OperationId, float]
 
 
-class WithSettings(Measurable):
+class _WithSettings(Measurable):
     """A program whose runs have other settings for parameters than it has itself."""
 
     def __init__(self, program: Measurable, settings: Mapping[str, int]) -> None:
@@ -158,7 +158,7 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
     """
     started = time.perf_counter()
     search, policy = job.parameters or ParameterSearch(), job.policy.parameters
-    scope = SearchScope(job, thresholds, known)
+    scope = _SearchScope(job, thresholds, known)
     made = _try_settings(scope, search, policy.seconds if seconds is None else seconds)
     settled = tuple(map(_settled, made))
     chosen = {name: value for each in settled for name, value in each.chosen.items()}
@@ -169,7 +169,7 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
     refitted = dict(thresholds)
     if job.forest.trees:
         refitted |= tune_thresholds(replace(
-            job, program=WithSettings(scope.program, chosen), method=ForcedRuns(policy=job.policy),
+            job, program=_WithSettings(scope.program, chosen), method=ForcedRuns(policy=job.policy),
             repeats=job.compared_repeats, verify=False, log=None,
             progress=lambda _: None)).thresholds
     search.progress("running the result beside the settings before")
@@ -186,7 +186,7 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
 
 
 @dataclass(frozen=True, slots=True)
-class SearchScope:
+class _SearchScope:
     """An entry point whose operations are looked at, with its thresholds and ``known`` runs."""
 
     job: TuningJob
@@ -204,14 +204,14 @@ class SearchScope:
         return self.job.policy.parameters
 
 
-def _occasions(scope: SearchScope, dataset: Dataset) -> list[SampledOperation]:
+def _occasions(scope: _SearchScope, dataset: Dataset) -> list[_SampledOperation]:
     """Runs of a dataset with the operations that matter there: the run that is chosen first."""
     program = scope.program
     try:
         args = program.place(dataset.arguments())
         runs = _rivals(scope, dataset, args)
         best = min(runs.values(), default=0.0)
-        found, seen = list[SampledOperation](), set[str]()
+        found, seen = list[_SampledOperation](), set[str]()
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
             met = program.try_settings(dataset.entry, args, force=dict(force),
                                        thresholds=scope.thresholds)
@@ -219,13 +219,13 @@ def _occasions(scope: SearchScope, dataset: Dataset) -> list[SampledOperation]:
                                        sum(m.seconds for m in met), best / seconds, scope.policy)
             seen |= {name for name, _ in weights}
             if weights:
-                found.append(SampledOperation(dataset, dict(force), weights))
+                found.append(_SampledOperation(dataset, dict(force), weights))
     except RuneliftError:
         return []
     return found
 
 
-def _rivals(scope: SearchScope, dataset: Dataset, args: Sequence[Any]
+def _rivals(scope: _SearchScope, dataset: Dataset, args: Sequence[Any]
             ) -> dict[tuple[tuple[str, int], ...], float]:
     """The versions that can win on a dataset, with the time of a run."""
     times: dict[tuple[tuple[str, int], ...], float] = {}
@@ -279,7 +279,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
 # Trials
 
 
-def _try_settings(scope: SearchScope, search: ParameterSearch, budget: float
+def _try_settings(scope: _SearchScope, search: ParameterSearch, budget: float
                   ) -> list[SuccessiveHalving]:
     """The searches made in a budget of seconds; operations that take more time are tried longer."""
     program = scope.program
@@ -324,7 +324,7 @@ def _settled(contest: SuccessiveHalving) -> OperationResult:
 # What came of it
 
 
-def _confirmed(scope: SearchScope, candidates: Sequence[dict[str, int]]
+def _confirmed(scope: _SearchScope, candidates: Sequence[dict[str, int]]
                ) -> tuple[dict[str, int], dict[str, PairedTimes], str]:
     """The first candidate that is faster on some dataset for certain, and slower on none."""
     why, job, policy = "", scope.job, scope.job.policy.comparison
@@ -342,7 +342,7 @@ def _confirmed(scope: SearchScope, candidates: Sequence[dict[str, int]]
     return {}, {}, why
 
 
-def _differs(scope: SearchScope, dataset: Dataset, after: Mapping[str, int]) -> bool:
+def _differs(scope: _SearchScope, dataset: Dataset, after: Mapping[str, int]) -> bool:
     """True if results differ by more than rounding."""
     args = scope.program.place(dataset.arguments())
     try:

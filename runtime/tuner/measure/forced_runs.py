@@ -69,7 +69,7 @@ class ForcedRuns:
         (Ctrl-C) ends the measuring, and the runs so far are returned.  Runs that the log knows are
         not repeated.
         """
-        entry = EntryScope(program, forest, repeats, Estimates(
+        entry = _EntryScope(program, forest, repeats, Estimates(
             at_once=program.occupancy, policy=self.policy.pruning), self)
         return _Measuring(entry, datasets, log, progress).measure()
 
@@ -95,7 +95,7 @@ class ForcedRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitBuilds:
+class _AwaitBuilds:
     """Further runs of a dataset wait for kernels that are being built.
 
     Its ``first`` runs, if they are to be repeated yet, are evidence for other datasets meanwhile.
@@ -105,7 +105,7 @@ class AwaitBuilds:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryScope:
+class _EntryScope:
     """All that the datasets of an entry point share while they are measured.
 
     A ``patient`` caller is told before runs whose kernels are still being built, and can do other
@@ -142,7 +142,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 class _Measuring:
     """The measuring of all datasets of an entry point: the runs so far, and those that wait."""
 
-    def __init__(self, entry: EntryScope, datasets: Sequence[Dataset], log: RunStore | None,
+    def __init__(self, entry: _EntryScope, datasets: Sequence[Dataset], log: RunStore | None,
                  progress: Callable[[Progress], None]) -> None:
         self._entry, self._datasets, self._log, self._progress = entry, datasets, log, progress
         self._result = Measurements(entry.forest.entry)
@@ -150,7 +150,7 @@ class _Measuring:
         self._end = time.perf_counter() + entry.method.budget
         self._numbers: list[int] = []
         self._first: list[LoggedRun] = []
-        self._waiting = deque[tuple[int, Iterator[LoggedRun | AwaitBuilds]]]()
+        self._waiting = deque[tuple[int, Iterator[LoggedRun | _AwaitBuilds]]]()
 
     def measure(self) -> Measurements:
         """Measure all datasets in turn; those that wait for kernels come last."""
@@ -178,8 +178,8 @@ class _Measuring:
                 self._result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (self._end - now) / (len(self._datasets) - index)
-            self._take(index, DatasetRuns(entry, dataset, known, deadline,
-                                          self._extrapolation(dataset.name)).runs())
+            self._take(index, _DatasetRuns(entry, dataset, known, deadline,
+                                           self._extrapolation(dataset.name)).runs())
         while self._waiting:
             self._take(*self._waiting.popleft())
 
@@ -191,11 +191,11 @@ class _Measuring:
         others = [run for run in (*self._first, *self._result.runs) if run.dataset != dataset]
         return Extrapolation(entry.forest, others, entry.program.occupancy, entry.policy.pruning)
 
-    def _take(self, index: int, runs: Iterator[LoggedRun | AwaitBuilds]) -> None:
+    def _take(self, index: int, runs: Iterator[LoggedRun | _AwaitBuilds]) -> None:
         """Take runs of a dataset, until further ones wait for kernels that are being built."""
         entry = self._entry
         for run in runs:
-            if isinstance(run, AwaitBuilds):
+            if isinstance(run, _AwaitBuilds):
                 self._first.extend(run.first)
                 self._waiting.append((index, runs))
                 return
@@ -246,11 +246,11 @@ def _best(run: LoggedRun) -> float:
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
                 estimates: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
     """The runs of a single dataset, without waiting for kernels."""
-    runs = DatasetRuns(EntryScope(program, forest, repeats, estimates, method), dataset).runs()
+    runs = _DatasetRuns(_EntryScope(program, forest, repeats, estimates, method), dataset).runs()
     return (run for run in runs if isinstance(run, LoggedRun))
 
 
-class DatasetRuns:
+class _DatasetRuns:
     """The runs of a dataset: every plan in turn, and short competitive ones more often.
 
     The default version runs first, and then those with most parallelism.  Limits of others depend
@@ -262,7 +262,7 @@ class DatasetRuns:
     has shown how large the dataset is.  Runs that are ``known`` are not made again.
     """
 
-    def __init__(self, entry: EntryScope, dataset: Dataset, known: Sequence[LoggedRun] = (),
+    def __init__(self, entry: _EntryScope, dataset: Dataset, known: Sequence[LoggedRun] = (),
                  deadline: float = math.inf, extrapolation: Extrapolation | None = None) -> None:
         self._entry, self._dataset, self._known = entry, dataset, known
         self._deadline, self._extrapolation = deadline, extrapolation
@@ -278,7 +278,7 @@ class DatasetRuns:
         self._records = {todo.index(run.force): run.record for run in known
                          if run.record is not None and run.time is not None and run.force in todo}
 
-    def runs(self) -> Iterator[LoggedRun | AwaitBuilds]:
+    def runs(self) -> Iterator[LoggedRun | _AwaitBuilds]:
         """Make all runs."""
         program, schedule = self._entry.program, self._schedule
         wanted = [number for number in reversed(range(len(self._todo)))
@@ -333,7 +333,7 @@ class DatasetRuns:
             if schedule.warmed_up(number, self._first[number], over):
                 yield self._first[number]
 
-    def _repeat_first(self) -> Iterator[LoggedRun | AwaitBuilds]:
+    def _repeat_first(self) -> Iterator[LoggedRun | _AwaitBuilds]:
         """Repeat competitive first runs once, when their kernels have been built."""
         entry, name = self._entry, self._dataset.entry
         numbers = self._competitive()
@@ -343,12 +343,12 @@ class DatasetRuns:
             forced = [force for force in again if force]  # the default version has been timed
             if entry.patient and entry.builds and forced and entry.program.prebuild_all(
                     name, [self._dataset.arguments()], forced):
-                yield AwaitBuilds(tuple(self._first.values()))
+                yield _AwaitBuilds(tuple(self._first.values()))
             entry.program.prebuild(name, self._args, again)
         yield from self._repeated(numbers, 0)
 
     def _repeat_all(self, numbers: list[int], made: Sequence[LoggedRun]
-                    ) -> Iterator[LoggedRun | AwaitBuilds]:
+                    ) -> Iterator[LoggedRun | _AwaitBuilds]:
         """Repeat competitive plans, and further ones that ``made`` runs call for."""
         entry, name = self._entry, self._dataset.entry
         further = yield from self._further(numbers, made)
@@ -358,7 +358,7 @@ class DatasetRuns:
                 name, [self._dataset.arguments()], further):
             for repeat in range(entry.turns):
                 yield from self._repeated(numbers, repeat)
-            yield AwaitBuilds()
+            yield _AwaitBuilds()
         if further:
             entry.program.prebuild(name, self._args, further)
         numbers = [*numbers, *map(self._schedule.keep, further)]

@@ -195,17 +195,17 @@ def _spent(run: LoggedRun, record: Record, policy: PruningPolicy) -> tuple[Array
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class _Attempt:
     """A version at an encounter with these sizes: what it takes at least, but for those inside."""
 
     sizes: tuple[tuple[str, int], ...]
     least: float
 
 
-def attempts_of(run: LoggedRun, policy: PruningPolicy) -> Iterator[tuple[str, int, Attempt]]:
+def attempts_of(run: LoggedRun, policy: PruningPolicy) -> Iterator[tuple[str, int, _Attempt]]:
     """The site, version and attempt of each encounter of a run; nothing if it failed."""
     if (record := run.record) is None:
         return
     least, _ = _spent(run, record, policy)
     for each, seconds in zip(record.encounters, least.tolist(), strict=True):
-        yield each.site, each.chosen, Attempt(tuple(each.sizes.items()), seconds)
+        yield each.site, each.chosen, _Attempt(tuple(each.sizes.items()), seconds)

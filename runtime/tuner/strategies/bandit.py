@@ -23,7 +23,7 @@ MEMORY = 20
 
 
 @dataclass(slots=True)
-class BestVectors:
+class _BestVectors:
     """The best vectors tried, the best first."""
 
     space: IndexSpace
@@ -42,20 +42,20 @@ class BestVectors:
         return self.best[int(self.random.integers(len(self.best)))][1]
 
 
-Technique: TypeAlias = Callable[[BestVectors], Values]
+Technique: TypeAlias = Callable[[_BestVectors], Values]
 
 
-def anywhere(known: BestVectors) -> Values:
+def anywhere(known: _BestVectors) -> Values:
     """Any vector."""
     return known.space.draw(known.random)
 
 
-def mutation(known: BestVectors) -> Values:
+def mutation(known: _BestVectors) -> Values:
     """The best vector with some indices drawn anew."""
     return mutated(known.best[0][1], known.space, 0.3, known.random)
 
 
-def neighbour(known: BestVectors) -> Values:
+def neighbour(known: _BestVectors) -> Values:
     """The best vector with one index moved by one (hill climbing)."""
     vector = known.best[0][1].copy()
     k = int(known.random.integers(len(vector)))
@@ -63,19 +63,19 @@ def neighbour(known: BestVectors) -> Values:
     return known.space.nearest(vector.astype(np.float64))
 
 
-def gaussian(known: BestVectors) -> Values:
+def gaussian(known: _BestVectors) -> Values:
     """The best vector with every index moved by about a tenth of its range."""
     vector = known.best[0][1]
     return known.space.nearest(known.random.normal(vector, 0.1 * known.space.lengths))
 
 
-def crossover(known: BestVectors) -> Values:
+def crossover(known: _BestVectors) -> Values:
     """Every index from one of two good vectors."""
     mother, father = known.some(), known.some()
     return np.where(known.random.random(len(mother)) < 0.5, mother, father)
 
 
-def differential(known: BestVectors) -> Values:
+def differential(known: _BestVectors) -> Values:
     """A good vector moved by the difference of two others (Storn and Price 1997)."""
     base, plus, minus = known.some(), known.some(), known.some()
     return known.space.nearest(base + 0.7 * (plus - minus).astype(np.float64))
@@ -100,7 +100,7 @@ class Bandit:
     def search(self, trials: SearchState) -> dict[str, int]:
         """The best thresholds tried."""
         trials.scout()
-        known = BestVectors(IndexSpace.of(trials), trials.random)
+        known = _BestVectors(IndexSpace.of(trials), trials.random)
         if not known.space.names:
             return trials.best
         self._try(trials, known, known.space.all_false())
@@ -111,7 +111,7 @@ class Bandit:
         return trials.best
 
     @staticmethod
-    def _try(trials: SearchState, known: BestVectors, vector: Values) -> bool:
+    def _try(trials: SearchState, known: _BestVectors, vector: Values) -> bool:
         return known.add(trials.score(known.space.thresholds(vector)), vector)
 
     def _choose(self, recent: deque[tuple[Technique, bool]]) -> Technique:

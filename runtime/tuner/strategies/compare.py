@@ -30,7 +30,7 @@ TRIABLE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedSearch:
+class _JudgedSearch:
     """One search, judged.
 
     ``loss`` is the sum of relative times with its thresholds; ``slowest`` the greatest time of a
@@ -50,7 +50,7 @@ class StrategyRow:
     """
 
     strategy: str
-    found: tuple[JudgedSearch, ...]
+    found: tuple[_JudgedSearch, ...]
     regrets: tuple[float, ...]
 
 
@@ -96,7 +96,7 @@ def compare(strategies: Mapping[str, Strategy], problem: Problem, *, seeds: int 
     The result has the names of ``strategies``.  After Ctrl-C it has the searches that were over.
     """
     costs, default = problem.costs, problem.default
-    found: dict[str, list[JudgedSearch]] = {}
+    found: dict[str, list[_JudgedSearch]] = {}
     interrupted = False
     for name, strategy in strategies.items():
         for seed in range(seeds):
@@ -118,9 +118,9 @@ def compare(strategies: Mapping[str, Strategy], problem: Problem, *, seeds: int 
                       _regret(objective(costs, default), best), best, tried, interrupted)
 
 
-def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> JudgedSearch:
+def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> _JudgedSearch:
     ratios = [d.total(found.thresholds) / max(d.total(default), 1e-12) for d in costs.datasets]
-    return JudgedSearch(found, objective(costs, found.thresholds), max(ratios, default=1.0))
+    return _JudgedSearch(found, objective(costs, found.thresholds), max(ratios, default=1.0))
 
 
 def _regret(loss: float, best: float) -> float:
@@ -213,7 +213,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
                            for row in comparison.rows}}
 
 
-def _facts(found: JudgedSearch, regret: float) -> dict[str, Any]:
+def _facts(found: _JudgedSearch, regret: float) -> dict[str, Any]:
     each = found.search
     return {"seed": each.seed, "runs": each.runs, "tries": each.tries, "seconds": each.seconds,
             "finished": each.finished, "regret": regret, "slowest": found.slowest,

@@ -45,7 +45,7 @@ FOLDERS = ("ir", "frontend", "rewrite", "codegen", "runtime")
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class _Task:
     """A job for another machine, without functions of this process or parts of this machine."""
 
     compiled: Compiled
@@ -61,11 +61,11 @@ class Task:
     repeats: int
 
 
-class UnlikeMachine(UserError):
+class _UnlikeMachine(UserError):
     """A machine has no device of the make that is measured, or is not like ours otherwise."""
 
 
-def do(task: Task) -> Measurements:
+def do(task: _Task) -> Measurements:
     """Do a task on this machine, on a device that no other task measures on."""
     with _reserved(task.make) as info, Runners([spec_of(info)]) as runners:
         program = Program(task.compiled, info, task.thresholds, task.policy,
@@ -96,7 +96,7 @@ def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
     """A device of this machine for this task alone, as soon as one is free."""
     infos = devices_of(make)
     if not infos:
-        raise UnlikeMachine(f"A machine of the scheduler has no device '{make}'.")
+        raise _UnlikeMachine(f"A machine of the scheduler has no device '{make}'.")
     while True:
         for info in infos:
             with _lock_of(info).open("w") as file:
@@ -202,9 +202,9 @@ class Cluster:
 
     def _submit(self, job: Job) -> Any:
         program = self._program
-        task = Task(program.compiled, program.policy, program.loaded.fp_contract,
-                    dict(program.thresholds), self._make, self._limit, job.forest.entry,
-                    job.dataset.name, job.dataset.arguments(), job.method, job.repeats)
+        task = _Task(program.compiled, program.policy, program.loaded.fp_contract,
+                     dict(program.thresholds), self._make, self._limit, job.forest.entry,
+                     job.dataset.name, job.dataset.arguments(), job.method, job.repeats)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that inputs are large
             return self._client.submit(do, task, pure=False)
@@ -223,7 +223,7 @@ def _outcome(future: Any, job: Job) -> Measurements:
     if error is None:
         found: Measurements = future.result()
         return found
-    if isinstance(error, UnlikeMachine | CompilerBug):
+    if isinstance(error, _UnlikeMachine | CompilerBug):
         raise error
     return _failed(job, str(error) if isinstance(error, RuneliftError) else
                    f"{LOST}: no machine was there at its end ({str(error).split('. ')[0]})")

@@ -48,7 +48,7 @@ Message = tuple[Any, ...]
 Handler = Callable[[Process, Message], None]
 
 
-class PlacedArguments(Sequence[Any]):
+class _PlacedArguments(Sequence[Any]):
     """Arguments that the worker has, and that its successors will be given."""
 
     numbers = itertools.count()
@@ -114,9 +114,9 @@ class Remote(Measurable):
         info = self.program.device_info
         return math.inf if info is None else info.choice.threshold
 
-    def place(self, args: Args) -> PlacedArguments:
+    def place(self, args: Args) -> _PlacedArguments:
         """The arguments, brought to the device by this worker and its successors."""
-        placed = PlacedArguments(args)
+        placed = _PlacedArguments(args)
         weakref.finalize(placed, self._dropped.append, placed.number)
         self._bring(placed)
         return placed
@@ -320,16 +320,16 @@ class Remote(Measurable):
         taken = self._builders.take_worker() if self._builders is not None and self.stops else None
         return taken or Process(self._device)
 
-    def _bring(self, args: PlacedArguments) -> None:
+    def _bring(self, args: _PlacedArguments) -> None:
         self._ready()
         if args.number not in self._placed:
             self._answer(requests.PlaceArguments(args.number, args.values))
             self._placed.add(args.number)
 
     @staticmethod
-    def _there(args: Args) -> PlacedArguments:
+    def _there(args: Args) -> _PlacedArguments:
         """Arguments as :meth:`place` returns them."""
-        assert isinstance(args, PlacedArguments)
+        assert isinstance(args, _PlacedArguments)
         return args
 
     def _take_plans(self) -> None:
@@ -345,13 +345,13 @@ class Remote(Measurable):
         self._ready()
         return self._answer(request)
 
-    def _ask_about(self, args: PlacedArguments, request: Request[Answer],
+    def _ask_about(self, args: _PlacedArguments, request: Request[Answer],
                    handle: Handler | None = None) -> Answer:
         """The answer to a request about arguments, in the time that runs on them may take."""
         self._bring(args)
         return self._answer(request, self.limit.after(args.quickest), handle)
 
-    def _messages(self, args: PlacedArguments, request: Request[None]) -> Iterator[Message]:
+    def _messages(self, args: _PlacedArguments, request: Request[None]) -> Iterator[Message]:
         """The messages of a worker before its answer."""
         self._bring(args)
         yield from self._converse(request, self.limit.after(args.quickest))
