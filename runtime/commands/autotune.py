@@ -65,9 +65,6 @@ from runelift.runtime.tuner.workers.work_sharing import DevicePool, SharedMeasur
 
 __all__ = ["INTERRUPTED", "configure", "execute"]
 
-WORKING = 0.9
-"""The part of a budget that is not for the report."""
-
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift autotune``."""
@@ -122,10 +119,11 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         with interrupts.between_runs():
             return finish_search(args, program, _searched(args, strategy, job))
     method: MeasuringMethod = strategy.method.following(EFFORTS[args.effort].policy)
+    seconds = method.policy.budget.tuning * args.budget.seconds if args.budget else math.inf
     job = replace(job, method=SharedMeasuring(method, pool) if pool else method,
                   held_back=held_back, size_guards=SizeGuardKind(args.guards),
                   aim=Objective(args.objective), report=facts,
-                  end=started + WORKING * args.budget.seconds if args.budget else math.inf)
+                  end=started + seconds)
     with display(len(job.datasets)) as shown, interrupts.between_runs():
         if args.replay:
             state = autotune(replace(job, recorded=_recorded(args, program)))

@@ -32,10 +32,6 @@ from runelift.runtime.versions.size_guards import GuardedThresholds
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
 
-THRESHOLDS_PART = 0.5
-"""The part of the time for thresholds where parameters are tuned, too."""
-TRIALS_PART = 0.75
-"""The part of the remaining time for trying settings; the rest is for running the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ def fit_thresholds(job: TuningJob, state: State) -> State:
     """Measure, fit and verify the thresholds of all entry points, or fit them to recorded runs."""
     if job.recorded is not None:
         return replace(state, thresholds=conclude_recorded(job))
-    part = job.until(THRESHOLDS_PART) if job.parameters is not None else job
+    part = job.until(job.policy.budget.thresholds) if job.parameters is not None else job
     if job.size_guards is not SizeGuardKind.THRESHOLD and job.program.out_of_process:
         part = replace(part, meanwhile=partial(confirm_size_guards.fit_guards,
                                                guards=job.size_guards))
@@ -108,7 +104,9 @@ def tune_parameters(job: TuningJob, state: State) -> State:
     """Tune the parameters of kernels of all entry points that have datasets, if that is asked."""
     if job.parameters is None:
         return state
-    end = min(time.perf_counter() + job.policy.parameters.seconds, job.until(TRIALS_PART).end)
+    policy = job.policy
+    end = min(time.perf_counter() + policy.parameters.seconds,
+              job.until(policy.budget.trials).end)
     job.parameters.within(end - time.perf_counter())
     known = {entry.forest.entry: entry.measurements.runs for entry in state.thresholds.entries}
     try:

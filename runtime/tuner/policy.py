@@ -189,6 +189,18 @@ class ParameterPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetPolicy:
+    """How a tuning divides the seconds that ``--budget`` gives it."""
+
+    tuning: float = 0.9
+    """The part of the budget that is not for the report."""
+    thresholds: float = 0.5
+    """The part for thresholds where parameters are tuned, too."""
+    trials: float = 0.75
+    """The part of the rest for trying settings; what is left is for running the result."""
+
+
+@dataclass(frozen=True, slots=True)
 class TuningPolicy:
     """All numbers that decide how a program is tuned."""
 
@@ -197,6 +209,7 @@ class TuningPolicy:
     fit: FitPolicy = field(default_factory=FitPolicy)
     pruning: PruningPolicy = field(default_factory=PruningPolicy)
     parameters: ParameterPolicy = field(default_factory=ParameterPolicy)
+    budget: BudgetPolicy = field(default_factory=BudgetPolicy)
 
 
 NORMAL = TuningPolicy()

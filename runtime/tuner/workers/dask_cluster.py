@@ -37,9 +37,9 @@ from runelift.runtime.tuner.measure.time_limits import TimeLimit
 from runelift.runtime.tuner.workers.runners import Runners
 from runelift.runtime.tuner.workers.work_sharing import LOST, Job, JobLog
 
-PATIENCE = 30.0
+CONNECT_SECONDS = 30.0
 """After how many seconds there should be a scheduler, and a machine that works for it."""
-TICK = 0.1
+POLL_SECONDS = 0.1
 """The time between looks for Ctrl-C, and for a free device (seconds)."""
 FOLDERS = ("ir", "frontend", "rewrite", "codegen", "runtime")
 
@@ -106,7 +106,7 @@ def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
                     continue
                 yield info
                 return
-        time.sleep(TICK)
+        time.sleep(POLL_SECONDS)
 
 
 def _lock_of(info: DeviceInfo) -> Path:
@@ -128,7 +128,7 @@ class Cluster:
         self._make = model_of(program.device_info)
         distributed = _distributed()
         try:
-            self._client = distributed.Client(scheduler, timeout=PATIENCE,
+            self._client = distributed.Client(scheduler, timeout=CONNECT_SECONDS,
                                               set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise UserError(f"There is no Dask scheduler at '{scheduler}' ({error}).  'dask "
@@ -142,7 +142,7 @@ class Cluster:
     def _check(self, scheduler: str) -> None:
         """Refuse machines that are unlike."""
         try:
-            self._client.wait_for_workers(1, timeout=PATIENCE)
+            self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except TimeoutError:
             raise UserError(f"No machine works for the scheduler at '{scheduler}': start 'dask "
                             f"worker {scheduler}' on each.") from None
@@ -193,7 +193,7 @@ class Cluster:
                 for future in [each for each in waiting if each.done()]:
                     over(job := waiting.pop(future), _outcome(future, job))
                 interrupts.check()
-                time.sleep(TICK if waiting else 0)
+                time.sleep(POLL_SECONDS if waiting else 0)
         except KeyboardInterrupt:
             interrupts.request()
         finally:

@@ -13,9 +13,9 @@ from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.workers.work_sharing import Job, JobLog
 
-TICK = 0.05
+POLL_SECONDS = 0.05
 """The time between looks for Ctrl-C (seconds)."""
-JOIN = 2.0
+JOIN_SECONDS = 2.0
 """The seconds of measuring after which other devices join the first one.
 
 To start their processes, and to bring inputs and kernels there, takes longer than they save in a
@@ -46,11 +46,11 @@ class LocalDevices:
         """Do all jobs; those that a device has begun are for it alone."""
         queue, found = _Queue(jobs), dict[int, Measurements]()
         first, self._since = next(iter(self._programs)), self._since or time.perf_counter()
-        joining = self._since + JOIN
+        joining = self._since + JOIN_SECONDS
 
         def work(place: str, program: Measurable) -> None:
             while place != first and time.perf_counter() < joining and queue.waits(place):
-                time.sleep(TICK)
+                time.sleep(POLL_SECONDS)
             while (job := queue.next(place)) is not None:
                 found[id(job)] = JobLog(job, place, take).measure(program, progress)
                 if found[id(job)].interrupted:
@@ -108,10 +108,10 @@ class _Queue:
 def _wait(futures: Sequence[Future[None]], queue: _Queue) -> None:
     """Wait for all; after Ctrl-C, or an error in one of them, the others begin nothing more."""
     try:
-        while wait(futures, TICK, FIRST_EXCEPTION).not_done:
+        while wait(futures, POLL_SECONDS, FIRST_EXCEPTION).not_done:
             if any(each.done() and each.exception() is not None for each in futures):
                 queue.clear()
-                wait(futures, TICK)
+                wait(futures, POLL_SECONDS)
     except KeyboardInterrupt:
         queue.clear()
         interrupts.request()

@@ -21,13 +21,13 @@ from runelift.runtime.tuner.workers.local_devices import LocalDevices
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
 
-SPARED = 0.5
+LEAST_LIMIT_SECONDS = 0.5
 """After how many seconds runs may be stopped where the next worker is waiting already."""
 
 
 def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
     """The time limit of the user; a stop costs less where a spare worker is kept."""
-    default = TimeLimit() if device.is_host else replace(TimeLimit(), least=SPARED)
+    default = TimeLimit() if device.is_host else replace(TimeLimit(), least=LEAST_LIMIT_SECONDS)
     return default if text is None else parse_time_limit(text, default)
 
 

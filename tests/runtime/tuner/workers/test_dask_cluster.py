@@ -146,7 +146,7 @@ def test_other_editions_are_refused(path: Path, machines: Cluster,
 def test_without_machines_or_scheduler(path: Path, machines: Cluster,
                                        monkeypatch: pytest.MonkeyPatch,
                                        capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 0.5)
     for address, message in ((machines.address, "No machine works"),
                              ("tcp://127.0.0.1:9", "There is no Dask scheduler"),
                              ("nonsense://x", "There is no Dask scheduler")):

@@ -41,7 +41,7 @@ from dataclasses import replace
 from runelift.runtime.commands.tuning_options import EFFORTS
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy
 from runelift.runtime.tuner.workers import local_devices as crew
-crew.JOIN = 0.0
+crew.JOIN_SECONDS = 0.0
 EFFORTS["normal"] = replace(EFFORTS["normal"], policy=replace(
     NORMAL, repetition=RepetitionPolicy(divide_seconds=0.0)))
 from runelift.runtime.commands.cli import main
@@ -53,7 +53,7 @@ sys.exit(main())
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """All devices take part from the beginning."""
-    monkeypatch.setattr("runelift.runtime.tuner.workers.local_devices.JOIN", 0.0)
+    monkeypatch.setattr("runelift.runtime.tuner.workers.local_devices.JOIN_SECONDS", 0.0)
 
 
 def cost(where: str, index: int, par: int) -> float:
@@ -182,7 +182,7 @@ def test_a_dataset_that_takes_little_time_is_not_divided() -> None:
 
 def test_short_tunings_are_for_the_first_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have not even to be ready; what they began before is for them all the same."""
-    monkeypatch.setattr("runelift.runtime.tuner.workers.local_devices.JOIN", 3600.0)
+    monkeypatch.setattr("runelift.runtime.tuner.workers.local_devices.JOIN_SECONDS", 3600.0)
     programs, both = crew()
     for count in (2, 3):
         assert set().union(*places(measured(programs, both, count).runs).values()) == {"x:0"}
