@@ -190,7 +190,7 @@ class ParameterPolicy:
 
 @dataclass(frozen=True, slots=True)
 class BudgetPolicy:
-    """How a tuning divides the seconds that ``--budget`` gives it."""
+    """The division of the seconds that ``--budget`` gives a tuning."""
 
     tuning: float = 0.9
     """The part of the budget that is not for the report."""

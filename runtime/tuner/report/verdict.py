@@ -76,8 +76,11 @@ def _changes(entry: str, predicted: Mapping[str, tuple[float, float]],
         before, after = predicted.get(name, (math.nan, math.nan))
         certainty = MISSING if math.isnan(after) else SAME if before == after else UNCERTAIN
         if runs:
-            before, after = runs[0].default.median, runs[-1].tuned.median
-            certainty = CERTAIN if any(each.faster for each in runs) else UNCERTAIN
+            # The default of a later stage is what the stage before chose, run once more in turn.
+            before = runs[0].default.median
+            after = before * math.prod(each.tuned.median / each.default.median for each in runs)
+            certainty = (SAME if show_gain(before, after) == show_gain(before, before) else
+                         CERTAIN if any(each.faster for each in runs) else UNCERTAIN)
         yield Change(label, before, after, certainty)
 
 
