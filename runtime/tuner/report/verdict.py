@@ -76,10 +76,11 @@ def _changes(entry: str, predicted: Mapping[str, tuple[float, float]],
         before, after = predicted.get(name, (math.nan, math.nan))
         certainty = MISSING if math.isnan(after) else SAME if before == after else UNCERTAIN
         if runs:
-            # The default of a later stage is what the stage before chose, run once more in turn.
+            # A later stage compares with the choice of the stage before it, so gains multiply.
+            gain = math.prod(each.gain for each in runs)
             before = runs[0].default.median
-            after = before * math.prod(each.tuned.median / each.default.median for each in runs)
-            certainty = (SAME if show_gain(before, after) == show_gain(before, before) else
+            after = before / gain
+            certainty = (SAME if round(gain, 2) == 1 else
                          CERTAIN if any(each.faster for each in runs) else UNCERTAIN)
         yield Change(label, before, after, certainty)
 

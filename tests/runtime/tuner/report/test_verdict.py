@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from runelift.ir.errors import CompilerLimitation
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.report.verdict import (
     Change,
+    _changes,
     changes,
     verdict,
     written_line,
@@ -58,6 +60,17 @@ def test_only_direct_comparisons_are_certain(verify: bool, certainty: str) -> No
     (found,) = changes(tuning)
     assert found.certainty == certainty
     assert found.before > found.after
+
+
+@pytest.mark.parametrize(("guards", "gain", "certainty"), [
+    ([2e-3] * 9, 2.0, "certain"), ([1e-3] * 9, 4.0, "certain"), ([4e-3] * 9, 1.0, "no change")])
+def test_gains_of_stages_multiply(guards: list[float], gain: float, certainty: str) -> None:
+    """Each is relative to the choice before it, which may be slower when it is run again."""
+    stages = PairedTimes.of([4e-3] * 9, [2e-3] * 9), PairedTimes.of([2e-3] * 9, guards)
+    (found,) = _changes("main", {}, [{"a": each} for each in stages])
+    assert found.before == 4e-3
+    assert found.before / found.after == pytest.approx(gain)
+    assert found.certainty == certainty
 
 
 def test_what_stays_is_no_change() -> None:
