@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from runelift.runtime.program import Program
 
 
-
 @dataclass(frozen=True, slots=True)
 class State:
     """The results of the stages so far.

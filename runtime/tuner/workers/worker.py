@@ -404,13 +404,13 @@ def _expect_probes(connection: Connection) -> None:
 def _import_runs() -> None:
     """Import the modules that runs need."""
     # late: it is imported here so that nothing waits for it afterwards
-    from runelift.runtime.trials import trial_run as trials  # noqa: F401
+    from runelift.runtime.trials import trial_run  # noqa: F401
 
 
 def _import_plans() -> None:
     """Import the modules that make plans, where none are stored."""
     # late: it is imported here so that nothing waits for it afterwards
-    from runelift.codegen.segops import segscan_single_pass as look_back  # noqa: F401
+    from runelift.codegen.segops import segscan_single_pass  # noqa: F401
 
 
 def _answer(session: Session, request: Request[Any] | BuilderRequest) -> tuple[str, Any]:

@@ -22,7 +22,7 @@ import runelift
 from runelift.runtime.commands.cli import main
 from runelift.runtime.execution.decision_cache import MOST_SETTINGS, DecisionCache
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import confirm_size_guards as refined
+from runelift.runtime.tuner import confirm_size_guards
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards, render_guards
 from runelift.runtime.tuner.costs.cost_model import Costs
@@ -102,9 +102,10 @@ def concluded(sim: Simulated, shapes: dict[str, list[int]]) -> EntryTuning:
 def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     found = fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE)
     assert found.finer.keys() == {"s"}
-    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.15, 2: 0.05, 3: -0.05})
+    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing",
+                        lambda *_: {1: 0.15, 2: 0.05, 3: -0.05})
     assert fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE).depth == 3
-    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.12, 2: 0.25})
+    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {1: 0.12, 2: 0.25})
     dropped = fit_guards(concluded(unsolvable(), SHAPES), SizeGuardKind.TREE)
     assert dropped.finer == {}
     assert "they are 12 % slower" in dropped.why
@@ -114,7 +115,8 @@ def test_how_guards_guess_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) ->
     """Also if runs side by side change the fit, as it is about fits to other datasets."""
     tuning = concluded(unsolvable(), SHAPES)
     found = fit_guards(tuning, SizeGuardKind.AUTO)
-    monkeypatch.setattr(refined, "fitted_to_others", lambda *_: pytest.fail("once more"))
+    monkeypatch.setattr(confirm_size_guards, "fitted_to_others",
+                        lambda *_: pytest.fail("once more"))
     assert fit_guards(tuning, SizeGuardKind.AUTO) == found
     name = next(iter(SHAPES))
     fit_guards(replace(tuning, unmoved=frozenset([name])), SizeGuardKind.AUTO)
@@ -225,13 +227,13 @@ def test_the_nearest_sizes_are_used_where_they_serve_better() -> None:
 def test_a_memo_stands_in_where_the_nearest_sizes_guess_badly(monkeypatch: pytest.MonkeyPatch
                                                               ) -> None:
     tuning = concluded(unsolvable(), SHAPES)
-    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: 0.3})
+    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {3: 0.3})
     assert isinstance(fit_guards(tuning, SizeGuardKind.AUTO).finer["s"], SizeTable)
-    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: -0.3})
+    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {3: -0.3})
     assert isinstance(fit_guards(tuning, SizeGuardKind.AUTO).finer["s"], NearestSizes)
     right = concluded(Simulated.of(CHAIN, lambda where, index, par: [1.6 / par, 0.15, 0.1][index]),
                       {"a": [2, 4, 8], "b": [16, 32], "c": [64], "d": [3]})
-    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: 0.0})
+    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {3: 0.0})
     assert fit_guards(right, SizeGuardKind.AUTO).finer == {}
 
 
@@ -391,7 +393,7 @@ def test_how_guards_guess_is_worked_out_while_they_run(
         assert program.ran.wait(60), "nothing ran before it was known how the guards guess"
         return {3: loss}
 
-    monkeypatch.setattr(refined, "_losses_of_guessing", losses)
+    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", losses)
     found = fit_guards(tuning, SizeGuardKind.AUTO, ahead=True)
     assert found.loss is None
     kept = confirm_guards(job(program, tuning, datasets), tuning, found,
@@ -426,7 +428,7 @@ def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
                     for each in choices]
 
     tuning = concluded(unsolvable(), SHAPES)
-    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: -0.05})
+    monkeypatch.setattr(confirm_size_guards, "_losses_of_guessing", lambda *_: {3: -0.05})
     found = fit_guards(tuning, SizeGuardKind.NEAR)
     changed = {d.name for d in tuning.costs.datasets
                if d.path(tuning.fit.thresholds) != d.path(
@@ -497,7 +499,7 @@ def test_ctrl_c_keeps_what_was_found_before(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(refined, during, interrupted)
+    monkeypatch.setattr(confirm_size_guards, during, interrupted)
     status = main(["autotune", str(path), "--no-parameters", "--runs", "1", "--guards", "memo",
                    *options])
     assert status == 130

@@ -40,8 +40,8 @@ import sys
 from dataclasses import replace
 from runelift.runtime.commands.tuning_options import EFFORTS
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy
-from runelift.runtime.tuner.workers import local_devices as crew
-crew.JOIN_SECONDS = 0.0
+from runelift.runtime.tuner.workers import local_devices
+local_devices.JOIN_SECONDS = 0.0
 EFFORTS["normal"] = replace(EFFORTS["normal"], policy=replace(
     NORMAL, repetition=RepetitionPolicy(divide_seconds=0.0)))
 from runelift.runtime.commands.cli import main
