@@ -27,9 +27,8 @@ from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.program import Program
-from runelift.runtime.trials.loop_trials import NO_KERNEL
 from runelift.runtime.trials.protocol import Search, UpcomingSettings
-from runelift.runtime.trials.trial_run import TrialRun
+from runelift.runtime.trials.trial_run import NO_KERNEL, TrialRun
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
