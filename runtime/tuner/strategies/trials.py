@@ -1,4 +1,4 @@
-"""Trying thresholds: the view of a program that a strategy has, and the count of its tries.
+"""Strategies, and trying thresholds: the view of a program that a strategy has.
 
 A strategy proposes thresholds.  An :class:`Oracle` runs the program with them, or looks up in a
 log what a run would take.  :class:`SearchState` stands between the two.  It does not repeat runs
@@ -7,6 +7,7 @@ whose comparisons come out alike, counts runs and time, keeps the best and stops
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -257,3 +258,30 @@ class SearchState:
             if values or least < FALSE:
                 result[name] = min(least, never(values))
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to search for thresholds: a function of :class:`SearchState` with options.
+
+    The function returns the thresholds found; :class:`BudgetSpent` passes through.
+    """
+
+    name: str
+    function: Callable[..., Thresholds]
+    options: Mapping[str, Any]
+
+    def search(self, trials: SearchState) -> Thresholds:
+        """The thresholds found."""
+        return self.function(trials, **self.options)
+
+
+def strategy(name: str) -> Callable[[Callable[..., Thresholds]], Strategy]:
+    """Make a strategy of a function: its keyword-only arguments are the options."""
+    return lambda function: Strategy(name, function, default_options(function))
+
+
+def default_options(function: Callable[..., object]) -> dict[str, Any]:
+    """The keyword-only arguments of a function, and their defaults."""
+    return {name: each.default for name, each in inspect.signature(function).parameters.items()
+            if each.kind is inspect.Parameter.KEYWORD_ONLY}
