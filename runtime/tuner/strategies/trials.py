@@ -24,6 +24,8 @@ from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
 from runelift.runtime.versions.forest import Forest
 
 Thresholds: TypeAlias = Mapping[str, int]
+MeasuredCosts: TypeAlias = tuple[Costs, float]
+"""The costs of all versions at all encounters, and the seconds that finding them out took."""
 Values: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -38,14 +40,6 @@ class Timed:
     seconds: float
     spent: float
     stopped: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Instrumented:
-    """The costs of all versions at all encounters, and the seconds that finding them out took."""
-
-    costs: Costs
-    spent: float
 
 
 class Oracle(Protocol):
@@ -83,7 +77,7 @@ class Oracle(Protocol):
         """The distinct values, ascending, that are known to be compared with a guard."""
         ...
 
-    def instrument(self, method: MeasuringMethod) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """Measure every version on every dataset."""
         ...
 
@@ -245,10 +239,10 @@ class SearchState:
         needed = method.runs(self.forest) * len(self.datasets)
         if self.budget.runs is not None and self.runs + needed > self.budget.runs:
             raise BudgetSpent
-        found = self.oracle.instrument(method)
+        costs, seconds = self.oracle.instrument(method)
         self.runs += needed
-        self.seconds += found.spent
-        return found.costs
+        self.seconds += seconds
+        return costs
 
     def settled(self, thresholds: Thresholds) -> dict[str, int]:
         """The same choices as lasting thresholds: what no strategy cares about has its default."""

@@ -445,7 +445,7 @@ def test_noise_is_that_of_the_log() -> None:
     thresholds = dict.fromkeys(sim.default, 50)
     seen = {round(oracle.run("a", thresholds).seconds, 6) for _ in range(100)}
     assert len(seen) == 3
-    drawn = {round(oracle.instrument(ForcedRuns()).costs.datasets[0].total(thresholds), 6)
+    drawn = {round(oracle.instrument(ForcedRuns())[0].datasets[0].total(thresholds), 6)
              for _ in range(50)}
     assert len(drawn) > 1
 
