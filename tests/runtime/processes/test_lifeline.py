@@ -24,10 +24,10 @@ COMPILING = """
 import subprocess, time
 from runelift.runtime.processes import compile_ahead
 compile_ahead.RUN = compile_ahead.RUN.partition("from runelift.runtime.processes")[0] + \\
-    "from tests.runtime.processes.test_lifeline import keep_lock\n" + \
-    "print('locked', flush=True)\nkeep_lock()"
+    "from tests.runtime.processes.test_lifeline import keep_lock;" \
+    "print('locked', flush=True); keep_lock()"
 it = compile_ahead._Compiling("p.fut", "all")
-it._process.stdout.read(6)
+assert it._process.stdout.read(6) == b"locked"
 print(it._process.pid, flush=True)
 time.sleep(600)
 """
