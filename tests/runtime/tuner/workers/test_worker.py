@@ -209,7 +209,7 @@ def test_builders_fill_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     asked: list[int] = []
     build = builders.build
     monkeypatch.setattr(builders, "build", lambda sources, seconds: (
-        asked.append(len(sources)), build(sources, seconds)))
+        asked.append(len(sources)), build(sources, seconds))[1])
     os.kill(builders._processes[0]._process.pid, signal.SIGKILL)
     args = it.place([MATRIX])
     it.prebuild("main", args, plans(program.tree.entry("main")))
@@ -232,7 +232,7 @@ def test_kernels_of_all_inputs_are_begun_together(tmp_path: Path,
     begin, build = builders.begin, builders.build
     monkeypatch.setattr(builders, "begin", lambda sources: (begun.extend(sources), begin(sources)))
     monkeypatch.setattr(builders, "build", lambda sources, seconds: (
-        waited.extend(sources), build(sources, seconds)))
+        waited.extend(sources), build(sources, seconds))[1])
     forces = [{}, *plans(program.tree.entry("main"))]
     it.prebuild_all("main", [[MATRIX], [MATRIX.T.copy()]], forces)
     assert len(begun) > 1
