@@ -338,8 +338,9 @@ class CommandBuffer:
         return any(isinstance(each, RunLoop) for each in self._commands)
 
     def savings(self) -> int:
-        """The number of commands that fusion will save."""
-        return 0 if self._is_fused else saved_commands(self.run.executable, self._commands)
+        """The number of commands that fusion will save; on a host's processor, none is fused."""
+        done = self._is_fused or self.run.executable.device.info.is_host
+        return 0 if done else saved_commands(self.run.executable, self._commands)
 
     def fused_programs(self) -> list[tuple[str, ...]]:
         """The programs of its fused launches."""

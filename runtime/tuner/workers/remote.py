@@ -12,11 +12,12 @@ from __future__ import annotations
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.data.outline import outline
+from runelift.runtime.devices import slow_builds
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
@@ -37,7 +38,12 @@ from runelift.runtime.tuner.measure.measurable import (
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
 from runelift.runtime.tuner.workers import requests
 from runelift.runtime.tuner.workers.requests import Request
-from runelift.runtime.tuner.workers.watchdog import BUILD_SECONDS, Watchdog
+from runelift.runtime.tuner.workers.watchdog import (
+    BUILD_SECONDS,
+    VERSION_BUILD_SECONDS,
+    SlowBuild,
+    Watchdog,
+)
 
 POLL_SECONDS = 0.05
 """The time between looks for Ctrl-C while a worker is at work."""
@@ -93,6 +99,10 @@ class Remote(Measurable):
         self._placed: set[int] = set()
         self._dropped: list[int] = []
         self._prebuilds = True
+        self._slow = set[str]()
+        """Programs that take too long to build, by their names in the cache."""
+        self._alone = False
+        """Workers build one program at a time, so that it is known which one is slow."""
 
     @property
     def out_of_process(self) -> bool:
@@ -192,7 +202,7 @@ class Remote(Measurable):
                         args.took(min(timing.seconds, record.wall) if record else timing.seconds)
                     yield made
             except (UserError, CompilerLimitation) as error:  # it ended the worker
-                if left:
+                if left and not self._can_do_without(error):
                     left.pop(0)
                     yield error
 
@@ -310,7 +320,7 @@ class Remote(Measurable):
         program = self.program
         compiled = program.compiled
         about = (program.policy, program.loaded.fp_contract, self.thresholds,
-                 self._builders is not None)
+                 self._builders is not None, frozenset(self._slow), self._alone)
         if not compiled.snapshot or not self._answer(
                 requests.OpenProgram(compiled.snapshot, *about)):
             self._answer(requests.OpenProgram(compiled, *about))
@@ -347,9 +357,34 @@ class Remote(Measurable):
 
     def _ask_about(self, args: _PlacedArguments, request: Request[Answer],
                    handle: Handler | None = None) -> Answer:
-        """The answer to a request about arguments, in the time that runs on them may take."""
-        self._bring(args)
-        return self._answer(request, self.limit.after(args.quickest), handle)
+        """The answer to a request about arguments, in the time that runs on them may take.
+
+        If a program takes too long to build, the next worker does without it.
+        """
+        while True:
+            self._bring(args)
+            try:
+                return self._answer(request, self.limit.after(args.quickest), handle)
+            except SlowBuild as stopped:
+                if handle is not None or not self._can_do_without(stopped):
+                    raise
+
+    def _can_do_without(self, error: RuneliftError) -> bool:
+        """True if a request may be repeated, as workers refuse further programs from now on."""
+        if not isinstance(error, SlowBuild) or not error.can_do_without:
+            return False
+        if len(error.names) > 1 and not self._alone:
+            self._alone = True  # compilers have locks: most of them waited for one
+            return True
+        known = self._slow.issuperset(error.names)
+        self._note_slow(error.names)
+        return not known
+
+    def _note_slow(self, names: Iterable[str]) -> None:
+        """Have no program waited for again that was not built in time."""
+        self._slow.update(names)
+        for name in names:
+            slow_builds.note(name, VERSION_BUILD_SECONDS)
 
     def _messages(self, args: _PlacedArguments, request: Request[None]) -> Iterator[Message]:
         """The messages of a worker before its answer."""
@@ -417,7 +452,13 @@ class Remote(Measurable):
         if not waits:
             self._builders.begin(sources)
             return
-        self._builders.build(sources, BUILD_SECONDS)
+        # late: start-up; only devices with builders need it
+        from runelift.runtime.devices.build import cache_name
+
+        info = self.program.device_info
+        late = self._builders.build(sources, VERSION_BUILD_SECONDS)
+        if info is not None:
+            self._note_slow([cache_name(info, *source) for source in late])
         send(worker.connection, None)
 
     def _outcome(self, kind: str, data: Any) -> Any:

@@ -34,7 +34,8 @@ class Request(Generic[Answer_co]):
 class OpenProgram(Request[bool]):
     """Take a program, or the stored one with this snapshot; the answer is false if there is none.
 
-    With ``outside``, other processes build its kernels.
+    With ``outside``, other processes build its kernels.  The programs ``slow``, by their names in
+    the cache, take too long to build.  If ``alone``, none is built beside another.
     """
 
     compiled: Compiled | str
@@ -42,6 +43,8 @@ class OpenProgram(Request[bool]):
     contract: bool
     thresholds: Thresholds
     outside: bool
+    slow: Set[str] = frozenset()
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

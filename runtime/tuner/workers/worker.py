@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import threading
 import time
 import traceback
 import warnings
@@ -42,6 +43,7 @@ from runelift.runtime.replay.replay_records import OutOfReplayMemory, UnknownCos
 from runelift.runtime.trials.protocol import OperationId, Search
 from runelift.runtime.tuner.measure.measurable import RecordAndTime, Thresholds
 from runelift.runtime.tuner.workers import requests
+from runelift.runtime.tuner.workers.build_notices import BuildNotices
 from runelift.runtime.tuner.workers.measured_program import NOTABLE_SECONDS, MeasuredProgram
 from runelift.runtime.tuner.workers.requests import BuilderRequest, Request
 from runelift.runtime.versions.size_guards import GuardedThresholds
@@ -67,6 +69,8 @@ class Session:
         self.source: tuple[str, str] | None = None
         self.placed: dict[int, Sequence[Any]] = {}
         self.known_plans = frozenset[Any]()
+        self._notices: BuildNotices | None = None
+        self._alone = False
         self.outside = False
         """Other processes build kernels."""
         self.deferred: list[Callable[[], None]] = []
@@ -77,6 +81,7 @@ class Session:
         self._probes: Future[None] | None = None
         self._frequent_switches = contextlib.ExitStack()
         self._expected: Program | None = None
+        self._sending = threading.Lock()
         self._last_message = -math.inf
         """The time of the last message of the present request."""
 
@@ -120,10 +125,10 @@ class Session:
         entry, program = request.entry, self.measured
         match request:
             case requests.TimeRun(_, _, force, thresholds):
-                self._prepare(entry)
+                self._prepare(entry, patient=not (force or thresholds))
                 return program.timing(entry, args, force=force, thresholds=self._same(thresholds))
             case requests.RecordRun(_, _, force, thresholds):
-                self._prepare(entry)
+                self._prepare(entry, patient=not (force or thresholds))
                 return program.record(entry, args, force=force, thresholds=self._same(thresholds))
             case requests.MeasureAll():
                 for made in self._measure_all(request, args):
@@ -175,6 +180,9 @@ class Session:
                 return False
             compiled = self.stored
         self.outside, self.known_plans = request.outside, frozenset(compiled.plans)
+        if self.device is not None:
+            self._notices = BuildNotices(self.device, request.slow, self._send)
+            self._alone = request.alone
         expected, self._expected = self._expected, None
         if expected is not None and expected.compiled is compiled and not request.contract:
             self.program = expected
@@ -274,8 +282,10 @@ class Session:
     # Runs
 
     def _prepare(self, entry: str, source: str | None = None, *, fuses: bool = False,
-                 runs: bool = True) -> None:
+                 runs: bool = True, patient: bool = False) -> None:
         """Make plan and executable, and the named ``source``; from here on, time counts.
+
+        Builds may take long if ``patient``.
 
         If nothing ``runs``, probes by other processes are not awaited, but their results presumed:
         they seldom differ.  Kernels that fuse launches take long to build, up to a second, so only
@@ -288,7 +298,9 @@ class Session:
         else:
             self._await_probes()
         executable = loaded.executable(entry)
-        executable.building = partial(self._send, "building")
+        if self._notices is not None:
+            self._notices.patient = patient
+            executable.watch, executable.builds_alone = self._notices, self._alone
         executable.outside = self._build_outside if self.outside else None
         executable.may_fuse = fuses and not loaded.device.info.is_host
         executable.captures_first = True
@@ -342,9 +354,15 @@ class Session:
         self._known_thresholds.append(thresholds)
         return thresholds
 
+    def reply(self, answer: tuple[str, Any]) -> None:
+        """Send the answer to a request."""
+        with self._sending:
+            send(self.connection, answer)
+
     def _send(self, kind: str, *data: Any) -> None:
-        """Send a message before the answer."""
-        send(self.connection, (kind, *data))
+        """Send a message before the answer, from any thread."""
+        with self._sending:
+            send(self.connection, (kind, *data))
         self._last_message = time.perf_counter()
 
 
@@ -389,7 +407,7 @@ def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
         except EOFError:
             return
         request = None
-        send(connection, _answer(session, asked))
+        session.reply(_answer(session, asked))
         session.rest()
 
 
