@@ -26,7 +26,7 @@ RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 
 
-class Probes(Protocol):
+class _Probes(Protocol):
     """Probes of an open device: programs that find out what no standard promises."""
 
     def forward_progress(self, device: Device) -> bool:
@@ -46,7 +46,7 @@ class Device:
     sub-groups of :attr:`shares` have more than one work-item only if that works.
     """
 
-    def __init__(self, info: DeviceInfo, probes: Probes) -> None:
+    def __init__(self, info: DeviceInfo, probes: _Probes) -> None:
         self.info = info
         self._probes = probes
         made = take_context(info.handle.int_ptr)
@@ -188,7 +188,7 @@ _opened: dict[tuple[int, DeviceInfo], Device] = {}
 _opening = threading.Lock()
 
 
-def open_device(info: DeviceInfo, probes: Probes) -> Device:
+def open_device(info: DeviceInfo, probes: _Probes) -> Device:
     """The device, opened once, so that programs can pass arrays to each other.
 
     A device with other preferences (:meth:`DeviceInfo.plain`) is another device.

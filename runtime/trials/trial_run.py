@@ -291,7 +291,7 @@ class TrialRun(Run):
         """
         assert self.recorder is not None
         commands = self.recorder.commands()
-        return [OperationTime(operation, busy(commands[first:last]) / len(operations))
+        return [(operation, busy(commands[first:last]) / len(operations))
                 for operations, first, last in self._spans for operation in operations]
 
 

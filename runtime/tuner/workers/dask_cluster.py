@@ -27,7 +27,7 @@ import pyopencl as cl
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.comparable import DeviceModel, devices_of, model_of, place_of, spec_of
+from runelift.runtime.devices.comparable import devices_of, model_of, place_of, spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices
 from runelift.runtime.host import interrupts
 from runelift.runtime.program import Program
@@ -52,7 +52,7 @@ class _Task:
     policy: str
     contract: bool
     thresholds: Mapping[str, int]
-    make: DeviceModel
+    make: str
     limit: TimeLimit
     entry: str
     dataset: str
@@ -86,13 +86,13 @@ def edition() -> str:
     return digest.hexdigest()
 
 
-def inspect() -> tuple[str, list[DeviceModel]]:
+def inspect() -> tuple[str, list[str]]:
     """The edition of Runelift on this machine, and its devices."""
     return edition(), [model_of(info) for info in find_devices() if info.problem is None]
 
 
 @contextlib.contextmanager
-def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
+def _reserved(make: str) -> Iterator[DeviceInfo]:
     """A device of this machine for this task alone, as soon as one is free."""
     infos = devices_of(make)
     if not infos:

@@ -218,7 +218,7 @@ class Simulated(Measurable):
         operation = self.space.operation.name, 0
         for search in (searches or {}).values():
             drive(search(), self.in_trials)
-        return [OperationTime(operation, self.in_trials(self.space.default))]
+        return [(operation, self.in_trials(self.space.default))]
 
 
 def tuned(program: Simulated) -> Any:

@@ -364,8 +364,8 @@ def test_the_driver_has_what_was_built_from_its_source(
 def test_settings_are_tried_there(program: Program, shared: Remote) -> None:
     args, space = shared.place([MATRIX]), program.spaces("main")[0]
     met = shared.try_settings("main", args)
-    (operation,) = [m.operation for m in met if m.operation[0] == space.operation.name] or [
-        met[0].operation]
+    (operation,) = [each for each, _ in met if each[0] == space.operation.name] or [
+        met[0][0]]
     space = next(s for s in program.spaces("main") if s.operation.name == operation[0])
     found: list[float] = []
 
