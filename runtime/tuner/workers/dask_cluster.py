@@ -35,7 +35,7 @@ from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.time_limits import TimeLimit
 from runelift.runtime.tuner.workers.runners import Runners
-from runelift.runtime.tuner.workers.work_sharing import LOST, Job, JobLog
+from runelift.runtime.tuner.workers.work_sharing import LOST, Job
 
 CONNECT_SECONDS = 30.0
 """After how many seconds there should be a scheduler, and a machine that works for it."""
@@ -73,7 +73,7 @@ def do(task: _Task) -> Measurements:
         runner = runners.open(program, task.limit)
         dataset = Dataset(task.dataset, task.entry, lambda: task.arguments)
         job = Job(program.tree.entry(task.entry), dataset, task.method, task.repeats)
-        return JobLog(job, place_of(info)).measure(runner)
+        return job.measure(runner, place_of(info))
 
 
 def edition() -> str:
