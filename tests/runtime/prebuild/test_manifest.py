@@ -202,7 +202,8 @@ def test_runs_show_others_that_force_the_same_versions(
     assert MeasuredProgram(program).prebuild("main", args, [], [mixed]) is None
     executable = program.loaded.executable("main")
     executable.finish_loading()
-    monkeypatch.setattr(Executable, "_made", lambda self, *source, needed: pytest.fail("is built anew"))
+    monkeypatch.setattr(Executable, "_made", lambda self, *source, needed: pytest.fail(
+        "is built anew"))
     MeasuredProgram(program).record("main", args, force=mixed)
 
 
