@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.open_program import open_program
@@ -40,6 +41,7 @@ from runelift.runtime.commands.tuning_output import (
     finish_search,
     finish_tuning,
     output_of,
+    write_so_far,
 )
 from runelift.runtime.devices.comparable import place_of
 from runelift.runtime.host import interrupts
@@ -131,7 +133,8 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         else:
             with _logged(args, program, job, shown) as logged:
                 state = autotune(replace(logged, parameters=search and replace(
-                    search, progress=shown.trying, within=shown.within)))
+                    search, progress=shown.trying, within=shown.within)),
+                    keep=partial(write_so_far, args, program))
     if isinstance(runner, Remote):
         if not state.interrupted:
             runner.save_manifest()

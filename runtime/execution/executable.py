@@ -463,29 +463,31 @@ class Executable:
         alone = dict.fromkeys(subgroups_of(site.launch.kernel), 1)
         text = self._text([site], {**constants, **alone})
         with quietly():
-            return self._watched((text, *self.options_without), needed=True)
+            return self._build_watched((text, *self.options_without), needed=True)
 
     def _program(self, source: str, *further: str, needed: bool = True) -> Any:
         """A program, which may have been built already; ``needed``: nothing can stand in for it."""
         ready = self._ready.pop((source, *further), None)
         if ready is not None:
             return ready
-        loading = self._loading.pop((source, *further), None)
+        if (loading := self._loading.pop((source, *further), None)) is not None:
+            found = self._watched(self._whole((source, *further)), loading.result, needed=needed)
+            if found is not None:
+                return found
         with quietly():
-            return self._made(source, *further, needed=needed, loading=loading)
+            return self._made(source, *further, needed=needed)
 
-    def _made(self, source: str, *further: str, needed: bool,
-              loading: Future[Any] | None = None) -> Any:
-        """A program that is being loaded, from the cache, or built; may run in any thread."""
-        return self._watched(self._whole((source, *further)), needed=needed, loading=loading)
+    def _made(self, source: str, *further: str, needed: bool) -> Any:
+        """A program from the cache, or built; may run in any thread."""
+        return self._build_watched(self._whole((source, *further)), needed=needed)
 
-    def _watched(self, program: tuple[str, ...], *, needed: bool,
-                 loading: Future[Any] | None = None) -> Any:
-        """A program, given with all options, in the time that others allow it."""
+    def _build_watched(self, program: tuple[str, ...], *, needed: bool) -> Any:
+        return self._watched(program, lambda: build_program(self.device, *program), needed=needed)
+
+    def _watched(self, program: tuple[str, ...], make: Callable[[], Any], *, needed: bool) -> Any:
+        """A program, given with all options, made in the time that others allow it."""
         self.watch.begins(program, needed=needed)
         try:
-            if loading is not None and (found := loading.result()) is not None:
-                return found
-            return build_program(self.device, *program)
+            return make()
         finally:
             self.watch.ends(program)

@@ -7,7 +7,7 @@ one refuses the program, as workers of later tunings do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from runelift.runtime.devices import slow_builds
 from runelift.runtime.devices.build import Infeasible, cache_name
@@ -19,14 +19,21 @@ from runelift.runtime.tuner.workers.watchdog import BUILD_SECONDS, VERSION_BUILD
 class BuildNotices(BuildWatch):
     """Sends a message at the begin and at the end of each build.
 
-    The programs ``refused`` take too long.  While it is ``patient``, which it is in runs of the
-    default versions, programs that are needed may take longer: there would be no result without.
+    The programs ``refused`` take too long.  It is ``patient`` in runs of the default versions:
+    programs that are needed may take longer then, as there would be no result without them.
     """
 
     def __init__(self, device: DeviceInfo, refused: Collection[str],
                  send: Callable[..., None]) -> None:
         self.patient = False
-        self._device, self._send, self._refused = device, send, frozenset(refused)
+        self._device, self._send, self._refused = device, send, set(refused)
+
+    def refuse(self, programs: Iterable[Sequence[str]]) -> None:
+        """Refuse further programs, in later tunings, too."""
+        for program in programs:
+            name = cache_name(self._device, *program)
+            self._refused.add(name)
+            slow_builds.note(name, VERSION_BUILD_SECONDS)
 
     def begins(self, program: Sequence[str], *, needed: bool) -> None:
         """Tell the tuner how long it may take; Infeasible if it is known to take longer."""

@@ -459,14 +459,7 @@ class Remote(Measurable):
         if not waits:
             self._builders.begin(sources)
             return
-        # late: start-up; only devices with builders need it
-        from runelift.runtime.devices.build import cache_name
-
-        info = self.program.device_info
-        late = self._builders.build(sources, VERSION_BUILD_SECONDS)
-        if info is not None:
-            self._note_slow([cache_name(info, *source) for source in late])
-        send(worker.connection, None)
+        send(worker.connection, self._builders.build(sources, VERSION_BUILD_SECONDS))
 
     def _outcome(self, kind: str, data: Any) -> Any:
         """The result of a request; raises its error."""

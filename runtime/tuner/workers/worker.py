@@ -337,7 +337,9 @@ class Session:
         self._send("wanted", list(sources), waits)
         if waits:
             self._send_plans()
-            receive(self.connection)
+            late = receive(self.connection)
+            if self._notices is not None:
+                self._notices.refuse(late)
 
     def new_plans(self, known: Set[Any]) -> dict[Any, Plan]:
         """The plans that have been made, except those with ``known`` keys."""

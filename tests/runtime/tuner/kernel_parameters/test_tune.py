@@ -418,7 +418,8 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     made: list[Any] = []
     build = Executable._made
     monkeypatch.setattr(Executable, "_made",
-                        lambda self, *source: (made.append(source), build(self, *source))[1])
+                        lambda self, *source, needed: (
+                            made.append(source), build(self, *source, needed=needed))[1])
     after: list[int] = []
 
     def search() -> Search:
