@@ -23,7 +23,7 @@ ORIGIN_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class _Part:
     """A part of an entry, read and replaced alone.
 
     Without a ``source``, its origin is not checked, and nothing can be stored.
@@ -76,7 +76,7 @@ class ProgramEntry:
         self.key = key
         folder = f"{ENTRIES}/{key}"
         self.compiled, self.kernels, self.driver_texts = (
-            Part(folder, name, source) for name in ("compiled", "kernels", "driver_texts"))
+            _Part(folder, name, source) for name in ("compiled", "kernels", "driver_texts"))
 
     @classmethod
     def of(cls, source: Source, policy: str) -> ProgramEntry:

@@ -47,7 +47,7 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Reasons of a system to refuse to write more."""
 
 
-class Parser(argparse.ArgumentParser):
+class _Parser(argparse.ArgumentParser):
     """A parser that exits as for any other mistake of the user."""
 
     def error(self, message: str) -> NoReturn:
@@ -67,13 +67,13 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser of the command line; only ``command`` gets its own arguments."""
-    parser = Parser(prog="runelift", description=(
+    parser = _Parser(prog="runelift", description=(
         "Compile nested data-parallel programs into several versions, run, time and tune them."),
         epilog="Exit status: 0 success, 1 an error of yours, 2 a program that is right but not "
                "supported, 3 a bug in Runelift, 130 interrupted.")
     parser.add_argument("--version", action="version", version=f"runelift {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True,
-                                     parser_class=Parser)
+                                     parser_class=_Parser)
     for name, summary in COMMANDS.items():
         if name == command:
             module = importlib.import_module(f"runelift.runtime.commands.{name.replace('-', '_')}")

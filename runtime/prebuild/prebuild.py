@@ -26,7 +26,7 @@ from runelift.runtime.prebuild.manifest import (
 )
 
 
-class Bind(Protocol):
+class _Bind(Protocol):
     """Binds arguments of an entry point to parameters; ``upload`` makes buffers of arrays."""
 
     def __call__(self, entry: str, args: list[Any],
@@ -56,7 +56,7 @@ class Prebuilder:
     """
 
     def __init__(self, compiled: Compiled, info: DeviceInfo | None,
-                 executable_of: Callable[[str], Executable], bind: Bind,
+                 executable_of: Callable[[str], Executable], bind: _Bind,
                  chosen: Callable[[Mapping[str, int] | None], Mapping[str, int]]) -> None:
         self._compiled = compiled
         self._info = info

@@ -189,7 +189,7 @@ class ParameterPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetPolicy:
+class _BudgetPolicy:
     """The division of the seconds that ``--budget`` gives a tuning."""
 
     tuning: float = 0.9
@@ -209,7 +209,7 @@ class TuningPolicy:
     fit: FitPolicy = field(default_factory=FitPolicy)
     pruning: PruningPolicy = field(default_factory=PruningPolicy)
     parameters: ParameterPolicy = field(default_factory=ParameterPolicy)
-    budget: BudgetPolicy = field(default_factory=BudgetPolicy)
+    budget: _BudgetPolicy = field(default_factory=_BudgetPolicy)
 
 
 NORMAL = TuningPolicy()
