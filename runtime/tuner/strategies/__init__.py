@@ -26,8 +26,8 @@ from runelift.runtime.tuner.strategies import (
     genetic,
     instrumentation,
     intervals,
+    node_wise,
     random_search,
-    simple,
     swarm,
 )
 from runelift.runtime.tuner.strategies.trials import (
@@ -40,9 +40,10 @@ from runelift.runtime.tuner.strategies.trials import (
 )
 
 STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in (
-    instrumentation.instrumentation, instrumentation.replay, simple.simple, exhaustive.exhaustive,
-    binary.binary, active.active, active.active_endpoints, intervals.intervals, cma_es.cma,
-    cma_es.cma_indices, swarm.swarm, random_search.random_search, genetic.genetic, bandit.bandit)}
+    instrumentation.instrumentation, instrumentation.replay, node_wise.simple,
+    exhaustive.exhaustive, binary.binary, active.active, active.active_endpoints,
+    intervals.intervals, cma_es.cma, cma_es.cma_indices, swarm.swarm, random_search.random_search,
+    genetic.genetic, bandit.bandit)}
 """The strategies with their default options, by name."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from runelift.runtime.tuner.strategies.loops import tune_with
+from runelift.runtime.tuner.strategies.node_wise import tune_with
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 

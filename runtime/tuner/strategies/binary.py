@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from runelift.runtime.tuner.strategies.exhaustive import least_of_all
-from runelift.runtime.tuner.strategies.loops import tune_with
+from runelift.runtime.tuner.strategies.node_wise import tune_with
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import product
 
 from runelift.runtime.tuner.strategies.indices import IndexSpace
-from runelift.runtime.tuner.strategies.loops import tune_with
+from runelift.runtime.tuner.strategies.node_wise import tune_with
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
