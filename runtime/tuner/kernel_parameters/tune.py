@@ -12,26 +12,19 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.records.format import show_seconds, table
-from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.trials.protocol import OperationId, OperationTime
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving, Trial
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.measurable import (
-    Args,
-    Force,
-    Measurable,
-    RecordAndTime,
-    Thresholds,
-)
+from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import PairedRun, PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import ParameterPolicy
@@ -86,68 +79,6 @@ class _SampledOperation:
     weights: dict[OperationId, float]
 
 
-class _WithSettings(Measurable):
-    """A program whose runs have other settings for parameters than it has itself."""
-
-    def __init__(self, program: Measurable, settings: Mapping[str, int]) -> None:
-        self.program = program
-        self.settings = settings
-        self.thresholds = {**program.thresholds, **settings}
-
-    @property
-    def occupancy(self) -> float:
-        """The number of work-items that keep all of the device busy."""
-        return self.program.occupancy
-
-    @property
-    def out_of_process(self) -> bool:
-        """Runs and computations of this process do not disturb each other."""
-        return self.program.out_of_process
-
-    def place(self, args: Args) -> Args:
-        """The arguments with their arrays on the device."""
-        return self.program.place(args)
-
-    def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:
-        """Begin to build what runs need."""
-        return self.program.prebuild_all(entry, inputs, forces)
-
-    def prebuild(self, entry: str, args: Args, forces: Sequence[Force],
-                 recorded: Sequence[Force] = ()) -> int | None:
-        """Build what runs need."""
-        return self.program.prebuild(entry, args, forces, recorded)
-
-    def record(self, entry: str, args: Args, *, force: Force | None = None,
-               thresholds: Thresholds | None = None) -> Record:
-        """The record of a run."""
-        return self.program.record(entry, args, force=force, thresholds=self._all(thresholds))
-
-    def timing(self, entry: str, args: Args, *, force: Force | None = None,
-               thresholds: Thresholds | None = None) -> Timing:
-        """The times of a run without a record."""
-        return self.program.timing(entry, args, force=force, thresholds=self._all(thresholds))
-
-    def measure_all(self, entry: str, args: Args, forces: Sequence[Force],
-                    thresholds: Thresholds | None = None, recorded: Sequence[bool] | None = None,
-                    ) -> Iterator[RecordAndTime | RuneliftError]:
-        """The costs of runs with each of these versions, or why they fail."""
-        return self.program.measure_all(entry, args, forces, self._all(thresholds), recorded)
-
-    def time_all(self, entry: str, args: Args, choices: Sequence[Thresholds], *,
-                 often: bool = False) -> Sequence[float]:
-        """The seconds of runs with each of these thresholds."""
-        return self.program.time_all(entry, args, [self._all(each) for each in choices],
-                                     often=often)
-
-    def saved_launches(self, entry: str, args: Args, choices: Sequence[Thresholds]
-                       ) -> Sequence[int]:
-        """The number of launches and copies that each run saves when it comes often."""
-        return self.program.saved_launches(entry, args, [self._all(each) for each in choices])
-
-    def _all(self, thresholds: Thresholds | None) -> Thresholds:
-        return self.thresholds if thresholds is None else {**thresholds, **self.settings}
-
-
 def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
                     seconds: float | None = None, known: Sequence[LoggedRun] = ()
                     ) -> ParameterTuning:
@@ -169,7 +100,8 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
     refitted = dict(thresholds)
     if job.forest.trees:
         refitted |= tune_thresholds(replace(
-            job, program=_WithSettings(scope.program, chosen), method=ForcedRuns(policy=job.policy),
+            job, method=ForcedRuns(policy=job.policy,
+                                   thresholds={**scope.program.thresholds, **chosen}),
             repeats=job.compared_repeats, verify=False, log=None,
             progress=lambda _: None)).thresholds
     search.progress("running the result beside the settings before")

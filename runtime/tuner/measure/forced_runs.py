@@ -30,7 +30,13 @@ from runelift.runtime.host.background import in_background
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
-from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, RecordAndTime
+from runelift.runtime.tuner.measure.measurable import (
+    Args,
+    Force,
+    Measurable,
+    RecordAndTime,
+    Thresholds,
+)
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule, runs_as
 from runelift.runtime.tuner.measure.summary import summary
@@ -47,7 +53,8 @@ class ForcedRuns:
 
     ``only`` are the plans to run, if not all.  Then the caller looks for further ones
     (:mod:`~runelift.runtime.tuner.prune.contenders`).  With ``every``, versions are run that other
-    datasets rule out (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.
+    datasets rule out (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.  The
+    ``thresholds``, if there are any, take the place of the program's.
     """
 
     repeats: ClassVar[int] = 3
@@ -55,6 +62,7 @@ class ForcedRuns:
     only: tuple[Force, ...] | None = None
     every: bool = False
     policy: TuningPolicy = NORMAL
+    thresholds: Thresholds | None = None
 
     def runs(self, forest: Forest) -> int:
         """One for each plan."""
@@ -69,7 +77,7 @@ class ForcedRuns:
         (Ctrl-C) ends the measuring, and the runs so far are returned.  Runs that the log knows are
         not repeated.
         """
-        entry = _EntryScope(program, forest, repeats, Estimates(
+        entry = EntryScope(program, forest, repeats, Estimates(
             at_once=program.occupancy, policy=self.policy.pruning), self)
         return _Measuring(entry, datasets, log, progress).measure()
 
@@ -105,7 +113,7 @@ class _AwaitBuilds:
 
 
 @dataclass(frozen=True, slots=True)
-class _EntryScope:
+class EntryScope:
     """All that the datasets of an entry point share while they are measured.
 
     A ``patient`` caller is told before runs whose kernels are still being built, and can do other
@@ -142,7 +150,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 class _Measuring:
     """The measuring of all datasets of an entry point: the runs so far, and those that wait."""
 
-    def __init__(self, entry: _EntryScope, datasets: Sequence[Dataset], log: RunStore | None,
+    def __init__(self, entry: EntryScope, datasets: Sequence[Dataset], log: RunStore | None,
                  progress: Callable[[Progress], None]) -> None:
         self._entry, self._datasets, self._log, self._progress = entry, datasets, log, progress
         self._result = Measurements(entry.forest.entry)
@@ -246,7 +254,7 @@ def _best(run: LoggedRun) -> float:
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
                 estimates: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
     """The runs of a single dataset, without waiting for kernels."""
-    runs = _DatasetRuns(_EntryScope(program, forest, repeats, estimates, method), dataset).runs()
+    runs = _DatasetRuns(EntryScope(program, forest, repeats, estimates, method), dataset).runs()
     return (run for run in runs if isinstance(run, LoggedRun))
 
 
@@ -262,7 +270,7 @@ class _DatasetRuns:
     has shown how large the dataset is.  Runs that are ``known`` are not made again.
     """
 
-    def __init__(self, entry: _EntryScope, dataset: Dataset, known: Sequence[LoggedRun] = (),
+    def __init__(self, entry: EntryScope, dataset: Dataset, known: Sequence[LoggedRun] = (),
                  deadline: float = math.inf, extrapolation: Extrapolation | None = None) -> None:
         self._entry, self._dataset, self._known = entry, dataset, known
         self._deadline, self._extrapolation = deadline, extrapolation
@@ -312,8 +320,7 @@ class _DatasetRuns:
     def _warm_up(self, wanted: list[int]) -> Iterator[LoggedRun]:
         """Make the first runs, as far as these and other datasets do not rule them out."""
         entry, schedule, name = self._entry, self._schedule, self._dataset.name
-        warming = WarmUp(entry.program, entry.forest, self._dataset, self._args, entry.estimates,
-                         self._asked, self._extrapolation)
+        warming = WarmUp(entry, self._dataset, self._args, self._asked, self._extrapolation)
         schedule.saw_default(warming.default)
         warming.rule_out([run.record for run in self._known if run.record is not None])
         made_before = [run.force for run in self._known]
@@ -389,8 +396,8 @@ class _DatasetRuns:
             some, wanted = wanted[:size], wanted[size:]
             made = self._entry.program.measure_all(
                 self._dataset.entry, self._args, [todo[number] for number in some],
-                recorded=[number not in self._records or schedule.records(number)
-                          for number in some])
+                self._entry.method.thresholds,
+                [number not in self._records or schedule.records(number) for number in some])
             for number, outcome in zip(some, made, strict=True):
                 run = _made(self._dataset, todo[number], outcome, self._records.get(number))
                 if run.record is not None:

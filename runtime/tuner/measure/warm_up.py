@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.guards import Kind
 from runelift.runtime.host.background import in_background as beside_runs
-from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.pruning import Evidence, Source, verdict
 from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.costs.log import LoggedRun
-from runelift.runtime.tuner.measure.measurable import Args, Measurable
+from runelift.runtime.tuner.measure.measurable import Args
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
@@ -24,7 +24,10 @@ from runelift.runtime.tuner.prune.extrapolation import (
     remaining_plans,
     skipped_runs,
 )
-from runelift.runtime.versions.forest import Forest, Site
+from runelift.runtime.versions.forest import Site
+
+if TYPE_CHECKING:
+    from runelift.runtime.tuner.measure.forced_runs import EntryScope
 
 
 class WarmUp:
@@ -36,11 +39,12 @@ class WarmUp:
     versions of an earlier run takes the record of that.
     """
 
-    def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
-                 estimates: Estimates, todo: Sequence[dict[str, int]],
-                 extrapolation: Extrapolation | None) -> None:
+    def __init__(self, entry: EntryScope, dataset: Dataset, args: Args,
+                 todo: Sequence[dict[str, int]], extrapolation: Extrapolation | None) -> None:
+        program, forest, estimates = entry.program, entry.forest, entry.estimates
         self._program, self._dataset, self._args = program, dataset, args
         self._forest, self._estimates = forest, estimates
+        self._thresholds = entry.method.thresholds
         self._extrapolation = extrapolation
         self._policy = estimates.policy
         self.skipped, self.instead = list[LoggedRun](), list[dict[str, int]]()
@@ -58,7 +62,7 @@ class WarmUp:
         with beside_runs(ahead) if ahead else nullcontext():
             estimates.begin(program.prebuild(dataset.entry, args, [{}], [last]))
             with suppress(UserError, CompilerLimitation):
-                self.default = program.time(dataset.entry, args)
+                self.default = program.time(dataset.entry, args, thresholds=self._thresholds)
             is_short = (extrapolation is not None and bool(extrapolation.runs)
                         and self.default < self._policy.first_run_seconds)
             if is_short:
@@ -77,7 +81,7 @@ class WarmUp:
                                  left_out={site: force[site]}), True
         try:
             record = self._same(force) or self._program.record(
-                self._dataset.entry, self._args, force=force)
+                self._dataset.entry, self._args, force=force, thresholds=self._thresholds)
         except (UserError, CompilerLimitation) as error:
             if isinstance(error, RunStopped):
                 self._saw(versions, error.seconds, stopped=True)
@@ -127,7 +131,8 @@ class WarmUp:
         """Record a run by default; once, also if it fails."""
         self._untuned = []
         with suppress(UserError, CompilerLimitation):
-            self._untuned.append(self._program.record(self._dataset.entry, self._args))
+            self._untuned.append(self._program.record(
+                self._dataset.entry, self._args, thresholds=self._thresholds))
             self._ran.append(LoggedRun(self._dataset.name, {}, self._untuned[-1]))
 
     def _rule_out(self, extrapolation: Extrapolation) -> None:
