@@ -23,7 +23,7 @@ from runelift.runtime.tuner.costs.cost_model import EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.costs.recording_overhead import corrected_records
 from runelift.runtime.tuner.fit.cross_validation import leave_one_out
-from runelift.runtime.tuner.measure.forced_runs import measure, with_builds_begun
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure, with_builds_begun
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule
 from runelift.runtime.tuner.policy import NORMAL
@@ -63,6 +63,16 @@ def test_versions_are_interleaved_after_a_warm_up() -> None:
     assert [f.get("s") for f in sim.timed] == [None, *[2, 1, 0] * 2]
     assert len(found.runs) == 6
     assert not found.interrupted
+
+
+def test_forced_runs_have_the_thresholds_of_their_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    sim, seen = Simulated.of(CHAIN, close), list[object]()
+    run = sim._record
+    monkeypatch.setattr(sim, "_record", lambda entry, args, force, thresholds: (
+        seen.append(thresholds), run(entry, args, force, thresholds))[1])
+    ForcedRuns(thresholds={"t0": 5}).measure(sim, sim.forest, inputs(a=[2], b=[8]))
+    assert len(seen) > 6
+    assert all(each == {"t0": 5} for each in seen)
 
 
 @pytest.mark.parametrize(("wall", "recorded"), [(BRIEF / 2, 3), (BRIEF, 1), (SHORT, 1)])

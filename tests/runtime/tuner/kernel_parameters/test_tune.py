@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,19 @@ from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
 from runelift.runtime.trials.trial_run import TrialRun
 from runelift.runtime.tuner.job import TuningJob
+from runelift.runtime.tuner.kernel_parameters import tune
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
+from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
+from tests.runtime.tuner.simulated import Simulated as Sim
+from tests.runtime.tuner.simulated import site
 
 SCAN = "def main [n] (xs: [n]i32) = scan (+) 0 (map (\\x -> x + 1) xs)"
 MAP = "entry main [n] (xs: [n]i32) = map (\\x -> 1 + loop y = 1 for _i < 2 do y * x) xs"
@@ -251,6 +256,21 @@ def test_what_gives_another_result_is_not() -> None:
     found = tuned(Simulated(MAP, faster(space), faster(space), wrong=True))
     assert not found.chosen
     assert "another result" in found.why
+
+
+def test_thresholds_are_fitted_again_with_the_settings_found(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    space = space_of(MAP)
+    program = Simulated(MAP, faster(space), faster(space), thresholds={"t": 7})
+    asked = list[TuningJob]()
+    monkeypatch.setattr(tune, "tune_thresholds", lambda job: (
+        asked.append(job), SimpleNamespace(thresholds={}))[1])
+    forests = Forests((Sim.of([site("s", ("t", []), (None, []))], lambda *_: 1.0).forest,))
+    tune_parameters(TuningJob(program, forests,
+                              [Dataset("a", "main", list)], 1), {})
+    (each,) = space.ranges
+    (job,) = asked
+    assert job.method == ForcedRuns(thresholds={"t": 7, each.parameter.name: each.values[-1]})
 
 
 # Real kernels
