@@ -8,8 +8,7 @@ would promise gains there that no run has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,11 +17,8 @@ if TYPE_CHECKING:
     from runelift.runtime.tuner.costs.pareto import Array
 
 
-class Clock(Enum):
-    """The two clocks."""
-
-    DEVICE = "device"
-    HOST = "host"
+Clock: TypeAlias = Literal["device", "host"]
+"""The two clocks, as the seconds of a :class:`Cost` are called."""
 
 
 class Cost(NamedTuple):
@@ -46,11 +42,11 @@ class Cost(NamedTuple):
     @property
     def late(self) -> Clock:
         """The clock with more seconds."""
-        return Clock.HOST if self.host > self.device else Clock.DEVICE
+        return "host" if self.host > self.device else "device"
 
     def of(self, clock: Clock) -> float:
         """The seconds of one clock."""
-        return self.host if clock is Clock.HOST else self.device
+        return self.host if clock == "host" else self.device
 
 
 NO_COST = Cost(0.0)
@@ -124,7 +120,7 @@ def _clocks(dataset: DatasetCosts) -> list[Clock]:
     """The clocks of a dataset that are late for some choices."""
     low, high = dataset.bounds()
     if high.host <= low.device:
-        return [Clock.DEVICE]
+        return ["device"]
     if high.device <= low.host:
-        return [Clock.HOST]
-    return [Clock.DEVICE, Clock.HOST]
+        return ["host"]
+    return ["device", "host"]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import median, median_interval
-from runelift.runtime.tuner.costs.host_device_time import Cost
+from runelift.runtime.tuner.costs.host_device_time import Clock, Cost
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.costs.pareto import Array
 
@@ -55,7 +55,7 @@ def corrected_records(runs: Sequence[LoggedRun]) -> list[CorrectedRecord]:
     found = list(first)
     for _, own in others:
         device, host = (_ratio(_references(first, clock), _references(own, clock))
-                        for clock in ("device", "host"))
+                        for clock in get_args(Clock))
         found += [each.scaled(device or 1.0, host or 1.0) for each in own]
     return found
 
@@ -86,9 +86,9 @@ def _by_place(runs: Sequence[LoggedRun]) -> dict[str | None, list[LoggedRun]]:
     return found
 
 
-def _references(corrected: Sequence[CorrectedRecord], clock: str) -> list[float]:
+def _references(corrected: Sequence[CorrectedRecord], clock: Clock) -> list[float]:
     """The times of runs without forced versions by a clock."""
-    return [getattr(each.whole, clock) for each in corrected if each.reference]
+    return [each.whole.of(clock) for each in corrected if each.reference]
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float | None:

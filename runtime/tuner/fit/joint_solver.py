@@ -129,7 +129,7 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
 def _by_clock(dataset: DatasetCosts, clock: Clock) -> dict[EncounterCosts, Amounts]:
     """The costs of versions by one clock."""
     return dataset.once(("amounts", clock), lambda: _amounts_of(
-        dataset.points, attrgetter(clock.value)))
+        dataset.points, attrgetter(clock)))
 
 
 def _chain(costs: Costs, datasets: Sequence[DatasetCosts], tree: Site) -> Chain:
@@ -216,7 +216,7 @@ def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, floa
 
 def _weighted(weight: float, clock: Clock) -> Callable[[Cost], float]:
     """The weight of a cost by one clock."""
-    seconds: Callable[[Cost], float] = attrgetter(clock.value)
+    seconds: Callable[[Cost], float] = attrgetter(clock)
     return lambda cost: weight * seconds(cost)
 
 
