@@ -427,7 +427,7 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     compared = compare.compare({name: parse_strategy(name) for name in names},
                                compare.Problem(costs, default, oracle),
                                budget=Budget(seconds=options.search))
-    found = {row.strategy: row.found[0].search.thresholds for row in compared.rows}
+    found = {name: row[0].search.thresholds for name, row in compared.searches.items()}
     confirmed = dict[str, float]()
     for name, each in zip(names, oracles, strict=True):
         if each.costs is not None:
@@ -440,8 +440,8 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     print(f"\n{sizes.program}: {compared.versions} versions, datasets "
           f"{', '.join(d.name for d in own)}")
     print(f"  {'strategy':24}{'runs':>6}{'seconds':>9}{'beside best':>13}{'when run':>10}")
-    for row in compared.rows:
-        search, name = row.found[0].search, row.strategy
+    for name, row in compared.searches.items():
+        search = row[0].search
         ended, alone = "" if search.finished else " (ended)", when_run.get(f"{name}, alone")
         print(f"  {name + ended:24}{search.runs:6}{search.seconds:9.3f}"
               f"{100 * max(0.0, objective(costs, found[name]) / compared.best - 1):11.2f} %"

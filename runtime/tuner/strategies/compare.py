@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,36 +43,29 @@ class _JudgedSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class StrategyRow:
-    """The searches of one strategy, one per seed.
-
-    The regrets say by what fraction what they found is slower than the best.
-    """
-
-    strategy: str
-    found: tuple[_JudgedSearch, ...]
-    regrets: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Strategies on the datasets of one entry point.
 
-    ``best`` is the least known sum of relative times, and ``tried`` the number of combinations
-    that it is the least of.  That is None if there are too many to try: the best that any strategy
-    or the fit found stands in.  ``interrupted``: Ctrl-C ended it, and strategies are missing.
-    ``default_known``: ``untuned`` is by the default thresholds, not by guards that are all false.
+    ``searches`` has those of each strategy, one per seed.  ``best`` is the least known sum of
+    relative times, and ``tried`` the number of combinations that it is the least of.  That is None
+    if there are too many to try: the best that any strategy or the fit found stands in.
+    ``interrupted``: Ctrl-C ended it, and strategies are missing.  ``default_known``: ``untuned`` is
+    by the default thresholds, not by guards that are all false.
     """
 
     entry: str
     datasets: tuple[str, ...]
     versions: int
-    rows: tuple[StrategyRow, ...]
+    searches: Mapping[str, Sequence[_JudgedSearch]]
     untuned: float
     best: float
     tried: int | None
     interrupted: bool = False
     default_known: bool = True
+
+    def regret(self, loss: float) -> float:
+        """By what fraction a sum of relative times is greater than the best."""
+        return _regret(loss, self.best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +103,8 @@ def compare(strategies: Mapping[str, Strategy], problem: Problem, *, seeds: int 
     best, tried = yardstick(costs, default)
     if tried is None:
         best = min([best, *(each.loss for several in found.values() for each in several)])
-    rows = tuple(StrategyRow(name, tuple(several),
-                             tuple(_regret(each.loss, best) for each in several))
-                 for name, several in found.items())
     return Comparison(costs.forest.entry, tuple(d.name for d in costs.datasets),
-                      len(plans(costs.forest)), rows,
+                      len(plans(costs.forest)), found,
                       _regret(objective(costs, default), best), best, tried, interrupted)
 
 
@@ -143,7 +133,7 @@ def render(comparison: Comparison) -> str:
 
 
 def _render(comparison: Comparison) -> Iterator[str]:
-    seeds = max((len(row.found) for row in comparison.rows), default=0)
+    seeds = max(map(len, comparison.searches.values()), default=0)
     yield (f"{comparison.entry}: {comparison.versions} versions, "
            f"{_plural(len(comparison.datasets), 'dataset')}; {_plural(seeds, 'seed')}")
     yield ""
@@ -156,7 +146,7 @@ def _render(comparison: Comparison) -> Iterator[str]:
 def rows(comparison: Comparison) -> list[list[str]]:
     """A row per strategy, with medians over the seeds; the head first."""
     head = ["strategy", "runs", "tries", "tuning time", "regret", "best", "worst", "slowest"]
-    return [head, *(_line(row) for row in comparison.rows)]
+    return [head, *(_line(name, found, comparison) for name, found in comparison.searches.items())]
 
 
 def explanation(comparison: Comparison) -> list[str]:
@@ -166,33 +156,35 @@ def explanation(comparison: Comparison) -> list[str]:
     baseline = "untuned" if known else "all guards false"
     best = (f"the best of {comparison.tried:,} combinations" if comparison.tried is not None else
             "the best thresholds known (there are too many to try)")
-    ended = any(not each.search.finished for row in comparison.rows for each in row.found)
+    ended = any(not each.search.finished for found in comparison.searches.values()
+                for each in found)
     return [f"regret: how much slower than {best}, all datasets alike{untuned}",
             f"slowest: the time of the dataset that fares worst, relative to {baseline}",
             f"runs until the regret is {100 * CLOSE:.0f} % or less, in most searches: "
-            + ", ".join(f"{row.strategy} {_arrival(row, comparison.best)}"
-                        for row in comparison.rows),
+            + ", ".join(f"{name} {_arrival(found, comparison.best)}"
+                        for name, found in comparison.searches.items()),
             *(["!: ended by the budget"] if ended else [])]
 
 
-def _arrival(row: StrategyRow, best: float) -> str:
+def _arrival(searches: Sequence[_JudgedSearch], best: float) -> str:
     """The runs after which the searches were close to the best (median), if they came close."""
     limit = (1 + CLOSE) * best
     arrivals = [next((float(step.runs) for step in each.search.history if step.score <= limit),
                      float(each.search.runs) if each.loss <= limit else math.inf)
-                for each in row.found]
+                for each in searches]
     found = median(arrivals)
     return f"{found:.0f}" if math.isfinite(found) else "never"
 
 
-def _line(row: StrategyRow) -> list[str]:
-    searches = [each.search for each in row.found]
+def _line(name: str, judged: Sequence[_JudgedSearch], comparison: Comparison) -> list[str]:
+    searches = [each.search for each in judged]
+    regrets = [comparison.regret(each.loss) for each in judged]
     ended = "" if all(each.finished for each in searches) else " !"
-    return [row.strategy + ended, f"{median([each.runs for each in searches]):.0f}",
+    return [name + ended, f"{median([each.runs for each in searches]):.0f}",
             f"{median([each.tries for each in searches]):.0f}",
             show_seconds(median([each.seconds for each in searches])),
-            _percent(median(row.regrets)), _percent(min(row.regrets)), _percent(max(row.regrets)),
-            f"{max(each.slowest for each in row.found):.2f}×"]
+            _percent(median(regrets)), _percent(min(regrets)), _percent(max(regrets)),
+            f"{max(each.slowest for each in judged):.2f}×"]
 
 
 def _percent(fraction: float) -> str:
@@ -208,9 +200,8 @@ def facts(comparison: Comparison) -> dict[str, Any]:
     return {"entry": comparison.entry, "datasets": list(comparison.datasets),
             "versions": comparison.versions, "combinations_tried": comparison.tried,
             "untuned_regret": comparison.untuned, "interrupted": comparison.interrupted,
-            "strategies": {row.strategy: [_facts(found, regret) for found, regret in
-                                          zip(row.found, row.regrets, strict=True)]
-                           for row in comparison.rows}}
+            "strategies": {name: [_facts(each, comparison.regret(each.loss)) for each in found]
+                           for name, found in comparison.searches.items()}}
 
 
 def _facts(found: _JudgedSearch, regret: float) -> dict[str, Any]:

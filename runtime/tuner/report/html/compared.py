@@ -18,7 +18,7 @@ from runelift.runtime.tuner.report.html.document import (
 from runelift.runtime.tuner.report.html.environment import environment
 from runelift.runtime.tuner.report.html.markup import Markup
 from runelift.runtime.tuner.report.html.scales import Axis
-from runelift.runtime.tuner.strategies.compare import Comparison, StrategyRow, explanation, rows
+from runelift.runtime.tuner.strategies.compare import Comparison, explanation, rows
 
 LEAST = 1e-4
 """Regrets below this are drawn as this one."""
@@ -39,32 +39,28 @@ def _comparison(comparison: Comparison) -> Iterator[Markup]:
             f"Convergence over {unit}", _summary(comparison),
             Axis(unit, lambda v: f"{v:g}", logarithmic=True),
             Axis("regret (%)", lambda v: f"{100 * v:g}", logarithmic=True),
-            [charts.Series(row.strategy, _course(row, comparison.best, what), style, steps=True)
-             for style, row in enumerate(comparison.rows)]),
+            [charts.Series(name, _course(comparison, name, what), style, steps=True)
+             for style, name in enumerate(comparison.searches)]),
             f"Regret of the best so far over {unit}, first seed; what is below "
             f"{100 * LEAST:g} % is drawn as that.")
     yield folded("The steps, as a table", [table([
         ["strategy", "runs", "tuning time", "regret"],
-        *([row.strategy, str(step.runs), show_seconds(step.seconds),
-           f"{100 * _regret(step.score, comparison.best):.2f} %"]
-          for row in comparison.rows for step in row.found[0].search.history)])])
+        *([name, str(step.runs), show_seconds(step.seconds),
+           f"{100 * comparison.regret(step.score):.2f} %"]
+          for name, found in comparison.searches.items() for step in found[0].search.history)])])
 
 
-def _course(row: StrategyRow, best: float, what: str) -> list[tuple[float, float]]:
+def _course(comparison: Comparison, name: str, what: str) -> list[tuple[float, float]]:
     """The regret of the best thresholds so far of the first seed, and of what it returned."""
-    found = row.found[0]
+    found = comparison.searches[name][0]
     points = [(float(step.runs if what == "runs" else step.seconds), step.score)
               for step in found.search.history]
     end = float(found.search.runs if what == "runs" else found.search.seconds)
     points.append((end, found.loss))
-    return [(x, max(LEAST, _regret(score, best))) for x, score in points if x > 0]
-
-
-def _regret(score: float, best: float) -> float:
-    return score / best - 1 if best else 0.0
+    return [(x, max(LEAST, comparison.regret(score))) for x, score in points if x > 0]
 
 
 def _summary(comparison: Comparison) -> str:
-    ends = [f"{row.strategy}: {100 * row.regrets[0]:.2f} % after {row.found[0].search.runs} runs"
-            for row in comparison.rows]
+    ends = [f"{name}: {100 * comparison.regret(found[0].loss):.2f} % after "
+            f"{found[0].search.runs} runs" for name, found in comparison.searches.items()]
     return "; ".join(ends) + "."

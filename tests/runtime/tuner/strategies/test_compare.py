@@ -143,7 +143,7 @@ def test_too_many_combinations_are_judged_by_the_best_known() -> None:
     problem = Problem(costs, sim.default, lambda seed: Recorded(costs, sim.default))
     found = compare({"random": STRATEGIES["random"]}, problem, budget=Budget(runs=5))
     assert found.tried is None
-    assert min(row.regrets[0] for row in found.rows) >= 0
+    assert min(found.regret(each[0].loss) for each in found.searches.values()) >= 0
     assert "the best thresholds known" in render(found)
 
 
@@ -156,7 +156,7 @@ def test_ctrl_c_keeps_the_searches_that_are_over() -> None:
                       lambda seed: Live(stopping, sim.forest, sim.default, datasets))
     found = compare({name: STRATEGIES[name] for name in ("simple", "random", "binary")}, problem)
     assert found.interrupted
-    assert [row.strategy for row in found.rows] == ["simple"]
+    assert [*found.searches] == ["simple"]
     assert "simple" in render(found)
 
 
