@@ -163,7 +163,8 @@ entry main [n] (k: i64) (xss: [n][n]i32): ([n]i32, [n]i32) =
                                     us[m + (j * 5 + k) % m] * 3)) (iota m))
   in (us with [0:m] = as, vs with [m:m + m] = bs)""", 1),
 }
-TEXTS = ({name: text for name, (text, _) in TWO_ARRAYS.items()} | WHOLE | {name: text for name, (text, _) in CONCATENATED.items()}
+TEXTS = ({name: text for name, (text, _) in TWO_ARRAYS.items()} | WHOLE
+         | {name: text for name, (text, _) in CONCATENATED.items()}
          | {name: STEPS + body for name, body in (MADE_IN_PLACE | SEPARATE | BESIDE).items()})
 XSS = np.random.default_rng(7).integers(-50, 50, (6, 6)).astype(np.int32)
 
