@@ -150,6 +150,8 @@ class Executable:
         """Has other processes build programs for the cache, and waits for them if told to."""
         self.encounter_kinds: dict[tuple[Any, ...], EncounterKind] = {}
         """The kinds of encounters in records."""
+        self.launched: set[tuple[BoundKernel, int]] = set()
+        """Kernels and sizes of groups that runs with records have launched."""
         self.geometry = LaunchGeometry(device)
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
         self._fused: dict[str, BoundKernel | None] = {}
