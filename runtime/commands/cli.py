@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
-from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
+from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
 from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.host import supervisor
@@ -113,6 +113,7 @@ def _execute(arguments: list[str]) -> int:
         with _ahead(command, arguments):
             args = make_parser(command).parse_args(arguments)
             with warnings.catch_warnings(action="default", category=UserWarning):
+                warnings.simplefilter("ignore", HiddenEntryWarning)
                 warnings.showwarning = _remark
                 status: int = args.execute(args)
         sys.stdout.flush()

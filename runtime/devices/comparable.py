@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
+from runelift.runtime.devices.driver.device_spec import INTERPRETER
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 
 
@@ -57,8 +58,10 @@ def devices_of(make: DeviceModel) -> list[DeviceInfo]:
     return [info for info in find_devices() if info.problem is None and model_of(info) == make]
 
 
-def spec_of(info: DeviceInfo) -> str:
-    """The text by which :func:`select` finds this device."""
+def spec_of(info: DeviceInfo | None) -> str:
+    """The text by which :func:`select` finds this device, or the interpreter."""
+    if info is None:
+        return INTERPRETER
     matching = [each for each in find_devices() if each.matches(info.name)]
     return f"{info.name}:{[each.handle for each in matching].index(info.handle)}"
 

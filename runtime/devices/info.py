@@ -17,6 +17,7 @@ import platformdirs
 
 from runelift.codegen.emit.prelude import C_FUNCTIONS
 from runelift.ir.errors import UserError
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.driver.device_spec import (
     INTERPRETER,
     matches,
@@ -169,6 +170,7 @@ def _loads(library: str) -> bool:
 def find_devices() -> list[DeviceInfo]:
     """All OpenCL devices, the preferred first; empty where there is no OpenCL at all."""
     register_runtimes()
+    forked.used()
     try:
         # late: start-up, and it may be missing or broken
         import pyopencl as cl

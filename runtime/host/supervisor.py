@@ -1,13 +1,14 @@
 """The end of a command within a second, even while native code keeps its main thread.
 
-Python handles Ctrl-C in its main thread, between two of its own instructions.  A thread that waits
-for an endless kernel never comes to them.  So a copy of the process does the command's work.  The
-process that the user started waits for the copy.  It tells it of Ctrl-C and ``SIGTERM``, and kills
-it if that does not help.
+Python handles Ctrl-C in its main thread, between two instructions of Python code.  A thread that
+waits for an endless kernel never comes to the next one.  So a copy of the process does the
+command's work.  The process that the user started waits for the copy.  It tells it of Ctrl-C and
+``SIGTERM``, and kills it if that does not help.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -107,9 +108,6 @@ def _forward(number: int, frame: FrameType | None) -> None:
 def _end_with(parent: int) -> None:
     """Have the system kill this process when its parent ends, where it can do so."""
     if sys.platform == "linux":
-        # late: start-up; commands that only print help do without
-        import ctypes
-
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
         if os.getppid() != parent:  # it ended before
