@@ -44,9 +44,12 @@ class Part:
         return memoryview(content)[ORIGIN_BYTES:]
 
     def load(self) -> Any:
-        """The object that was stored; None as for :meth:`read`."""
+        """The object that was stored; None as for :meth:`read`, or if it cannot be restored."""
         content = self.read()
-        return None if content is None else pickle.loads(content)
+        try:
+            return None if content is None else pickle.loads(content)
+        except Exception:  # of any class in the pickle, which another edition of a package made
+            return None
 
     def store(self, value: Any) -> None:
         """Replace the content by an object, unless that is nested too deeply for a pickle."""

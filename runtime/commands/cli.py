@@ -37,6 +37,7 @@ COMMANDS = {
     "dump": "print a program at a stage of compilation",
     "explain": "explain an error code, or which flattening rule fired where in a program",
     "rules": "print the rewrite rules",
+    "cache": "show or empty the cache of compiled programs and kernels",
     "devices": "list the OpenCL devices",
     "doctor": "say what is found on this machine, what is not usable, and why",
 }

@@ -26,6 +26,7 @@ from typing import Any
 import pyopencl as cl
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
+from runelift.runtime.cache import private
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.comparable import DeviceModel, devices_of, model_of, place_of, spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices
@@ -99,7 +100,7 @@ def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
         raise _UnlikeMachine(f"A machine of the scheduler has no device '{make}'.")
     while True:
         for info in infos:
-            with _lock_of(info).open("w") as file:
+            with open(private.open_file(_lock_of(info), os.O_RDWR | os.O_CREAT), "rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -116,7 +117,21 @@ def _lock_of(info: DeviceInfo) -> Path:
     except (AttributeError, cl.Error):
         which = spec_of(info)
     name = sha256(f"{info.label}\0{which}".encode()).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"runelift-{os.getuid()}-{name}.lock"
+    return _lock_folder() / f"{name}.lock"
+
+
+def _lock_folder() -> Path:
+    """The folder of this user's locks on this machine, which no other user can change."""
+    folder = Path(tempfile.gettempdir()) / f"runelift-{os.getuid()}"
+    try:
+        private.make(folder)
+        why = "it is a link" if folder.is_symlink() else private.obstacle(folder)
+    except OSError as error:
+        why = str(error.strerror)
+    if why is not None:
+        raise UserError(f"Cannot lock devices in '{folder}': {why}.  TMPDIR may name another "
+                        "folder for temporary files.")
+    return folder
 
 
 class Cluster:
