@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyopencl as cl
 
@@ -100,7 +100,7 @@ def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
         raise _UnlikeMachine(f"A machine of the scheduler has no device '{make}'.")
     while True:
         for info in infos:
-            with open(private.open_file(_lock_of(info), os.O_RDWR | os.O_CREAT), "rb") as file:
+            with _opened(_lock_of(info)) as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -118,6 +118,14 @@ def _lock_of(info: DeviceInfo) -> Path:
         which = spec_of(info)
     name = sha256(f"{info.label}\0{which}".encode()).hexdigest()[:16]
     return _lock_folder() / f"{name}.lock"
+
+
+def _opened(lock: Path) -> BinaryIO:
+    """A lock's file, which is made if it is missing; a link is not followed."""
+    try:
+        return open(private.open_file(lock, os.O_RDWR | os.O_CREAT), "rb")
+    except OSError as error:
+        raise UserError(f"Cannot lock a device with '{lock}': {error}.") from None
 
 
 def _lock_folder() -> Path:
