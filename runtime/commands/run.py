@@ -11,6 +11,7 @@ as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with g
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +38,9 @@ from runelift.runtime.data.values import load_values, read_values, write_values
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import version_name
+
+_DIGITS = re.compile(r"[0-9]{1,19}")
+"""As many digits as the largest value has."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -103,7 +107,7 @@ def _assignments(texts: list[str]) -> dict[str, int]:
     found = {}
     for text in texts:
         name, _, value = text.rpartition("=")
-        if not name or not value.isdigit():
-            raise UserError(f"'{text}' should be NAME=INT.")
+        if not name or _DIGITS.fullmatch(value) is None:
+            raise UserError(f"'{text:.80}' should be NAME=INT, with an integer from 0 to 2^63 - 1.")
         found[name] = int(value)
     return found

@@ -29,6 +29,7 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.runtime.cache import disk
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
     Infeasible,
     build_program,
@@ -121,6 +122,7 @@ class Executable:
     """
 
     def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
+        forked.keep(self)
         self.plan = plan
         self.device = device
         self.generated: Generated = python_source(plan)
