@@ -59,13 +59,13 @@ def _read_one(data: bytes | bytearray, at: int, name: str) -> tuple[Value, int]:
     if len(data) < start:
         raise fail("The data ends within the sizes of a value.", len(data))
     shape = struct.unpack_from(f"<{rank}Q", data, at + 7)
-    if reason := impossible(shape, prim.bytes):
-        raise fail(reason, at + 7)
     count = math.prod(shape)
     end = start + count * prim.bytes
     if len(data) < end:
         raise fail(f"A value of {count} elements of type {prim} needs {end - start} bytes, but "
                    f"only {len(data) - start} are left.", start)
+    if reason := impossible(shape, prim.bytes):
+        raise fail(reason, at + 7)
     dtype = np.dtype(np.uint8) if prim is Prim.BOOL else prim.dtype.newbyteorder("<")
     flat = np.frombuffer(data, dtype, count, start)
     converted = flat != 0 if prim is Prim.BOOL else flat.astype(prim.dtype)
