@@ -34,7 +34,7 @@ from runelift.runtime.commands.options import (
     add_program,
     add_tuning,
 )
-from runelift.runtime.data.values import load_values, read_values, write_values
+from runelift.runtime.data.values import load_values, read_stdin, write_values
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import version_name
@@ -99,7 +99,7 @@ def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
     if sys.stdin.isatty():
         print(f"runelift: reading {len(wanted)} values from the terminal; end with Ctrl-D.",
               file=sys.stderr)
-    return read_values(sys.stdin.buffer.read(), "<standard input>", wanted)
+    return read_stdin(wanted)
 
 
 def _assignments(texts: list[str]) -> dict[str, int]:
