@@ -292,6 +292,7 @@ class _Evaluator:
             inner = inner.modules.get(qual, NOTHING)
         if name not in inner.types:
             raise wrong("unknown-type", sig.span, f"The module type has no type '{sig.name}'.")
+        name = inner.abstract(name)
         old = inner.types[name].spec
         assert isinstance(old, module_ast.TypeSpec)
         if old.definition is not None:
@@ -386,13 +387,15 @@ class _Evaluator:
         if [type(p) for p in dec.type_params] != [type(p) for p in spec.type_params]:
             raise wrong("type-arguments", span, f'The type "{spec.name}" has other parameters than '
                         "its module type asks for.")
-        if LIFTED.index(dec.kind) <= LIFTED.index(spec.kind):
+        if dec.kind == spec.kind:
             return actual
         if spec.definition is not None:
             new = rename(ast.TypeDec(spec.span, self._fresh(path + spec.name), spec.type_params,
                                      spec.definition, spec.kind), table)
             self._emit(new)
             return ast.QualName((), new.name)
+        if LIFTED.index(dec.kind) < LIFTED.index(spec.kind):
+            return actual
         if dec.kind == "^":
             raise wrong("function-not-allowed", span, f'The type "{spec.name}" may be functional, '
                         "but its module type asks for a non-functional one.",

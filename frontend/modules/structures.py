@@ -143,6 +143,16 @@ class Signature:
                          {**self.modules, **other.modules}, bodies=self.bodies | other.bodies,
                          order=tuple(dict.fromkeys(self.order + other.order)))
 
+    def abstract(self, name: str) -> str:
+        """The abstract type that a type is only another name for, else itself."""
+        spec = self.types[name].spec
+        if (isinstance(spec, module_ast.TypeSpec) and not spec.type_params
+                and isinstance(spec.definition, ast.TypeName)):
+            for other in self.types:
+                if spec.definition.name.name in (_symbol(other, body) for body in self.bodies):
+                    return self.abstract(other)
+        return name
+
     def symbols(self, body: int, path: str = "") -> Structure:
         """A module of names that stand for the members in what list ``body`` says after them.
 
