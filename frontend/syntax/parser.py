@@ -25,7 +25,8 @@ from runelift.frontend.syntax.syntax_errors import syntax_error
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 
-MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool"})
+MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64",
+                     "bool"})
 """The built-in modules; ``x.y`` is a member of one of them, or else a field."""
 
 MOST_CONSTRUCTORS = 256

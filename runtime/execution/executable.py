@@ -27,7 +27,6 @@ from runelift.codegen.plan.steady_loops import is_free
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
-from runelift.ir.prim import Prim
 from runelift.runtime.cache import disk
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
@@ -44,6 +43,7 @@ from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
+from runelift.runtime.execution.loop_scalars import scalar_type
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.geometry.parameter_space import (
     ParameterSpace,
@@ -92,11 +92,6 @@ def _site(launch: Launch, version: str) -> KernelSite:
     types = tuple(None if isinstance(p, imp.BufferParam) else scalar_type(p.prim)
                   for p in parameters(kernel))
     return KernelSite(launch, version, bool(kernel.failures), types)
-
-
-def scalar_type(prim: Prim) -> type[np.generic]:
-    """The NumPy type of a scalar argument."""
-    return np.uint8 if prim is Prim.BOOL else prim.dtype.type
 
 
 @dataclass(frozen=True, slots=True)
