@@ -66,8 +66,9 @@ def _zeros_after(e: Evaluator, type_: Arrow, env: Env) -> Function:
         result = result.codomain
 
     def run(args: tuple[Value, ...], span: Span) -> Value:
-        named = {param: arg for param, arg in zip(params, args, strict=True) if param is not None}
-        return zeros(e, result, (), {**env, **named}, span)
+        named: dict[str | VName, Value] = {**env}
+        named.update((p, arg) for p, arg in zip(params, args, strict=True) if p is not None)
+        return zeros(e, result, (), named, span)
 
     return Function(len(params), run)
 

@@ -190,7 +190,7 @@ def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[
         if not _is_cold(outcome, executable.build_seconds - built):
             break
         del outcome  # the next run may have its buffers
-        executable.building(False)  # the clock of a watching process starts again
+        executable.watch.alive()
     else:
         outcome = execute(executable, args, thresholds, force, record=True, samples=samples)
     recorded.add(key)

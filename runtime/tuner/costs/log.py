@@ -15,7 +15,7 @@ from typing import Any, Protocol, TextIO
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_text
-from runelift.runtime.records.json_shape import MisshapenJson, parse, read
+from runelift.ir.json_shape import MisshapenJson, parse, read
 from runelift.runtime.records.record import Encounter, Record
 
 try:
