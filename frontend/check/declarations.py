@@ -211,9 +211,10 @@ class Checker(Settling):
         if dec.body.type is not None and not dec.params:
             result = less_unique(self.solved.resolve(dec.type), dec.body.type)
             if result is not None:
+                shown = self._show(result)
                 raise self._error("unique-result", dec.span, f'The result of "{dec.specified}" has '
-                                  f"type {ty.show(result)}, but the module type specifies "
-                                  f"*{ty.show(result)}.")
+                                  f"type {shown}, but the module type specifies *{shown}.",
+                                  "Let the function return a copy: copy e.")
 
     def _constant_size(self, dec: ast.ValDec) -> Size | None:
         if dec.params or dec.type is not Prim.I64:

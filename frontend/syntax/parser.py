@@ -25,7 +25,8 @@ from runelift.frontend.syntax.syntax_errors import syntax_error
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 
-MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool"})
+MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64",
+                     "bool"})
 """The built-in modules; ``x.y`` is a member of one of them, or else a field."""
 
 MOST_CONSTRUCTORS = 256
@@ -120,7 +121,7 @@ class _Builder(Transformer[Token, Any]):
 
     def type_dec(self, span: Span, children: list[Any]) -> ast.TypeDec:
         word, name, *params, definition = _without_attrs(children)
-        return ast.TypeDec(span, str(name), tuple(params), definition, str(word)[4:])
+        return ast.TypeDec(span, str(name), tuple(params), definition, _lifted(word))
 
     # Modules
 
@@ -193,7 +194,7 @@ class _Builder(Transformer[Token, Any]):
 
     def type_spec(self, span: Span, children: list[Any]) -> module_ast.TypeSpec:
         word, name, *params, definition = children
-        return module_ast.TypeSpec(span, str(name), tuple(params), definition, str(word)[4:])
+        return module_ast.TypeSpec(span, str(name), tuple(params), definition, _lifted(word))
 
     def mod_spec(self, span: Span, children: list[Any]) -> module_ast.ModSpec:
         return module_ast.ModSpec(span, str(children[0]), children[1])
@@ -222,9 +223,9 @@ class _Builder(Transformer[Token, Any]):
     let_size = size_param
 
     def type_var(self, span: Span, children: list[Any]) -> ast.TypeParam:
-        text = str(children[0])[1:]
+        text = str(children[0])[1:].strip()
         kind = text[0] if text[0] in "~^" else ""
-        return ast.TypeParam(span, text[len(kind):], kind)
+        return ast.TypeParam(span, text[len(kind):].strip(), kind)
 
     # Types
 
@@ -516,6 +517,11 @@ def _path(steps: list[Any]) -> paths.Path:
     """The fields and indices of a path, without the brackets and dots."""
     return [step if isinstance(step, tuple) else str(step).removeprefix(".")
             for step in steps if isinstance(step, tuple) or step.type in {"FIELD", "NAME", "INT"}]
+
+
+def _lifted(word: Any) -> str:
+    """The sign behind ``type``, with space between or none."""
+    return word[-1] if word[-1] in "~^" else ""
 
 
 def _without_attrs(children: list[Any]) -> list[Any]:

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Sequence
 
 from runelift.ir.errors import UserError
+from runelift.runtime.devices.driver.device_spec import INTERPRETER
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 
 
@@ -44,8 +45,10 @@ def devices_of(model: str) -> list[DeviceInfo]:
     return [info for info in find_devices() if info.problem is None and model_of(info) == model]
 
 
-def spec_of(info: DeviceInfo) -> str:
-    """The text by which :func:`select` finds this device."""
+def spec_of(info: DeviceInfo | None) -> str:
+    """The text by which :func:`select` finds this device, or the interpreter."""
+    if info is None:
+        return INTERPRETER
     matching = [each for each in find_devices() if each.matches(info.name)]
     return f"{info.name}:{[each.handle for each in matching].index(info.handle)}"
 

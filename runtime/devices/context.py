@@ -12,6 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.opencl import FAILURE_ARGS
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.driver.icd import take_context
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.devices.memory import Buffer, Pool
@@ -47,6 +48,8 @@ class Device:
     """
 
     def __init__(self, info: DeviceInfo, probes: _Probes) -> None:
+        forked.used()
+        forked.keep(self)
         self.info = info
         self._probes = probes
         made = take_context(info.handle.int_ptr)
@@ -85,10 +88,12 @@ class Device:
 
     def read(self, buffer: Any, into: np.ndarray[Any, Any]) -> None:
         """Copy a buffer to the host, when all that was issued before is done."""
+        forked.check()
         cl.enqueue_copy(self.plain, into, buffer.handle, is_blocking=True)
 
     def write(self, buffer: Any, values: np.ndarray[Any, Any]) -> None:
         """Copy contiguous values from the host to a buffer."""
+        forked.check()
         cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=True)
 
     @cached_property

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
-from runelift.runtime.versions.choose import KnownChoices
+from runelift.runtime.versions.choose import KnownChoices, RequiredVersions
 from runelift.runtime.versions.size_guards import SizeGuard, size_guards_of
 
 MOST_COMMAND_BUFFERS = 256
@@ -36,12 +36,13 @@ class _Decisions:
 
     ``settings`` are the values of all parameters, which follow from no sizes at all.
     ``command_buffers`` are of whole runs, by the sizes and scalars that they were given, or a
-    :class:`SeenCount` in place of one.
+    :class:`SeenCount` in place of one.  Runs on sizes and scalars in ``recorded`` have a record.
     """
 
     settings: tuple[int, ...] = ()
     choices: KnownChoices = field(default_factory=KnownChoices)
     command_buffers: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
+    recorded: set[tuple[int | bytes, ...]] = field(default_factory=set)
 
     @property
     def crowded(self) -> bool:
@@ -57,6 +58,7 @@ class _Recent:
     thresholds: dict[str, int]
     size_guards: dict[str, SizeGuard]
     force: dict[str, int]
+    required: bool
     decisions: _Decisions
 
 
@@ -75,16 +77,18 @@ class DecisionCache:
         Every run asks for them.  Comparing mappings takes less time than making a key of them.
         """
         size_guards = size_guards_of(thresholds)
+        required = isinstance(force, RequiredVersions)
         recent = self._recent
         for number, each in enumerate(recent):
             if (each.thresholds == thresholds and each.force == force
-                and each.size_guards == size_guards
+                    and each.required == required and each.size_guards == size_guards
                     and not each.decisions.crowded):
                 if number:
                     recent.insert(0, recent.pop(number))
                 return each.decisions
         found = self._find(thresholds, size_guards, force)
-        recent.insert(0, _Recent(dict(thresholds), dict(size_guards), dict(force), found))
+        recent.insert(0, _Recent(dict(thresholds), dict(size_guards), dict(force),
+                                 required, found))
         del recent[MOST_RECENT:]
         return found
 
@@ -92,7 +96,8 @@ class DecisionCache:
               force: Mapping[str, int]) -> _Decisions:
         settings = self._settings_under(thresholds)
         chosen = tuple((name, value) for name, value in thresholds.items() if value)  # 0 is none
-        key = settings, chosen, tuple(size_guards.items()), tuple(force.items())
+        key = settings, chosen, tuple(size_guards.items()), (
+            isinstance(force, RequiredVersions), *force.items())
         if (known := self._settings.get(key)) is None or known.crowded:
             while len(self._settings) >= MOST_SETTINGS:  # the oldest
                 del self._settings[next(iter(self._settings))]

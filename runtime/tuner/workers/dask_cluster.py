@@ -21,11 +21,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyopencl as cl
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
+from runelift.runtime.cache import private
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.comparable import devices_of, model_of, place_of, spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices
@@ -99,7 +100,7 @@ def _reserved(make: str) -> Iterator[DeviceInfo]:
         raise _UnlikeMachine(f"A machine of the scheduler has no device '{make}'.")
     while True:
         for info in infos:
-            with _lock_of(info).open("w") as file:
+            with _opened(_lock_of(info)) as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -116,7 +117,29 @@ def _lock_of(info: DeviceInfo) -> Path:
     except (AttributeError, cl.Error):
         which = spec_of(info)
     name = sha256(f"{info.label}\0{which}".encode()).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"runelift-{os.getuid()}-{name}.lock"
+    return _lock_folder() / f"{name}.lock"
+
+
+def _opened(lock: Path) -> BinaryIO:
+    """A lock's file, which is made if it is missing; a link is not followed."""
+    try:
+        return open(private.open_file(lock, os.O_RDWR | os.O_CREAT), "rb")
+    except OSError as error:
+        raise UserError(f"Cannot lock a device with '{lock}': {error}.") from None
+
+
+def _lock_folder() -> Path:
+    """The folder of this user's locks on this machine, which no other user can change."""
+    folder = Path(tempfile.gettempdir()) / f"runelift-{os.getuid()}"
+    try:
+        private.make(folder)
+        why = "it is a link" if folder.is_symlink() else private.obstacle(folder)
+    except OSError as error:
+        why = str(error.strerror)
+    if why is not None:
+        raise UserError(f"Cannot lock devices in '{folder}': {why}.  TMPDIR may name another "
+                        "folder for temporary files.")
+    return folder
 
 
 class Cluster:
