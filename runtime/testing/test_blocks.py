@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from runelift.ir.files import read_source
 from runelift.ir.prim import Prim
@@ -33,39 +33,10 @@ NAME_WIDTH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Inline:
-    """Values that stand in the block."""
-
-    values: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InFile:
-    """Values in a file beside the program."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
 class Random:
     """Types, for which random values are generated, and values."""
 
     specs: tuple[Spec | Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """An expression with the names of the program; the text around it is blanked."""
-
-    source: Source
-
-    def __str__(self) -> str:
-        return " ".join(self.source.text.split())
-
-
-@dataclass(frozen=True, slots=True)
-class Auto:
-    """The output of the interpreter is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +46,13 @@ class Failure:
     pattern: str
 
 
-Input: TypeAlias = Inline | InFile | Random | Script
-Output: TypeAlias = Inline | InFile | Auto | Failure | None
+Input: TypeAlias = tuple[Value, ...] | Path | Random | Source
+"""Values that stand in the block, a file with values, random values, or a script.
+
+A script is an expression with the names of the program; the text around it is blanked.
+"""
+Output: TypeAlias = tuple[Value, ...] | Path | Failure | Literal["auto"] | None
+"""The expected values, a file with them, or a failure; ``"auto"`` is what the interpreter says."""
 Evaluate: TypeAlias = Callable[[Source], list[Value]]
 """A function that runs a script (:func:`runelift.runtime.testing.scripts.evaluate`)."""
 
@@ -99,11 +75,11 @@ class Case:
     def arguments(self, evaluate: Evaluate, preferred: Sequence[Prim] = ()) -> list[Value]:
         """The values of the input; ``preferred`` as in :func:`.values.load_values`."""
         match self.input:
-            case Script(source):
-                return evaluate(source)
-            case Inline(values):
+            case Source() as script:
+                return evaluate(script)
+            case tuple(values):
                 return list(values)
-            case InFile(path):
+            case Path() as path:
                 return load_values(path, preferred)
             case Random(specs):
                 return Generator().values(specs)
@@ -120,11 +96,11 @@ class Case:
     def expected(self) -> list[Value] | None:
         """The values of the output, if they are given."""
         match self.output:
-            case Inline(values):
+            case tuple(values):
                 return list(values)
-            case InFile(path):
+            case Path() as path:
                 return load_values(path)
-            case Auto() | Failure() | None:
+            case Failure() | "auto" | None:
                 return None
             case _:
                 assert_never(self.output)
@@ -246,7 +222,7 @@ class _BlockReader:
             return self._values_or_file()
         if self._keyword("auto"):
             self._reader.expect("output")
-            return Auto()
+            return "auto"
         if self._reader.accept("error:"):
             return Failure(self._line())
         return None
@@ -255,14 +231,14 @@ class _BlockReader:
         return bool(re.compile(rf"{word}\b").match(self._after_blanks())) and (
             self._reader.accept(word))
 
-    def _values_or_file(self) -> Inline | InFile:
+    def _values_or_file(self) -> tuple[Value, ...] | Path:
         if self._reader.accept("@"):
             name = self._word()
-            return InFile(Path(self._source.name).parent / name)
+            return Path(self._source.name).parent / name
         self._reader.expect("{")
         values = tuple(self._reader.values("}"))
         self._reader.expect("}")
-        return Inline(values)
+        return values
 
     def _random(self) -> Random:
         self._reader.expect("{")
@@ -272,9 +248,9 @@ class _BlockReader:
         self._reader.expect("}")
         return Random(tuple(specs))
 
-    def _script(self) -> Script:
+    def _script(self) -> Source:
         if self._reader.accept("@"):
-            return Script(read_source(Path(self._source.name).parent / self._word()))
+            return read_source(Path(self._source.name).parent / self._word())
         self._reader.expect("{")
         start, depth = self._reader.position, 1
         for match in _BRACE_OR_STRING.finditer(self._text, start, self._end):
@@ -282,7 +258,7 @@ class _BlockReader:
             if not depth:
                 self._reader.position = match.end()
                 before = re.sub(r"[^\n]", " ", self._text[:start])
-                return Script(Source(self._source.name, before + self._text[start : match.start()]))
+                return Source(self._source.name, before + self._text[start : match.start()])
         self._reader.fail("The script has no end: a '}' is missing.", start - 1)
 
     def _structure(self) -> None:
@@ -316,14 +292,14 @@ class _BlockReader:
 def _name(found: Input) -> str:
     """The name of a dataset that is given none."""
     match found:
-        case InFile(path):
-            return path.name
+        case Path():
+            return found.name
         case Random(specs):
             text = " ".join(str(s) if isinstance(s, Spec) else format_value(s) for s in specs)
-        case Inline(values):
-            text = " ".join(_short(value) for value in values)
-        case Script():
-            text = str(found)
+        case tuple():
+            text = " ".join(map(_short, found))
+        case Source():
+            text = " ".join(found.text.split())
         case _:
             assert_never(found)
     return text if len(text) <= NAME_WIDTH else text[: NAME_WIDTH - 3] + "..."
@@ -337,7 +313,7 @@ def datasets_of(source: Source, entry: str | None = None,
                 without: frozenset[str] = frozenset()) -> list[Case]:
     """The cases to measure: those with a name or a file, or all if there are none."""
     cases = list(cases_of(source, entry, without))
-    worth = [case for case in cases if case.named or isinstance(case.input, InFile)]
+    worth = [case for case in cases if case.named or isinstance(case.input, Path)]
     return worth or cases
 
 
@@ -358,4 +334,4 @@ def validation_of(source: Source, entry: str | None = None) -> list[Case]:
     used = {(case.line, case.dataset) for case in training_of(source, entry)}
     return [case for case in cases_of(source, entry, DISABLE)
             if (case.line, case.dataset) not in used
-            and (case.named or isinstance(case.input, InFile))]
+            and (case.named or isinstance(case.input, Path))]

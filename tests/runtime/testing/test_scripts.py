@@ -14,7 +14,7 @@ from runelift.ir.source import Source
 from runelift.runtime.commands.cli import main
 from runelift.runtime.devices.info import select
 from runelift.runtime.testing.scripts import evaluate
-from runelift.runtime.testing.test_blocks import Case, Script, parse_blocks
+from runelift.runtime.testing.test_blocks import Case, parse_blocks
 
 PROGRAM = """
 type~ points = [](f32, {x: f32})
@@ -85,8 +85,8 @@ def test_files_lie_beside_the_program(tmp_path: Path) -> None:
 
 def test_scripts_end_at_their_brace() -> None:
     case = case_of(source_of('-- "big" script input { {a = "}"}.a } output { 1 }\n'))
-    assert isinstance(case.input, Script)
-    assert str(case.input) == '{a = "}"}.a'
+    assert isinstance(case.input, Source)
+    assert case.input.text.strip() == '{a = "}"}.a'
     assert case.dataset == "big"
     assert case.output is not None
     with pytest.raises(ProgramError, match="a '}' is missing") as failure:

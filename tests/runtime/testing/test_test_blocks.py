@@ -9,12 +9,9 @@ import pytest
 from runelift.ir.errors import ProgramError
 from runelift.ir.source import Source
 from runelift.runtime.testing.test_blocks import (
-    Auto,
     Block,
     Case,
     Failure,
-    InFile,
-    Inline,
     Random,
     cases_of,
     datasets_of,
@@ -65,8 +62,8 @@ def test_values_over_several_lines() -> None:
 
 def test_files_lie_beside_the_program() -> None:
     found = case("-- compiled input @ data/x.in\n-- output @ data/x.out\n")
-    assert found.input == InFile(Path("dir/data/x.in"))
-    assert found.output == InFile(Path("dir/data/x.out"))
+    assert found.input == Path("dir/data/x.in")
+    assert found.output == Path("dir/data/x.out")
     assert found.tags == {"compiled"}
     assert found.dataset == "x.in"
 
@@ -77,7 +74,7 @@ def test_random_input_and_name() -> None:
     assert found.dataset == "big"
     assert found.tags == {"notest", "nobench"}
     assert isinstance(found.input, Random)
-    assert found.output == Auto()
+    assert found.output == "auto"
     array, five = found.arguments(no_scripts)
     assert array.shape == (3, 4)
     assert five == 5
@@ -115,7 +112,7 @@ def test_comment_after_the_block_ends_it() -> None:
 
 
 def test_last_line_without_newline() -> None:
-    assert case("-- input { 1 } output { 2 }").output == Inline((np.int32(2),))
+    assert case("-- input { 1 } output { 2 }").output == (np.int32(2),)
 
 
 @pytest.mark.parametrize(("text", "place"), [
