@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,8 @@ class Evidence(NamedTuple):
     items: int = 0
 
 
-class Decision(Enum):
-    """Decisions about a version."""
-
-    KEEP = "keep"
-    ONCE = "run once"
-    SKIP = "skip"
+Decision: TypeAlias = Literal["keep", "run once", "skip"]
+"""Decisions about a version."""
 
 
 class _Verdict(NamedTuple):
@@ -121,10 +117,10 @@ class _Verdict(NamedTuple):
     @property
     def keeps(self) -> bool:
         """True for a version that is run as often as others."""
-        return self.decision is Decision.KEEP
+        return self.decision == "keep"
 
 
-KEEP = _Verdict(Decision.KEEP)
+KEEP = _Verdict("keep")
 
 
 class _Rule(NamedTuple):
@@ -143,19 +139,19 @@ def _rule(source: Source, policy: PruningPolicy) -> _Rule:
     """The limit of a source by a policy."""
     match source:
         case Source.KERNELS:
-            return _Rule(Decision.ONCE, policy.kernels_factor)
+            return _Rule("run once", policy.kernels_factor)
         case Source.FIRST_RUN:
-            return _Rule(Decision.ONCE, policy.first_run_factor, policy.first_run_seconds)
+            return _Rule("run once", policy.first_run_factor, policy.first_run_seconds)
         case Source.RUN:
-            return _Rule(Decision.ONCE, 0.0, policy.once_seconds, reached=True)
+            return _Rule("run once", 0.0, policy.once_seconds, reached=True)
         case Source.SMALLER_INPUTS:
-            return _Rule(Decision.SKIP, policy.smaller_inputs_factor, reached=True)
+            return _Rule("skip", policy.smaller_inputs_factor, reached=True)
         case Source.OTHER_INPUTS:
-            return _Rule(Decision.SKIP, policy.estimate_factor, policy.estimate_seconds)
+            return _Rule("skip", policy.estimate_factor, policy.estimate_seconds)
         case Source.FEW_ITEMS:
-            return _Rule(Decision.SKIP, policy.estimate_factor, policy.few_items_seconds)
+            return _Rule("skip", policy.estimate_factor, policy.few_items_seconds)
         case Source.SIMILAR_SIZES:
-            return _Rule(Decision.SKIP, policy.similar_sizes_factor)
+            return _Rule("skip", policy.similar_sizes_factor)
 
 
 def verdict(evidence: Evidence, policy: PruningPolicy) -> _Verdict:
