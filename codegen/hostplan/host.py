@@ -177,4 +177,3 @@ class HostBuilder(Control):
                 self.scalar_result(param.name, param.type, array.name)
             else:
                 self.bind_view(param, self.views[array.name].reshape(self.shape(param.type)))
-

@@ -133,5 +133,3 @@ def _intra_score(stm: ir.Stm) -> int:
 
 def _wide(width: Atom) -> int:
     return 0 if isinstance(width, Const) and int(width.value) < INTRA_WIDTH else 1
-
-

@@ -263,4 +263,3 @@ def _branch(walk: _Walk, body: ir.Body, written: list[ir.Update | None], dests: 
             stms += bounds_checks(walk.names, indices, shape, locs.get(update))
         results += [*indices, update.value]
     return ir.Body(tuple(stms), tuple(results))
-

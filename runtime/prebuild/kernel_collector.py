@@ -131,5 +131,3 @@ class KernelCollector(DryRun):
 def no_memory(size: int) -> Buffer:
     """A buffer without memory, unlike any other."""
     return Buffer(object(), max(size, 0), None)
-
-

@@ -309,4 +309,3 @@ def _between(values: Array) -> Iterator[int]:
     """Between which values a question can tell: as far from both as factors go."""
     for low, high in pairwise(sorted(set(values.tolist()))):
         yield Interval(low, high).middle()
-

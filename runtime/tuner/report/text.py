@@ -310,4 +310,3 @@ def _point_facts(point: EncounterCosts) -> dict[str, Any]:
                       for k, c in point.own.items()},
             "issue": {str(k): c.host for k, c in point.own.items()},
             "inner": [_point_facts(p) for ps in point.inner.values() for p in ps]}
-
