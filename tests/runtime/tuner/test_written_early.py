@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runelift.__main__ import main
 from runelift.ir.errors import UserError
+from runelift.runtime.commands.cli import main
 from runelift.runtime.tuner import autotune
 from tests.runtime.tuner.costs.test_log import TEXT
 
