@@ -251,8 +251,9 @@ class Remote(Measurable):
         while True:
             try:
                 return self._ask_about(args, request, running.handle)
-            except RunStopped:
-                if not running.fail():
+            except RunStopped as stopped:
+                self._can_do_without(stopped)  # the next worker does
+                if not running.fail(str(stopped)):
                     raise
 
     def difference(self, entry: str, args: Args, before: Thresholds | None,
@@ -488,18 +489,21 @@ class _RunningSearches:
         self.searches = searches
         self._running: dict[OperationId, Search] = {}
         self._trying: OperationId | None = None
+        self._failed: dict[OperationId, str] = {}
 
     def handle(self, worker: Process, message: Message) -> None:
         """Answer a worker that asks for the next setting."""
         kind, *data = message
         if kind == "search":
-            self._next(worker, data[0], None)
+            self._next(worker, data[0], self._failed.pop(data[0], None))
         elif kind == "found":
             self._next(worker, *data)
 
-    def fail(self) -> bool:
-        """A worker is gone; true if it was trying a setting."""
+    def fail(self, why: str) -> bool:
+        """A worker is gone; true if it was trying a setting, which is impossible then."""
         failed, self._trying = self._trying, None
+        if failed is not None:
+            self._failed[failed] = why
         return failed is not None
 
     def _next(self, worker: Process, operation: OperationId, found: Any) -> None:
