@@ -27,8 +27,8 @@ from runelift.codegen.plan.steady_loops import is_free
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
-from runelift.ir.prim import Prim
 from runelift.runtime.cache import disk
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
     Infeasible,
     build_program,
@@ -43,6 +43,7 @@ from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
+from runelift.runtime.execution.loop_scalars import scalar_type
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.geometry.parameter_space import (
     ParameterSpace,
@@ -93,11 +94,6 @@ def _site(launch: Launch, version: str) -> KernelSite:
     return KernelSite(launch, version, bool(kernel.failures), types)
 
 
-def scalar_type(prim: Prim) -> type[np.generic]:
-    """The NumPy type of a scalar argument."""
-    return np.uint8 if prim is Prim.BOOL else prim.dtype.type
-
-
 @dataclass(frozen=True, slots=True)
 class _KernelSet:
     """A program of a version's kernels, or of one launch's kernel if it has ``constants``."""
@@ -121,6 +117,7 @@ class Executable:
     """
 
     def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
+        forked.keep(self)
         self.plan = plan
         self.device = device
         self.generated: Generated = python_source(plan)
@@ -150,6 +147,8 @@ class Executable:
         """Has other processes build programs for the cache, and waits for them if told to."""
         self.encounter_kinds: dict[tuple[Any, ...], EncounterKind] = {}
         """The kinds of encounters in records."""
+        self.launched: set[tuple[BoundKernel, int]] = set()
+        """Kernels and sizes of groups that runs with records have launched."""
         self.geometry = LaunchGeometry(device)
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
         self._fused: dict[str, BoundKernel | None] = {}
