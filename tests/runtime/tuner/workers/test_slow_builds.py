@@ -11,6 +11,7 @@ import pytest
 
 import runelift
 from runelift.ir.errors import RuneliftError
+from runelift.runtime.commands.cli import main
 from runelift.runtime.devices import build, slow_builds
 from runelift.runtime.execution import executable
 from runelift.runtime.processes import process
@@ -26,7 +27,7 @@ TEXT = """
 entry main [n][m] (xss: [n][m]i32): [n]i32 = map (\\xs -> reduce (+) 0 (map (* 3) xs)) xss
 """
 MATRIX = np.arange(600, dtype=np.int32).reshape(20, 30)
-LIMIT = 2.0
+LIMIT = 3.0
 
 
 def serve_slowly(connection: Any, **options: Any) -> None:
@@ -114,3 +115,13 @@ def test_it_is_known_for_how_long_a_build_was_waited_for(
     assert slow_builds.takes_longer("a", 30.0)
     assert not slow_builds.takes_longer("a", 60.0)
     assert not slow_builds.takes_longer("b", 30.0)
+
+
+def test_they_are_forgotten_with_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
+    name = "a" * 64
+    slow_builds.note(name, 30.0)
+    assert main(["cache", "clear"]) == 0
+    assert "kernels that take too long to build" in capsys.readouterr().out
+    assert not slow_builds.takes_longer(name, 30.0)
