@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +45,11 @@ from runelift.runtime.tuner.workers.watchdog import (
     Watchdog,
 )
 
+KNOWING_PART = 0.5
+"""A program is known to be slow if its process computed for this part of its time at least.
+
+On a machine that is less busy, another tuning may build it.
+"""
 POLL_SECONDS = 0.05
 """The time between looks for Ctrl-C while a worker is at work."""
 
@@ -385,14 +390,11 @@ class Remote(Measurable):
             self._alone = True  # compilers have locks: most of them waited for one
             return True
         known = self._slow.issuperset(error.names)
-        self._note_slow(error.names)
+        self._slow.update(error.names)
+        if error.worked >= KNOWING_PART * error.limit:
+            for name in error.names:
+                slow_builds.note(name, error.limit)
         return not known
-
-    def _note_slow(self, names: Iterable[str]) -> None:
-        """Have no program waited for again that was not built in time."""
-        self._slow.update(names)
-        for name in names:
-            slow_builds.note(name, VERSION_BUILD_SECONDS)
 
     def _messages(self, args: _PlacedArguments, call: Call[None]) -> Iterator[Message]:
         """The messages of a worker before its answer."""
@@ -418,7 +420,7 @@ class Remote(Measurable):
         """
         worker = self._worker
         assert worker is not None
-        watchdog = Watchdog(self.limit, seconds)
+        watchdog = Watchdog(self.limit, seconds, worker.processor_seconds)
         try:
             send(worker.connection, request_of(call))
             while True:

@@ -50,6 +50,7 @@ def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     monkeypatch.setattr(process, "WORKER", f"{__name__}:serve_slowly")
     monkeypatch.setattr(remote, "VERSION_BUILD_SECONDS", LIMIT)
+    monkeypatch.setattr(remote, "KNOWING_PART", 0.0)  # it only sleeps
 
 
 def ran(it: Remote, forces: list[dict[str, int]]) -> list[int]:
@@ -106,6 +107,27 @@ def test_a_build_is_not_prolonged_by_messages() -> None:
     assert error.names == ["a"]
     assert error.can_do_without
     assert not SlowBuild(["a"], watchdog.BUILD_SECONDS).can_do_without
+
+
+@pytest.mark.parametrize(("worked", "known"), [(19.0, True), (2.0, False)])
+def test_a_busy_machine_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                       worked: float, known: bool) -> None:
+    """The program is left out now, but later tunings may build it."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    it = Remote(runelift.compile(TEXT, device="pocl", tuning={}), "pocl")
+    stopped = SlowBuild(["a"], 20.0, worked=worked)
+    assert it._can_do_without(stopped)
+    assert not it._can_do_without(stopped)
+    assert slow_builds.takes_longer("a", 20.0) == known
+
+
+def test_the_time_that_a_process_computes_is_known() -> None:
+    held = process.Process("pocl", held=True)
+    before = held.processor_seconds()
+    held.go()
+    held.wait_until_open()
+    assert before < held.processor_seconds() < before + 60
+    held.kill()
 
 
 def test_it_is_known_for_how_long_a_build_was_waited_for(
