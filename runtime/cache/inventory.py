@@ -20,6 +20,7 @@ _KEY = r"[0-9a-f]{64}"
 KINDS = {
     "entries": ("compiled programs", rf"entries/{_KEY}/(compiled|kernels|driver_texts)"),
     "kernels": ("binaries of kernels", rf"kernels/{_KEY}"),
+    "slow": ("kernels that take too long to build", rf"slow/{_KEY}"),
     "trials": ("results of probes of devices", rf"trials/{_KEY}"),
     "icd": ("names of OpenCL drivers", rf"icd/({_KEY}/)?[\w.-]+\.icd"),
     "left": ("unfinished files", rf"([\w-]+/){{1,2}}{re.escape(private.TEMPORARY)}[0-9a-f]+"),

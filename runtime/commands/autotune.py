@@ -83,7 +83,9 @@ def execute(args: argparse.Namespace) -> int:
         program = _open(args)  # while processes start
         assert program.device_info is not None
         limit = limit_on(program.device_info, args.time_limit)
-        runner = runners.open(program, limit)
+        seconds = args.budget.seconds if args.budget else None
+        runner = runners.open(program, limit if seconds is None else replace(
+            limit, end=started + seconds))
         if args.scheduler is None:
             pool = runners.device_pool() if several else None
             return _tune(args, strategy, program, runner, pool, started)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -73,9 +74,16 @@ def build_program(device: Device, source: str, *options: str) -> Any:
                          f"{error}", at_any_size=True) from None
     if not info.is_simulator:
         once = info.slow_binaries and binary is None
-        content = BUILT_ONCE if once else binary_of(program.int_ptr, table_of(program.int_ptr))
-        disk.store(KERNELS, name, content)
+        disk.store(KERNELS, name, BUILT_ONCE if once else _binary(program))
     return program
+
+
+def _binary(program: Any) -> bytes:
+    """The binary of a program; PyOpenCL would keep Python's lock while a driver compiles it."""
+    if sys.platform == "darwin":  # its objects need not begin with a table
+        binary: bytes = program.get_info(cl.program_info.BINARIES)[0]
+        return binary
+    return binary_of(program.int_ptr, table_of(program.int_ptr))
 
 
 def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[str]:

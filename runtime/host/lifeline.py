@@ -11,11 +11,15 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NoReturn
 
 OUTLIVE_SECONDS = 0.3
 """Seconds that a process outlives its parent: drivers take longer to release both at a time."""
+
+LIKELY_DESCRIPTORS = 1 << 10
+"""A process that has just started has no descriptors above."""
 
 
 def end_with_parent(lifeline: int, seconds: float = OUTLIVE_SECONDS) -> None:
@@ -54,7 +58,15 @@ def _watch(process: int, lifeline: int, ended: int, seconds: float) -> NoReturn:
 
 def _close_all_but(*kept: int) -> None:
     """Close all other descriptors: readers of a pipe wait for all that can write to it."""
-    for descriptor in map(int, os.listdir("/dev/fd")):
+    for descriptor in _open_descriptors():
         if descriptor not in kept:
             with suppress(OSError):  # the listing itself had one
                 os.close(descriptor)
+
+
+def _open_descriptors() -> Iterable[int]:
+    """All descriptors of this process, or those that it may have where no folder lists them."""
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        with suppress(OSError):
+            return [int(name) for name in os.listdir(folder)]
+    return range(LIKELY_DESCRIPTORS)

@@ -146,7 +146,7 @@ class FitPolicy:
 class ParameterPolicy:
     """The search for parameters of kernels."""
 
-    seconds: float = 60.0
+    seconds: float = 40.0
     """Seconds that all trials of a program may take; 0 leaves the parameters as they are."""
     thorough: int = 1
     """Times as many settings as usual are tried."""

@@ -10,6 +10,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from operator import index
@@ -271,8 +272,9 @@ def write_atomically(path: Path, text: str) -> None:
                 file.write(text)
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
+        except BaseException:  # Ctrl-C may come when the file has its new name already
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
             raise
     except OSError as error:
         raise UserError(f"Cannot write '{path}': {error.strerror}.") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from dataclasses import dataclass
 
 from runelift.ir.errors import CompilerLimitation, UserError
@@ -36,19 +37,23 @@ class TimeLimit:
 
     Stopping one costs about as much as ``least``: a process has to be started anew.  The first run
     on inputs is that of the default version, without which there would be no result at all; it is
-    given ``first`` seconds.
+    given ``first`` seconds.  At the ``end``, a time of :func:`time.perf_counter`, the budget of the
+    tuning is spent: runs take ``least`` seconds more at most.
     """
 
     factor: float = 10.0
     least: float = 2.0
     most: float = math.inf
     first: float = 600.0
+    end: float = math.inf
 
     def after(self, quickest: float | None) -> float:
         """The seconds that a run may take if the quickest so far took so many."""
-        if quickest is None:
-            return self.first
-        return min(max(self.least, self.factor * quickest), self.most)
+        seconds = self.first if quickest is None else min(
+            max(self.least, self.factor * quickest), self.most)
+        if math.isinf(self.end):
+            return seconds
+        return min(seconds, max(self.least, self.end - time.perf_counter()))
 
 
 def parse_time_limit(text: str, default: TimeLimit | None = None) -> TimeLimit:

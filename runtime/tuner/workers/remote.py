@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +45,11 @@ from runelift.runtime.tuner.workers.watchdog import (
     Watchdog,
 )
 
+KNOWING_PART = 0.5
+"""A program is known to be slow if its process computed for this part of its time at least.
+
+On a machine that is less busy, another tuning may build it.
+"""
 POLL_SECONDS = 0.05
 """The time between looks for Ctrl-C while a worker is at work."""
 
@@ -257,8 +262,9 @@ class Remote(Measurable):
             try:
                 return self._ask_about(args, lambda session: session.try_settings(
                     args.number, entry, force, thresholds, list(running.searches)), running.handle)
-            except RunStopped:
-                if not running.fail():
+            except RunStopped as stopped:
+                self._can_do_without(stopped)  # the next worker does
+                if not running.fail(str(stopped)):
                     raise
 
     def difference(self, entry: str, args: Args, before: Thresholds | None,
@@ -384,14 +390,11 @@ class Remote(Measurable):
             self._alone = True  # compilers have locks: most of them waited for one
             return True
         known = self._slow.issuperset(error.names)
-        self._note_slow(error.names)
+        self._slow.update(error.names)
+        if error.worked >= KNOWING_PART * error.limit:
+            for name in error.names:
+                slow_builds.note(name, error.limit)
         return not known
-
-    def _note_slow(self, names: Iterable[str]) -> None:
-        """Have no program waited for again that was not built in time."""
-        self._slow.update(names)
-        for name in names:
-            slow_builds.note(name, VERSION_BUILD_SECONDS)
 
     def _messages(self, args: _PlacedArguments, call: Call[None]) -> Iterator[Message]:
         """The messages of a worker before its answer."""
@@ -417,7 +420,7 @@ class Remote(Measurable):
         """
         worker = self._worker
         assert worker is not None
-        watchdog = Watchdog(self.limit, seconds)
+        watchdog = Watchdog(self.limit, seconds, worker.processor_seconds)
         try:
             send(worker.connection, request_of(call))
             while True:
@@ -495,18 +498,21 @@ class _RunningSearches:
         self.searches = searches
         self._running: dict[OperationId, Search] = {}
         self._trying: OperationId | None = None
+        self._failed: dict[OperationId, str] = {}
 
     def handle(self, worker: Process, message: Message) -> None:
         """Answer a worker that asks for the next setting."""
         kind, *data = message
         if kind == "search":
-            self._next(worker, data[0], None)
+            self._next(worker, data[0], self._failed.pop(data[0], None))
         elif kind == "found":
             self._next(worker, *data)
 
-    def fail(self) -> bool:
-        """A worker is gone; true if it was trying a setting."""
+    def fail(self, why: str) -> bool:
+        """A worker is gone; true if it was trying a setting, which is impossible then."""
         failed, self._trying = self._trying, None
+        if failed is not None:
+            self._failed[failed] = why
         return failed is not None
 
     def _next(self, worker: Process, operation: OperationId, found: Any) -> None:

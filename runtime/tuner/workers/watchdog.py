@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
@@ -18,13 +19,16 @@ VERSION_BUILD_SECONDS = 20.0
 class SlowBuild(RunStopped):
     """Programs were not built in so many seconds: one of ``names``, which are those of the cache.
 
-    The others may have waited for it.
+    The others may have waited for it.  The process ``worked`` for so many seconds meanwhile, which
+    are fewer where others keep the machine busy.
     """
 
-    def __init__(self, names: Sequence[str], limit: float, during: str | None = None) -> None:
+    def __init__(self, names: Sequence[str], limit: float, during: str | None = None,
+                 worked: float = math.inf) -> None:
         super().__init__(f"timeout: it was not built after {limit:.0f} s", during)
         self.names = names
         self.limit = limit
+        self.worked = worked
 
     @property
     def can_do_without(self) -> bool:
@@ -36,14 +40,17 @@ class Watchdog:
     """The clock of a request.
 
     That of a run starts again at each message of the worker.  That of a build does not.
+    ``processor`` gives the seconds that the worker has computed.
     """
 
-    def __init__(self, limit: TimeLimit, seconds: float) -> None:
+    def __init__(self, limit: TimeLimit, seconds: float,
+                 processor: Callable[[], float] = time.perf_counter) -> None:
+        self._processor = processor
         self._limit = limit
         self._allowed = [seconds]
         self._attempts: list[tuple[str, int | None, float | None]] = []
         self._since = time.perf_counter()
-        self._builds: dict[str, tuple[float, float]] = {}
+        self._builds: dict[str, tuple[float, float, float]] = {}
         self._begun = False
 
     def note(self, kind: str, data: Sequence[Any]) -> None:
@@ -52,7 +59,7 @@ class Watchdog:
         self._begun = True
         if kind == "building":
             name, seconds = data
-            self._builds[name] = self._since + seconds, seconds
+            self._builds[name] = self._since + seconds, seconds, self._processor()
         elif kind == "built":
             self._builds.pop(data[0], None)
         elif kind == "attempt" and data[0] is None:
@@ -66,7 +73,7 @@ class Watchdog:
 
     def left(self) -> float:
         """The seconds that are left, 0 at least."""
-        end = (min(end for end, _ in self._builds.values()) if self._builds else
+        end = (min(end for end, *_ in self._builds.values()) if self._builds else
                self._since + (self._allowed[-1] if self._begun else BUILD_SECONDS))
         return max(0.0, end - time.perf_counter())
 
@@ -74,8 +81,8 @@ class Watchdog:
         """The reason to stop a worker whose time is over."""
         if self._builds:
             version = self._attempts[-1][0] if self._attempts else None
-            _, limit = min(self._builds.values())
-            return SlowBuild(list(self._builds), limit, version)
+            _, limit, begun = min(self._builds.values())
+            return SlowBuild(list(self._builds), limit, version, self._processor() - begun)
         if not self._begun:
             return self.stopped(f"timeout: it was not ready after {BUILD_SECONDS:.0f} s")
         return self.stopped(f"timeout: not over after {self._allowed[-1]:.3g} s",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from runelift.__main__ import main
 from runelift.ir.errors import UserError
+from runelift.runtime.commands.cli import main
 from runelift.runtime.tuner import autotune
+from runelift.runtime.versions.tuning_file import write_atomically
 from tests.runtime.tuner.costs.test_log import TEXT
 
 
@@ -34,3 +36,18 @@ def test_a_stage_that_dies_loses_nothing_of_those_before(
     assert main(["autotune", "--device", "pocl", "--runs", "1", "--no-parameters",
                  str(program)]) == 0
     assert "unfinished" not in json.loads((tmp_path / "p.fut.tuning.json").read_text())
+
+
+def test_an_interruption_after_a_file_is_written_stays_one(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is not taken for a file that cannot be written."""
+    path, replace = tmp_path / "p.fut.tuning", os.replace
+
+    def interrupted(source: str, target: Path) -> None:
+        replace(source, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "a=1\n")
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]

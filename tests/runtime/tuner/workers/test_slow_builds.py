@@ -11,6 +11,7 @@ import pytest
 
 import runelift
 from runelift.ir.errors import RuneliftError
+from runelift.runtime.commands.cli import main
 from runelift.runtime.devices import build, slow_builds
 from runelift.runtime.execution import executable
 from runelift.runtime.processes import process
@@ -26,7 +27,7 @@ TEXT = """
 entry main [n][m] (xss: [n][m]i32): [n]i32 = map (\\xs -> reduce (+) 0 (map (* 3) xs)) xss
 """
 MATRIX = np.arange(600, dtype=np.int32).reshape(20, 30)
-LIMIT = 2.0
+LIMIT = 3.0
 
 
 def serve_slowly(connection: Any, **options: Any) -> None:
@@ -49,6 +50,7 @@ def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     monkeypatch.setattr(process, "WORKER", f"{__name__}:serve_slowly")
     monkeypatch.setattr(remote, "VERSION_BUILD_SECONDS", LIMIT)
+    monkeypatch.setattr(remote, "KNOWING_PART", 0.0)  # it only sleeps
 
 
 def ran(it: Remote, forces: list[dict[str, int]]) -> list[int]:
@@ -107,6 +109,27 @@ def test_a_build_is_not_prolonged_by_messages() -> None:
     assert not SlowBuild(["a"], watchdog.BUILD_SECONDS).can_do_without
 
 
+@pytest.mark.parametrize(("worked", "known"), [(19.0, True), (2.0, False)])
+def test_a_busy_machine_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                       worked: float, known: bool) -> None:
+    """The program is left out now, but later tunings may build it."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    it = Remote(runelift.compile(TEXT, device="pocl", tuning={}), "pocl")
+    stopped = SlowBuild(["a"], 20.0, worked=worked)
+    assert it._can_do_without(stopped)
+    assert not it._can_do_without(stopped)
+    assert slow_builds.takes_longer("a", 20.0) == known
+
+
+def test_the_time_that_a_process_computes_is_known() -> None:
+    held = process.Process("pocl", held=True)
+    before = held.processor_seconds()
+    held.go()
+    held.wait_until_open()
+    assert before < held.processor_seconds() < before + 60
+    held.kill()
+
+
 def test_it_is_known_for_how_long_a_build_was_waited_for(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
@@ -114,3 +137,13 @@ def test_it_is_known_for_how_long_a_build_was_waited_for(
     assert slow_builds.takes_longer("a", 30.0)
     assert not slow_builds.takes_longer("a", 60.0)
     assert not slow_builds.takes_longer("b", 30.0)
+
+
+def test_they_are_forgotten_with_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
+    name = "a" * 64
+    slow_builds.note(name, 30.0)
+    assert main(["cache", "clear"]) == 0
+    assert "kernels that take too long to build" in capsys.readouterr().out
+    assert not slow_builds.takes_longer(name, 30.0)

@@ -1,0 +1,47 @@
+"""Binaries of programs: asking for them leaves other threads alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pyopencl as cl
+
+from runelift.runtime.devices import build
+from runelift.runtime.devices.info import select
+
+SLOW = "\n".join(f"""
+kernel void slow_{k}(global int *x, local int *y) {{
+  y[get_local_id(0)] = x[get_global_id(0)];
+  for (int i = 0; i < {k + 5}; i++) {{
+    barrier(CLK_LOCAL_MEM_FENCE);
+    y[get_local_id(0)] += NEW + y[(get_local_id(0) + i) % get_local_size(0)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }}
+  x[get_global_id(0)] = y[get_local_id(0)];
+}}""" for k in range(6))
+
+
+def test_other_threads_run_while_a_binary_is_compiled() -> None:
+    """PoCL compiles kernels only when it is asked for them, which may take minutes."""
+    info = select("pocl")
+    assert info is not None
+    new = SLOW.replace("NEW", str(time.time_ns() % 1_000_000_007))  # PoCL has a cache, too
+    program = cl.Program(cl.Context([info.handle]), new).build()
+    beats, over = [time.perf_counter()], threading.Event()
+
+    def beat() -> None:
+        while not over.wait(0.005):
+            beats.append(time.perf_counter())
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    started = time.perf_counter()
+    binary = build._binary(program)
+    seconds = time.perf_counter() - started
+    over.set()
+    thread.join()
+    assert len(binary) > 100
+    longest = max(b - a for a, b in zip(beats, [*beats[1:], time.perf_counter()], strict=True))
+    assert longest < max(0.5 * seconds, 0.2)
+    assert binary == program.get_info(cl.program_info.BINARIES)[0]
