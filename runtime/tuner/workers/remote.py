@@ -65,7 +65,7 @@ class _PlacedArguments(Sequence[Any]):
         return self.values[index]
 
     def took(self, seconds: float) -> None:
-        """Note the time of a run."""
+        """Note the time of a run, by which later ones are limited."""
         if self.quickest is None or seconds < self.quickest:
             self.quickest = seconds
 
@@ -250,6 +250,11 @@ class Remote(Measurable):
         """The difference of results with two choices, if it is more than rounding."""
         args = self._there(args)
         return self._ask_about(args, requests.Difference(args.number, entry, before, after))
+
+    def results(self, entry: str, args: Args, force: Force) -> list[Any]:
+        """The results of a run with these versions, all of which must run."""
+        args = self._there(args)
+        return self._ask_about(args, requests.ResultsOfRun(args.number, entry, force))
 
     # Ending workers
 

@@ -158,3 +158,10 @@ class Difference(RunRequest["str | None"]):
 
     before: Thresholds | None
     after: Thresholds | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsOfRun(RunRequest["list[Any]"]):
+    """``Remote.results``."""
+
+    force: Force

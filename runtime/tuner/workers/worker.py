@@ -150,6 +150,10 @@ class Session:
             case requests.Difference(_, _, before, after):
                 self._prepare(entry)
                 return program.difference(entry, args, before, after)
+            case requests.ResultsOfRun(_, _, force):
+                self._prepare(entry)
+                self._send("begun")
+                return self.program.run(entry, args, force=force)[0]
             case _:
                 raise AssertionError(f"no request: {request}")
         return None
