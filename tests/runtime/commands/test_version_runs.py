@@ -26,8 +26,9 @@ entry main (m: i64): [2]f32 =
 """
 ODD = """
 -- ==
--- input { [[1, 2, 3, 4]] }
-entry main [n][m] (xss: [n][m]i32): [n]i32 = map (reduce (-) 0) xss
+-- input { 1000i64 }
+entry main (m: i64): [2]i32 =
+  map (\\k -> reduce (-) 0 (map (\\j -> i32.i64 (j * k)) (iota m))) [1, 2]
 """
 
 
