@@ -90,6 +90,12 @@ class LoadedProgram:
             self._store_new_plans()
         return self._executables[entry]
 
+    @property
+    def given_up(self) -> dict[str, str]:
+        """Versions of runs so far that failed to build or launch, ``site/index``, and reasons."""
+        return {version: reason for executable in self._executables.values()
+                for version, reason in executable.given_up.items()}
+
     def prepare_first_run(self, entry: str, args: Sequence[Any], force: Choices,
                           thresholds: Choices) -> None:
         """Have processes build the kernels of a first run, and end them; else do nothing.

@@ -22,6 +22,7 @@ from runelift.runtime.commands.open_program import (
     forced,
     open_program,
     pick_entry,
+    tell_failed_versions,
     version_names_in_errors,
 )
 from runelift.runtime.commands.options import (
@@ -72,6 +73,7 @@ def execute(args: argparse.Namespace) -> int:
     write_values(results, sys.stdout.buffer, args.binary)
     if record is not None:
         _print_encounters(program.tree.entry(entry), record)
+    tell_failed_versions(program)
     return 0
 
 

@@ -32,7 +32,6 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
-from runelift.runtime.records.record import Record
 
 MOST_CAPTURED_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
@@ -168,14 +167,15 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
 
 
 def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-           force: Force, *, samples: bool) -> Record:
-    """The record of a run, which counts as a run before the captured one."""
+           force: Force, *, samples: bool) -> Outcome:
+    """A run with a record, which counts as a run before the captured one."""
     buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
-    made = _recorded(executable, args, thresholds, force, samples=samples).record
+    outcome = _recorded(executable, args, thresholds, force, samples=samples)
+    made = outcome.record
     assert made is not None
     if executable.captures_first and made.infeasible == executable.infeasible:
         buffers.setdefault(key, SeenCount.ONCE)
-    return made
+    return outcome
 
 
 def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],

@@ -251,6 +251,11 @@ class Remote(Measurable):
         args = self._there(args)
         return self._ask_about(args, requests.Difference(args.number, entry, before, after))
 
+    def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
+        """The first difference of the results by default from the ``expected`` ones, in words."""
+        args = self._there(args)
+        return self._ask_about(args, requests.Unexpected(args.number, entry, expected))
+
     def results(self, entry: str, args: Args, force: Force) -> list[Any]:
         """The results of a run with these versions, all of which must run."""
         args = self._there(args)

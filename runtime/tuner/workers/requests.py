@@ -165,3 +165,10 @@ class ResultsOfRun(RunRequest["list[Any]"]):
     """``Remote.results``."""
 
     force: Force
+
+
+@dataclass(frozen=True, slots=True)
+class Unexpected(RunRequest["str | None"]):
+    """``Measurable.unexpected``."""
+
+    expected: Sequence[Any]

@@ -44,6 +44,7 @@ from runelift.runtime.tuner.measure.measurable import RecordAndTime, Thresholds
 from runelift.runtime.tuner.workers import requests
 from runelift.runtime.tuner.workers.measured_program import NOTABLE_SECONDS, MeasuredProgram
 from runelift.runtime.tuner.workers.requests import BuilderRequest, Request
+from runelift.runtime.tuner.workers.result_checks import ResultChecks
 from runelift.runtime.versions.size_guards import GuardedThresholds
 
 KNOWN_THRESHOLDS = 16
@@ -66,6 +67,7 @@ class Session:
         self.program: Program
         self.source: tuple[str, str] | None = None
         self.placed: dict[int, Sequence[Any]] = {}
+        self.checks = ResultChecks()
         self.known_plans = frozenset[Any]()
         self.outside = False
         """Other processes build kernels."""
@@ -83,7 +85,7 @@ class Session:
     @property
     def measured(self) -> MeasuredProgram:
         """The program as the tuner sees it."""
-        return MeasuredProgram(self.program)
+        return MeasuredProgram(self.program, self.checks)
 
     def answer(self, request: Request[Any] | BuilderRequest) -> Any:
         """The answer to a request."""
@@ -98,7 +100,7 @@ class Session:
                 self.placed[number] = self.measured.place(values)
             case requests.DropArguments(numbers):
                 for number in numbers:
-                    self.placed.pop(number, None)
+                    self.checks.drop(self.placed.pop(number, ()))
             case requests.SendPlans(known):
                 return self._new_plans(known)
             case requests.PrebuildAll():
@@ -150,6 +152,9 @@ class Session:
             case requests.Difference(_, _, before, after):
                 self._prepare(entry)
                 return program.difference(entry, args, before, after)
+            case requests.Unexpected(_, _, expected):
+                self._prepare(entry)
+                return program.unexpected(entry, args, expected)
             case requests.ResultsOfRun(_, _, force):
                 self._prepare(entry)
                 self._send("begun")
