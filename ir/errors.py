@@ -111,6 +111,10 @@ class ProgramWarning(UserWarning):
         return self.diagnostic.render()
 
 
+class HiddenEntryWarning(UserWarning):
+    """Python code cannot call an entry point as an attribute; carries the text."""
+
+
 class ProgramFailure(UserError):
     """The program failed while it ran: an index out of bounds, a failed assertion, ...
 

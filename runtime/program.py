@@ -14,7 +14,8 @@ from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.comparable import spec_of
+from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.execution.arguments import check_arguments
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.opaques import packed, unpacked
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 class Program:
     """A compiled program.
 
-    Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out.  With
+    Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out.
+    ``program["name"]`` is the method ``program.name``, even if :attr:`hidden` has the name.  With
     ``device_arrays=True``, arrays come out as :class:`DeviceArray`.  A record, a value of a sum
     type or an array of tuples comes out as an
     :class:`~runelift.runtime.execution.opaques.Opaque`, and can be passed in again.  With
@@ -56,6 +58,11 @@ class Program:
         self.loaded = LoadedProgram(compiled, device, self._chosen,
                                     fp_contract=fp_contract, first=first)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The program for another process, which opens the device anew."""
+        return _restored, (self.compiled, spec_of(self.device_info), self.thresholds, self.policy,
+                           self.loaded.fp_contract)
+
     @property
     def entries(self) -> tuple[str, ...]:
         """The names of the entry points."""
@@ -65,6 +72,16 @@ class Program:
         if name.startswith("_") or name not in self.compiled.interfaces:
             raise AttributeError(f"the program has no entry point '{name}'; it has "
                                  f"{', '.join(self.compiled.interfaces)}")
+        return self[name]
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The entry points that are no attributes, as programs have their own of these names."""
+        return tuple(name for name in self.entries
+                     if name.startswith("_") or name in vars(self) or hasattr(Program, name))
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        self.interface(name)  # UserError if there is none
 
         def entry(*args: Any, device_arrays: bool = False) -> Any:
             signature = self.compiled.signatures[name]
@@ -251,3 +268,11 @@ class Program:
         result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
+
+
+def _restored(compiled: Compiled, device: str, thresholds: dict[str, int], policy: str,
+              contract: bool) -> Program:
+    """A program that another process has sent."""
+    program = Program(compiled, select(device), policy=policy, fp_contract=contract)
+    program.thresholds = thresholds  # which may have size guards
+    return program

@@ -118,8 +118,8 @@ def predicated_updates(walk: _Walk, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
         if made.array != other or any(d.array == made.array for d in dests):
             return None
         dests.append(ir.Dest(made.array, len(made.dims)))
-        for made_there, update in zip(written, updates, strict=True):
-            made_there.append(update)
+        for column, update in zip(written, updates, strict=True):
+            column.append(update)
     types: list[Prim] = []
     for first, second in zip(*written, strict=True):
         update = first or second

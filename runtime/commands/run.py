@@ -11,6 +11,7 @@ as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with g
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,10 +35,13 @@ from runelift.runtime.commands.options import (
     add_program,
     add_tuning,
 )
-from runelift.runtime.data.values import load_values, read_values, write_values
+from runelift.runtime.data.values import load_values, read_stdin, write_values
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import version_name
+
+_DIGITS = re.compile(r"[0-9]{1,19}")
+"""As many digits as the largest value has."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +101,7 @@ def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
     if sys.stdin.isatty():
         print(f"runelift: reading {len(wanted)} values from the terminal; end with Ctrl-D.",
               file=sys.stderr)
-    return read_values(sys.stdin.buffer.read(), "<standard input>", wanted)
+    return read_stdin(wanted)
 
 
 def _assignments(texts: list[str]) -> dict[str, int]:
@@ -105,7 +109,7 @@ def _assignments(texts: list[str]) -> dict[str, int]:
     found = {}
     for text in texts:
         name, _, value = text.rpartition("=")
-        if not name or not value.isdigit():
-            raise UserError(f"'{text}' should be NAME=INT.")
+        if not name or _DIGITS.fullmatch(value) is None:
+            raise UserError(f"'{text:.80}' should be NAME=INT, with an integer from 0 to 2^63 - 1.")
         found[name] = int(value)
     return found

@@ -190,7 +190,7 @@ def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[
         if not _is_cold(outcome, executable.build_seconds - built):
             break
         del outcome  # the next run may have its buffers
-        executable.building(False)  # the clock of a watching process starts again
+        executable.watch.alive()
     else:
         outcome = execute(executable, args, thresholds, force, record=True, samples=samples)
     recorded.add(key)
@@ -374,8 +374,9 @@ class CommandBuffer:
         return any(isinstance(each, RunLoop) for each in self._commands)
 
     def savings(self) -> int:
-        """The number of commands that fusion will save."""
-        return 0 if self._is_fused else saved_commands(self.run.executable, self._commands)
+        """The number of commands that fusion will save; on a host's processor, none is fused."""
+        done = self._is_fused or self.run.executable.device.info.is_host
+        return 0 if done else saved_commands(self.run.executable, self._commands)
 
     def fused_programs(self) -> list[tuple[str, ...]]:
         """The programs of its fused launches."""

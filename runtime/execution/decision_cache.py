@@ -31,7 +31,7 @@ class SeenCount(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class _Decisions:
     """Decisions that follow from sizes: versions to try, and commands of whole runs.
 
     ``settings`` are the values of all parameters, which follow from no sizes at all.
@@ -59,7 +59,7 @@ class _Recent:
     size_guards: dict[str, SizeGuard]
     force: dict[str, int]
     required: bool
-    decisions: Decisions
+    decisions: _Decisions
 
 
 class DecisionCache:
@@ -67,11 +67,11 @@ class DecisionCache:
 
     def __init__(self, settings: Callable[[Mapping[str, int]], tuple[int, ...]]) -> None:
         self._settings_under = settings
-        self._settings: dict[tuple[Any, ...], Decisions] = {}
+        self._settings: dict[tuple[Any, ...], _Decisions] = {}
         self._recent: list[_Recent] = []
         """The last one first: where two take turns, both are the second."""
 
-    def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
+    def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> _Decisions:
         """The decisions under these thresholds and forced versions.
 
         Every run asks for them.  Comparing mappings takes less time than making a key of them.
@@ -93,7 +93,7 @@ class DecisionCache:
         return found
 
     def _find(self, thresholds: Mapping[str, int], size_guards: Mapping[str, SizeGuard],
-              force: Mapping[str, int]) -> Decisions:
+              force: Mapping[str, int]) -> _Decisions:
         settings = self._settings_under(thresholds)
         chosen = tuple((name, value) for name, value in thresholds.items() if value)  # 0 is none
         key = settings, chosen, tuple(size_guards.items()), (
@@ -101,7 +101,7 @@ class DecisionCache:
         if (known := self._settings.get(key)) is None or known.crowded:
             while len(self._settings) >= MOST_SETTINGS:  # the oldest
                 del self._settings[next(iter(self._settings))]
-            known = self._settings[key] = Decisions(settings)
+            known = self._settings[key] = _Decisions(settings)
         return known
 
     def forget(self) -> None:
