@@ -42,6 +42,7 @@ from runelift.runtime.commands.options import (
     add_tuning,
     print_json,
 )
+from runelift.runtime.commands.sanitized import require_simulator, tested
 from runelift.runtime.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
@@ -78,6 +79,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "version (50x, but not before 10 s; default: %(default)s)")
     parser.add_argument("--interpreter", action="store_true",
                         help="run with the interpreter only, without a device")
+    parser.add_argument("--sanitize", action="store_true",
+                        help="run with Oclgrind, which looks for data races, invalid accesses and "
+                             "values that were never written; what it finds fails the test")
     parser.add_argument("--error-text", choices=("match", "any"), default="match",
                         help="'any': an expected error may have another text; such errors are "
                              "counted apart")
@@ -95,6 +99,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift test``."""
     limit_of(args)  # an error in it is told before anything runs
+    if args.sanitize:
+        if args.interpreter:
+            raise UserError("--sanitize runs kernels, and --interpreter none.")
+        require_simulator()
     outcomes: list[dict[str, Any]] = []
     for found in _tested(args, list(programs(args.paths))):
         outcomes += found
@@ -132,7 +140,10 @@ def _end_with_command() -> None:
 
 def _test_program(args: argparse.Namespace, path: Path) -> list[dict[str, Any]]:
     tester = _Tester(args)
-    tester.program(path)
+    if args.sanitize:
+        tester.sanitized(path)
+    else:
+        tester.program(path)
     return tester.outcomes
 
 
@@ -209,6 +220,13 @@ class _Tester:
         self._guarded(path, 1, "test blocks", read, quiet=True)
         for source, blocks in found:
             self._blocks(path, source, blocks)
+
+    def sanitized(self, path: Path) -> None:
+        """Run all test blocks of a program under Oclgrind; each of its reports is a failure."""
+        found, problems = tested(self._args, path)
+        self.outcomes += found
+        for line, message in problems:
+            self._note(path, line, "sanitizer", FAILED, message, "sanitizer")
 
     def _blocks(self, path: Path, source: Source, blocks: Sequence[Block]) -> None:
         for block in blocks:
