@@ -32,6 +32,7 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
+from runelift.runtime.records.record import Record
 
 MOST_CAPTURED_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
@@ -185,26 +186,28 @@ def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[
     if key in recorded:
         return execute(executable, args, thresholds, force, record=True, samples=samples)
     for _ in range(MOST_COLD_RUNS):
-        built = executable.build_seconds
+        before = executable.build_seconds
         outcome = execute(executable, dict(args), thresholds, force, record=True, samples=samples)
-        if not _is_cold(outcome, executable.build_seconds - built):
+        built = executable.build_seconds - before
+        assert outcome.record is not None
+        if not _is_cold(outcome.record, outcome.first_launches, built):
             break
+        long = outcome.record.wall - built > CAPTURE_COST
         del outcome  # the next run may have its buffers
-        executable.watch.alive()
+        if long:
+            executable.watch.alive()
     else:
         outcome = execute(executable, args, thresholds, force, record=True, samples=samples)
     recorded.add(key)
     return outcome
 
 
-def _is_cold(outcome: Outcome, built: float) -> bool:
+def _is_cold(made: Record, first_launches: int, built: float) -> bool:
     """True if a run took notably longer because it was the first: it built kernels for ``built``
     seconds, or launched kernels for the first time.
     """
-    made = outcome.record
-    assert made is not None
     idle = made.span - made.busy
-    return built > COLD_SHARE * made.wall or (outcome.first_launches > 0 and (
+    return built > COLD_SHARE * made.wall or (first_launches > 0 and (
         made.span < FIRST_LAUNCH_SECONDS / COLD_SHARE or idle > COLD_SHARE * made.span))
 
 
