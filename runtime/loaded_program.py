@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen.plan.plan import Interface, Plan
+from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import store_compiled
@@ -81,6 +81,10 @@ class LoadedProgram:
             return self.compiled.plan(name, checked=self.checks_kernels)
         return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent,
                                   checked=self.checks_kernels)
+
+    def origins(self, entry: str) -> dict[str, str]:
+        """The origin of each kernel of an entry point in the source, by the kernel's name."""
+        return {kernel.name: kernel.comment for kernel in kernels(self.plan(entry).steps)}
 
     def executable(self, entry: str) -> Executable:
         """The executable of an entry point's plan on the device."""

@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runelift.codegen.plan.plan import kernels
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.devices.info import find_devices
@@ -49,7 +48,7 @@ def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], 
 
 def _options(args: argparse.Namespace) -> Iterator[str]:
     """The options of the command that the other process must have, too."""
-    for name in ("entry", "tuning", "policy", "version_limit", "error_text"):
+    for name in ("entry", "tuning", "policy", "version_limit", "error_text", "seed"):
         if (value := getattr(args, name)) is not None:
             yield f"--{name.replace('_', '-')}={value}"
     for name in ("all_versions", "fp_contract"):
@@ -65,6 +64,5 @@ def _comments(args: argparse.Namespace, path: Path) -> dict[str, str]:
                                   fp_contract=args.fp_contract, runs=False)
         for entry in program.entries:
             with suppress(CompilerLimitation):
-                for kernel in kernels(program.loaded.plan(entry).steps):
-                    found.setdefault(kernel.name, kernel.comment)
+                found = {**program.loaded.origins(entry), **found}
     return found

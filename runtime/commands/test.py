@@ -5,13 +5,15 @@ the interpreter says.  With --all-versions it runs once more for every code vers
 tagged 'compiled' are too large for the interpreter: it skips them, and without an output the
 code versions are compared with each other.  Cases tagged 'notest' or 'disable' are skipped.
 A version that cannot run here, or takes longer than its limit, is named at the end with the reason.
-Failures are counted by cause.  Exits with 0 if nothing failed.
+Properties are run on random arguments.  Failures are counted by cause.  Exits with 0 if nothing
+failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import secrets
 import sys
 import time
 from collections import Counter
@@ -79,6 +81,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "version (50x, but not before 10 s; default: %(default)s)")
     parser.add_argument("--interpreter", action="store_true",
                         help="run with the interpreter only, without a device")
+    parser.add_argument("--seed", type=int, metavar="N",
+                        help="the seed of the random arguments of properties (default: another "
+                             "one each time)")
     parser.add_argument("--sanitize", action="store_true",
                         help="run with Oclgrind, which looks for data races, invalid accesses and "
                              "values that were never written; what it finds fails the test")
@@ -244,10 +249,13 @@ class _Tester:
                         self._note(path, case.line, f"{entry}: {case.dataset}", SKIPPED)
                     else:
                         todo.append((case, entry))
-        if todo:
-            self._cases(path, source, todo)
+        asked = [each for block in blocks if not block.tags & SKIPPED_TAGS
+                 for each in block.properties if self._args.entry in (None, each[0])]
+        if todo or asked:
+            self._cases(path, source, todo, asked)
 
-    def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]]) -> None:
+    def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]],
+               asked: list[tuple[str, int]]) -> None:
         compiled: list[_Subject] = []
 
         def compile_it() -> None:
@@ -262,6 +270,9 @@ class _Tester:
             else:
                 self._note(path, case.line, what, SKIPPED, "the program does not compile")
         for subject in compiled:
+            for name, line in asked:
+                self._guarded(path, line, f"{name}: property",
+                              partial(subject.test_property, source, name))
             subject.close()
 
     def _guarded(self, path: Path, line: int, what: str, body: Callable[[], None],
@@ -356,6 +367,21 @@ class _Subject:
                 if not name:
                     raise
                 raise _Mismatch(f"with {name}: {error}", "failed in a version") from error
+
+    def test_property(self, source: Source, name: str) -> None:
+        """Look for arguments for which a property is false; _Mismatch if there are any."""
+        try:
+            # late: optional, as the package Hypothesis is that it needs
+            from runelift.runtime.testing.properties import PropertyTest, properties
+        except ImportError:
+            raise UserError("Properties need Hypothesis: pip install hypothesis.") from None
+        known = properties(source)
+        if name not in known:
+            raise UserError(f"'{name}' is no property: declare it with #[prop] entry {name}.")
+        seed = secrets.randbelow(1 << 31) if self._args.seed is None else self._args.seed
+        run = partial(interpret, self._core) if self._args.interpreter else self._run
+        if found := PropertyTest(self._core, known[name], run, seed).counterexample():
+            raise _Mismatch(found, "property is false")
 
     def _runners(self, entry: str, arguments: Sequence[Any]) -> Iterator[tuple[str, Runner]]:
         """The ways to run the entry point, each with the names of its versions."""

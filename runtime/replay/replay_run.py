@@ -15,16 +15,15 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Se
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from runelift.codegen.plan.plan import Choose, Plan, all_steps, kernels
+from runelift.codegen.plan.plan import Choose, all_steps, kernels
 from runelift.ir.guards import Kind
 from runelift.ir.prim import Prim
-from runelift.ir.types import Const
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Outcome, Run
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
-from runelift.runtime.replay.compare_results import Differences, VersionPair
+from runelift.runtime.replay.compare_results import Differences, VersionPair, float_inputs
 from runelift.runtime.replay.racing import Race, RaceState, rotated
 from runelift.runtime.replay.replay_records import (
     EncounterKey,
@@ -355,23 +354,6 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
     return outcome, ReplayRecord(
         executable.plan.entry, run.ledger.rest, tuple(run.outermost.values()), run.peak_bytes,
         run.device.info.label, dict(run.infeasible), banned)
-
-
-def float_inputs(plan: Plan, args: Mapping[str, Any]
-           ) -> tuple[list[float], list[tuple[Prim, Buffer, int]]]:
-    """The floats among the arguments: numbers, and arrays with their lengths."""
-    numbers, arrays = list[float](), list[tuple[Prim, Buffer, int]]()
-    for spec in plan.params:
-        value = args[str(spec.name)]
-        if not spec.prim.is_float:
-            continue
-        if spec.shape is None:
-            numbers.append(float(value))
-        else:
-            arrays.append((spec.prim, value, math.prod(
-                int(size.value) if isinstance(size, Const) else args[str(size)]
-                for size in spec.shape)))
-    return numbers, arrays
 
 
 def _defaults(encounters: Iterable[ReplayedEncounter]) -> set[str]:

@@ -1,7 +1,7 @@
 """Reports of Oclgrind about kernels, as reports about the program that they were made of.
 
-Oclgrind writes them to standard error while it runs kernels: a line with the kind of mistake, then
-indented ones with the kernel, the work-items and the line of OpenCL C.
+Oclgrind writes them to standard error while it runs kernels.  A line has the kind of mistake.
+Indented lines after it have the kernel, the work-items and the line of OpenCL C.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ class MeasuredProgram(Measurable):
                results: Sequence[Any]) -> None:
         """WrongResults if the results of a run differ from those by default."""
         if self._checks is not None:
-            self._checks.check(self.program.loaded, entry, args, force or {}, thresholds,
+            self._checks.check(self.program, entry, args, force or {}, thresholds,
                                self.program.thresholds, results)
 
     def _chosen(self, thresholds: Thresholds | None) -> Thresholds:

@@ -17,11 +17,11 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.run import Outcome
-from runelift.runtime.replay.compare_results import Differences, VersionPair
+from runelift.runtime.replay.compare_results import Differences, VersionPair, float_inputs
 
 if TYPE_CHECKING:
     from runelift.runtime.execution.executable import Executable
-    from runelift.runtime.loaded_program import LoadedProgram
+    from runelift.runtime.program import Program
     from runelift.runtime.tuner.measure.measurable import Args, Force, Thresholds
 
 MEMORY_SHARE = 8
@@ -60,7 +60,7 @@ class ResultChecks:
         for key in [key for key, each in self._references.items() if each.args is args]:
             del self._references[key]
 
-    def check(self, loaded: LoadedProgram, entry: str, args: Args, force: Force,
+    def check(self, program: Program, entry: str, args: Args, force: Force,
               thresholds: Thresholds, default: Thresholds, results: Sequence[Any]) -> None:
         """WrongResults if ``results`` of a run differ from those by default.
 
@@ -70,31 +70,31 @@ class ResultChecks:
         if known is None:
             known = self._references[entry, id(args)] = _Reference(args)
             by_default = not force and thresholds == default
-            self._take(loaded, entry, known, results if by_default else _results(
-                loaded, entry, args, default))
+            self._take(program, known, results if by_default else _results(
+                program, entry, args, default))
         choice = (*sorted(force.items()), "", *sorted(thresholds.items()))
         if choice not in known.checked:
             known.checked[choice] = None if known.results is None else _difference(
-                loaded, entry, args, known.results, results)
+                program, entry, args, known.results, results)
         if (how := known.checked[choice]) is not None:
             raise WrongResults(f"the results differ from those of the default version: {how}")
 
-    def _take(self, loaded: LoadedProgram, entry: str, known: _Reference,
-              results: Sequence[Any] | None) -> None:
+    def _take(self, program: Program, known: _Reference, results: Sequence[Any] | None) -> None:
         """Keep reference results, if there is room for them."""
         if results is None:
             return
         known.size = sum(value[0].size for value in results if _is_array(value))
         used = sum(each.size for each in self._references.values())
-        if used <= loaded.device.info.global_bytes // MEMORY_SHARE:
+        if used <= program.device.info.global_bytes // MEMORY_SHARE:
             known.results = results
         else:
             known.size = 0
 
 
-def _results(loaded: LoadedProgram, entry: str, args: Args, default: Thresholds
+def _results(program: Program, entry: str, args: Args, default: Thresholds
              ) -> Sequence[Any] | None:
     """The results of a run by default; None if it fails."""
+    loaded = program.loaded
     try:
         bound = loaded.bind(loaded.plan(entry), list(args))
         outcome: Outcome = loaded.command_buffer.perform(
@@ -108,13 +108,11 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, tuple) and isinstance(value[0], Buffer)
 
 
-def _difference(loaded: LoadedProgram, entry: str, args: Args, expected: Sequence[Any],
+def _difference(program: Program, entry: str, args: Args, expected: Sequence[Any],
                 found: Sequence[Any]) -> str | None:
     """The first difference of results in words, if it is more than rounding."""
-    # late: start-up; most processes replay nothing
-    from runelift.runtime.replay.replay_run import float_inputs
-
-    plan, device = loaded.plan(entry), loaded.device
+    loaded, device = program.loaded, program.device
+    plan = loaded.plan(entry)
     differences = Differences(device, device.plain)
     differences.take_inputs(*float_inputs(plan, loaded.bind(plan, list(args))))
     rounded = _computes_with_floats(loaded.executable(entry))
