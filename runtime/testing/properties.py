@@ -24,8 +24,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
-from runelift.frontend.load import checked
-from runelift.frontend.syntax.signature import signatures
+from runelift.frontend.load import entry_points
 from runelift.ir.errors import Diagnostic, ProgramError, ProgramFailure, UserError, unknown_entry
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source, Span
@@ -68,17 +67,14 @@ class Property:
 
 def properties(source: Source) -> dict[str, Property]:
     """The properties of a program by name; ProgramError if an attribute is malformed."""
-    module = checked(source)
-    typed = signatures(module)
     found: dict[str, Property] = {}
-    for dec in module.entry_points:
-        for attr in dec.attrs:
-            if (match := _ATTRIBUTE.fullmatch(attr)) is not None:
-                options = _options(match[1] or "", dec.span)
-                found[dec.name] = Property(
-                    dec.name, options.get("gen"), options.get("shrink"), options.get("pprint"),
-                    int(options.get("size", SIZE)),
-                    any("#" in param.type for param in typed[dec.name].params))
+    for name, entry in entry_points(source).items():
+        for attribute in entry.attributes:
+            if (match := _ATTRIBUTE.fullmatch(attribute)) is not None:
+                options = _options(match[1] or "", entry.span)
+                found[name] = Property(
+                    name, options.get("gen"), options.get("shrink"), options.get("pprint"),
+                    int(options.get("size", SIZE)), any("#" in type_ for type_ in entry.params))
     return found
 
 
