@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from runelift.frontend.check import check_module
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
@@ -13,6 +14,7 @@ from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse
+from runelift.frontend.syntax.signature import signatures
 from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
 from runelift.ir.files import read_source
 from runelift.ir.names import Names
@@ -69,6 +71,22 @@ def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] |
     program.imports, program.only = tuple(imports), only
     check_module(program)
     return program
+
+
+class EntryPoint(NamedTuple):
+    """An entry point as its declaration has it: its attributes, and the types of its parameters."""
+
+    span: Span
+    attributes: tuple[str, ...]
+    params: tuple[str, ...]
+
+
+def entry_points(source: Source) -> dict[str, EntryPoint]:
+    """The entry points of a program by name; ProgramError with what is wrong with it."""
+    module = checked(source)
+    typed = signatures(module)
+    return {dec.name: EntryPoint(dec.span, dec.attrs, tuple(
+        param.type for param in typed[dec.name].params)) for dec in module.entry_points}
 
 
 def _read_import(path: Path, span: Span) -> module_ast.Module:

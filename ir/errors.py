@@ -137,9 +137,12 @@ class VersionUnavailable(UserError):
     """
 
     def __init__(self, version: str, reason: str) -> None:
-        super().__init__(f"version {version} was asked for, but cannot run here: {reason}.")
+        super().__init__(version, reason)
         self.version = version
         self.reason = reason
+
+    def __str__(self) -> str:
+        return f"version {self.version} was asked for, but cannot run here: {self.reason}."
 
 
 class CompilerBug(RuneliftError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen.plan.plan import Interface, Plan
+from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import store_compiled
@@ -82,6 +82,10 @@ class LoadedProgram:
         return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent,
                                   checked=self.checks_kernels)
 
+    def origins(self, entry: str) -> dict[str, str]:
+        """The origin of each kernel of an entry point in the source, by the kernel's name."""
+        return {kernel.name: kernel.comment for kernel in kernels(self.plan(entry).steps)}
+
     def executable(self, entry: str) -> Executable:
         """The executable of an entry point's plan on the device."""
         forked.check()
@@ -91,6 +95,12 @@ class LoadedProgram:
                                                           contract=self.fp_contract)
             self._store_new_plans()
         return self._executables[entry]
+
+    @property
+    def given_up(self) -> dict[str, str]:
+        """Versions of runs so far that failed to build or launch, ``site/index``, and reasons."""
+        return {version: reason for executable in self._executables.values()
+                for version, reason in executable.given_up.items()}
 
     def prepare_first_run(self, entry: str, args: Sequence[Any], force: Choices,
                           thresholds: Choices) -> None:

@@ -100,7 +100,7 @@ class Program:
         ``force`` names the alternative to run at a site.  VersionUnavailable says why it cannot run
         here.  ``thresholds`` override the tuning.
         """
-        required = self._required(entry, force) if force else RequiredVersions()
+        required = self._required(entry, force) if force else {}
         if self.device_info is None:
             # late: start-up; programs run on devices as a rule
             from runelift.ir.interpret import interpret

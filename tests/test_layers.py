@@ -113,7 +113,7 @@ ALLOWED = {
 
 Modules that have a line here are rooms, too.
 """
-LATE = 30
+LATE = 31
 """So many imports inside of functions are enough."""
 REASON = re.compile(r"# late: \w+")
 

@@ -62,6 +62,7 @@ from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning, tune_by_search
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.result_checks import ResultChecks
 from runelift.runtime.tuner.workers.runners import Runners, limit_on
 from runelift.runtime.tuner.workers.work_sharing import DevicePool, SharedMeasuring
 
@@ -77,7 +78,8 @@ def execute(args: argparse.Namespace) -> int:
     several = len(args.devices) > 1 or args.all_devices or args.scheduler is not None
     if args.replay or (args.time_limit == UNLIMITED and not several):
         program = _open(args)
-        return _tune(args, strategy, program, MeasuredProgram(program), None, started)
+        return _tune(args, strategy, program, MeasuredProgram(program, ResultChecks()), None,
+                     started)
     with Runners(args.devices, every=args.all_devices,
                  program=(str(args.program), args.policy)) as runners:
         program = _open(args)  # while processes start

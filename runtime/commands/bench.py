@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from runelift.runtime.commands.open_program import (
     forced,
     open_program,
     pick_entry,
+    tell_failed_versions,
     version_names_in_errors,
 )
 from runelift.runtime.commands.options import (
@@ -51,8 +52,15 @@ from runelift.runtime.versions.choose import RequiredVersions
 
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
 
-Input: TypeAlias = tuple[str, str, Callable[[], Sequence[Any]]]
-"""A dataset: entry point, name, and a function that makes the arguments."""
+
+
+class Input(NamedTuple):
+    """A dataset: entry point, name, and functions that make the arguments and the output."""
+
+    entry: str
+    name: str
+    arguments: Callable[[], Sequence[Any]]
+    expected: Callable[[], Sequence[Any] | None] = lambda: None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,11 +90,12 @@ def inputs(args: argparse.Namespace, program: Program,
     if args.input is not None:
         path: Path = args.input
         entry = pick_entry(program, args.entry)
-        return [(entry, path.name, partial(load_values, path, _types(program, entry)))]
+        return [Input(entry, path.name, partial(load_values, path, _types(program, entry)))]
     entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
     scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
     found: list[Input] = [
-        (entry, case.dataset, partial(case.recipes, scripts, _types(program, entry)))
+        Input(entry, case.dataset, partial(case.recipes, scripts, _types(program, entry)),
+              case.expected)
         for entry in entries
         for case in datasets(program.compiled.source, entry)
         if args.only is None or args.only in case.dataset]
@@ -113,7 +122,7 @@ def execute(args: argparse.Namespace) -> int:
               + (", tuned" if program.thresholds else ""))
     results, rows = [], [["dataset", "wall", "± MAD", "device", "± MAD", "launches", "memory"]]
     failed = False
-    for entry, name, arguments in inputs(
+    for entry, name, arguments, _ in inputs(
             args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
         label = name if entry == "main" else f"{entry}: {name}"
         try:
@@ -131,6 +140,7 @@ def execute(args: argparse.Namespace) -> int:
                      f"{found['peak_bytes'] / 2**20:.1f} MiB"])
     if not quiet:
         print(table(rows))
+    tell_failed_versions(program)
     if args.json is not None:
         _write(args.json, {"program": str(args.program), "device": device, "runs": args.runs,
                            "thresholds": program.thresholds, "results": results})

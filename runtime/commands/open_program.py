@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -55,3 +56,12 @@ def version_names_in_errors(program: Program) -> Iterator[None]:
         if text == str(error):
             raise
         raise type(error)(text) from error
+
+
+def tell_failed_versions(program: Program) -> None:
+    """Name the versions that failed to build or launch, a line each, on standard error."""
+    for version, reason in program.loaded.given_up.items():
+        name, why = (with_version_names(text, *program.tree.entries)
+                     for text in (version, reason.strip().partition("\n")[0]))
+        print(f"runelift: {name} could not run, so others ran in its place: {why}",
+              file=sys.stderr)

@@ -23,6 +23,7 @@ from runelift.runtime.commands.open_program import (
     forced,
     open_program,
     pick_entry,
+    tell_failed_versions,
     version_names_in_errors,
 )
 from runelift.runtime.commands.options import (
@@ -76,6 +77,7 @@ def execute(args: argparse.Namespace) -> int:
     write_values(results, sys.stdout.buffer, args.binary)
     if record is not None:
         _print_encounters(program.tree.entry(entry), record)
+    tell_failed_versions(program)
     return 0
 
 

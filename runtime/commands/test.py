@@ -4,17 +4,22 @@ Each case runs on the device and is compared with its output or, where it has no
 the interpreter says.  With --all-versions it runs once more for every code version.  Cases
 tagged 'compiled' are too large for the interpreter: it skips them, and without an output the
 code versions are compared with each other.  Cases tagged 'notest' or 'disable' are skipped.
-Failures are counted by cause.  Exits with 0 if nothing failed.
+A version that cannot run here, or takes longer than its limit, is named at the end with the reason.
+Properties are run on random arguments.  Failures are counted by cause.  Exits with 0 if nothing
+failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import secrets
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -39,24 +44,29 @@ from runelift.runtime.commands.options import (
     add_tuning,
     print_json,
 )
+from runelift.runtime.commands.sanitized import require_simulator, tested
+from runelift.runtime.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.host.lifeline import end_with_parent
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
-from runelift.runtime.versions.forest import plans
+from runelift.runtime.tuner.measure.time_limits import TimeLimit, parse_time_limit
 from runelift.runtime.versions.tuning_file import tuning_of
-from runelift.runtime.versions.version_names import names_of_plan
 
 SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
 COMPILED = "compiled"
 """The tag of cases that are too large for the interpreter."""
+VERSION_LIMIT = "30s"
+"""The time after which a version is given up."""
+LEAST_VERSION_SECONDS = 10.0
+"""The least time after which a version is given up that takes many times as long as another."""
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 OTHER_TEXT = "another error text"
 """The cause of a failure, or of a note, that an error is worded in another way than expected."""
 
-Runner: TypeAlias = Callable[[str, Sequence[Any]], Sequence[Any]]
-"""A way to run an entry point on arguments."""
+Runner: TypeAlias = Callable[[], Sequence[Any]]
+"""A way to run an entry point on arguments; its results."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +75,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="programs, or directories that are searched for programs")
     parser.add_argument("--all-versions", action="store_true",
                         help="run every code version in turn, too")
+    parser.add_argument("--version-limit", metavar="TIME|FACTORx|none", default=VERSION_LIMIT,
+                        help="with --all-versions, when to give a version up: after a time (5s, "
+                             "2min), or when it takes so many times as long as the default "
+                             "version (50x, but not before 10 s; default: %(default)s)")
     parser.add_argument("--interpreter", action="store_true",
                         help="run with the interpreter only, without a device")
+    parser.add_argument("--seed", type=int, metavar="N",
+                        help="the seed of the random arguments of properties (default: another "
+                             "one each time)")
+    parser.add_argument("--sanitize", action="store_true",
+                        help="run with Oclgrind, which looks for data races, invalid accesses and "
+                             "values that were never written; what it finds fails the test")
     parser.add_argument("--error-text", choices=("match", "any"), default="match",
                         help="'any': an expected error may have another text; such errors are "
                              "counted apart")
@@ -83,6 +103,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift test``."""
+    limit_of(args)  # an error in it is told before anything runs
+    if args.sanitize:
+        if args.interpreter:
+            raise UserError("--sanitize runs kernels, and --interpreter none.")
+        require_simulator()
     outcomes: list[dict[str, Any]] = []
     for found in _tested(args, list(programs(args.paths))):
         outcomes += found
@@ -93,6 +118,12 @@ def execute(args: argparse.Namespace) -> int:
     for line in summary(outcomes):
         print(line, file=sys.stderr if args.json else sys.stdout)
     return 1 if any(outcome["outcome"] == FAILED for outcome in outcomes) else 0
+
+
+def limit_of(args: argparse.Namespace) -> TimeLimit:
+    """The limit of ``--version-limit``; the first run of a version may take as long as others."""
+    limit = parse_time_limit(args.version_limit, TimeLimit(least=LEAST_VERSION_SECONDS))
+    return replace(limit, first=limit.most)
 
 
 def _tested(args: argparse.Namespace, paths: Sequence[Path]) -> Iterable[list[dict[str, Any]]]:
@@ -114,7 +145,10 @@ def _end_with_command() -> None:
 
 def _test_program(args: argparse.Namespace, path: Path) -> list[dict[str, Any]]:
     tester = _Tester(args)
-    tester.program(path)
+    if args.sanitize:
+        tester.sanitized(path)
+    else:
+        tester.program(path)
     return tester.outcomes
 
 
@@ -135,8 +169,23 @@ def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield f"{count:5} {cause}"
     counts = Counter(outcome["outcome"] for outcome in outcomes)
     other = sum(o["outcome"] == PASSED and o["cause"] == OTHER_TEXT for o in outcomes)
+    for (file, version), not_run in _not_run(outcomes).items():
+        where = not_run[0][1] + f" and {len(not_run) - 1} more" * (len(not_run) > 1)
+        yield f"{file}: {version} did not run: {not_run[0][0]} ({where})"
     yield (f"{counts[PASSED]} passed" + f" ({other} with {OTHER_TEXT})" * bool(other)
            + f", {counts[FAILED]} failed, {counts[SKIPPED]} skipped")
+
+
+def _not_run(outcomes: Sequence[dict[str, Any]]
+             ) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """The versions that did not run, by program and name: the reasons, and the cases."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for outcome in outcomes:
+        for version, reason in outcome["not_run"].items():
+            entry, _, _ = outcome["case"].partition(":")
+            name = version if entry == "main" else f"{version} of {entry}"
+            found.setdefault((outcome["file"], name), []).append((reason, outcome["case"]))
+    return found
 
 
 def programs(paths: Sequence[Path]) -> Iterator[Path]:
@@ -177,6 +226,13 @@ class _Tester:
         for source, blocks in found:
             self._blocks(path, source, blocks)
 
+    def sanitized(self, path: Path) -> None:
+        """Run all test blocks of a program under Oclgrind; each of its reports is a failure."""
+        found, problems = tested(self._args, path)
+        self.outcomes += found
+        for line, message in problems:
+            self._note(path, line, "sanitizer", FAILED, message, "sanitizer")
+
     def _blocks(self, path: Path, source: Source, blocks: Sequence[Block]) -> None:
         for block in blocks:
             if block.error is not None:
@@ -193,10 +249,13 @@ class _Tester:
                         self._note(path, case.line, f"{entry}: {case.dataset}", SKIPPED)
                     else:
                         todo.append((case, entry))
-        if todo:
-            self._cases(path, source, todo)
+        asked = [each for block in blocks if not block.tags & SKIPPED_TAGS
+                 for each in block.properties if self._args.entry in (None, each[0])]
+        if todo or asked:
+            self._cases(path, source, todo, asked)
 
-    def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]]) -> None:
+    def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]],
+               asked: list[tuple[str, int]]) -> None:
         compiled: list[_Subject] = []
 
         def compile_it() -> None:
@@ -207,8 +266,14 @@ class _Tester:
             what = f"{entry}: {case.dataset}"
             if compiled:
                 self._guarded(path, case.line, what, partial(compiled[0].test, case, entry))
+                self.outcomes[-1]["not_run"] = compiled[0].not_run
             else:
                 self._note(path, case.line, what, SKIPPED, "the program does not compile")
+        for subject in compiled:
+            for name, line in asked:
+                self._guarded(path, line, f"{name}: property",
+                              partial(subject.test_property, source, name))
+            subject.close()
 
     def _guarded(self, path: Path, line: int, what: str, body: Callable[[], None],
                  quiet: bool = False) -> None:
@@ -234,7 +299,7 @@ class _Tester:
     def _note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
               cause: str = "") -> None:
         self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
-                              "cause": cause, "message": message})
+                              "cause": cause, "message": message, "not_run": {}})
 
 
 def _must_reject(source: Source, block: Block) -> None:
@@ -270,50 +335,77 @@ class _Subject:
                                             fp_contract=args.fp_contract, runs=False)
             self._core = self._program.compiled.core
             device = self._program.device_info
+        self._versions = VersionRuns(self._program, limit_of(args)) if (
+            device is not None and args.all_versions) else None
         self._evaluate = partial(evaluate, program=source, device=device)
+        self.not_run: dict[str, str] = {}
+        """The versions that did not run in the last case, and the reasons."""
 
     def test(self, case: Case, entry: str) -> None:
         """Run a case in the ways asked for; _Mismatch if something is wrong."""
+        self.not_run = {}
         arguments = case.arguments(self._evaluate, _argument_types(self._core, entry))
         expected = case.expected()
         large = COMPILED in case.tags
         if expected is None and not large and not isinstance(case.output, Failure):
             expected = interpret(self._core, entry, arguments)
-        for name, run in self._runners(entry):
+        for name, run in self._runners(entry, arguments):
             try:
                 if isinstance(case.output, Failure):
-                    _must_fail(case.output.pattern, partial(run, entry, arguments))
+                    _must_fail(case.output.pattern, run)
                 else:
-                    found = list(run(entry, arguments))
+                    found = list(run())
                     expected = found if expected is None else expected
                     if difference := first_difference(expected, found):
                         raise _Mismatch(difference)
+            except VersionNotRun as error:
+                self.not_run[name] = str(error)
             except _Mismatch as error:
-                raise _Mismatch(f"{name}: {error}" if name else str(error), error.cause) from error
+                raise _Mismatch(f"with {name}: {error}" if name else str(error),
+                                error.cause) from error
             except (UserError, CompilerLimitation) as error:
                 if not name:
                     raise
-                raise _Mismatch(f"{name}: {error}", "failed in a version") from error
+                raise _Mismatch(f"with {name}: {error}", "failed in a version") from error
 
-    def _runners(self, entry: str) -> Iterator[tuple[str, Runner]]:
-        """The ways to run the entry point, each with its name."""
+    def test_property(self, source: Source, name: str) -> None:
+        """Look for arguments for which a property is false; _Mismatch if there are any."""
+        try:
+            # late: optional, as the package Hypothesis is that it needs
+            from runelift.runtime.testing.properties import PropertyTest, properties
+        except ImportError:
+            raise UserError("Properties need Hypothesis: pip install hypothesis.") from None
+        known = properties(source)
+        if name not in known:
+            raise UserError(f"'{name}' is no property: declare it with #[prop] entry {name}.")
+        seed = secrets.randbelow(1 << 31) if self._args.seed is None else self._args.seed
+        run = partial(interpret, self._core) if self._args.interpreter else self._run
+        if found := PropertyTest(self._core, known[name], run, seed).counterexample():
+            raise _Mismatch(found, "property is false")
+
+    def _runners(self, entry: str, arguments: Sequence[Any]) -> Iterator[tuple[str, Runner]]:
+        """The ways to run the entry point, each with the names of its versions."""
         if self._args.interpreter:
-            yield "", partial(interpret, self._core)
+            yield "", partial(interpret, self._core, entry, arguments)
             return
-        yield "", self._run({})
-        if self._args.all_versions and self._program.device_info is not None:
-            for force in plans(self._program.tree.entry(entry)):
-                if force:
-                    names = names_of_plan(self._program.tree.entry(entry), force)
-                    yield f"with {names}", self._run(force)
+        started = time.perf_counter()
+        yield "", partial(self._run, entry, arguments)
+        seconds = time.perf_counter() - started
+        placed: Sequence[Any] | None = None
+        for name, force in self._versions.plans(entry) if self._versions is not None else ():
+            assert self._versions is not None
+            placed = self._versions.place(arguments, seconds) if placed is None else placed
+            yield name, partial(self._versions.results, entry, placed, force)
 
-    def _run(self, force: Mapping[str, int]) -> Runner:
-        """Run on the device with these versions forced."""
-        def run(entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
-            with version_names_in_errors(self._program):
-                return self._program.run(entry, arguments, force=force)[0]
+    def _run(self, entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Run on the device."""
+        with version_names_in_errors(self._program):
+            return self._program.run(entry, arguments)[0]
 
-        return run
+    def close(self) -> None:
+        """End the process that runs versions."""
+        if self._versions is not None:
+            self._versions.close()
 
 
 def _argument_types(core: Program, entry: str) -> list[Prim]:

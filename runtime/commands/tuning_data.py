@@ -20,8 +20,8 @@ def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]
     asked = args.entry is not None or args.input is not None
     worth = {entry for case in training_of(program.compiled.source)
              for entry in case.entries}
-    return [Dataset(name, entry, arguments)
-            for entry, name, arguments in inputs(args, program, training_of)
+    return [Dataset(name, entry, arguments, expected)
+            for entry, name, arguments, expected in inputs(args, program, training_of)
             if asked or entry in worth]
 
 
@@ -32,5 +32,5 @@ def kept_out(args: argparse.Namespace, program: Program) -> list[Dataset]:
     if args.input is not None:
         raise UserError("--validate runs the datasets that a program keeps out of tuning, not an "
                         "--input.")
-    return [Dataset(name, entry, arguments)
-            for entry, name, arguments in inputs(args, program, validation_of)]
+    return [Dataset(name, entry, arguments, expected)
+            for entry, name, arguments, expected in inputs(args, program, validation_of)]

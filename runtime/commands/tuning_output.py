@@ -27,6 +27,7 @@ from runelift.runtime.tuner.kernel_parameters.tune import parameter_facts, rende
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.report.text import (
     facts,
+    failed_versions,
     render,
     render_held_out,
     render_validation,
@@ -44,6 +45,7 @@ from runelift.runtime.tuner.strategies.tune_by_search import (
     search_facts,
 )
 from runelift.runtime.versions.tuning_file import GUARDS, tuning_path
+from runelift.runtime.versions.version_names import with_version_names
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
@@ -75,6 +77,8 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
         found = changes(state.thresholds, state.parameters, state.guards)
         written = _written(args, log=not args.replay) if state.measured else "Nothing was written."
         print(verdict(_title(args, program), found, written))
+        for line in _failed(state):
+            print(f"Not used: {line}")
         if not _is_verbose(args, state):
             print(MORE)
         for text in filter(None, _texts(args, state, held_out)):
@@ -116,8 +120,14 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
             "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()},
             "validation": {name: asdict(both) for name, both in state.validated.items()},
             "tuning_policy": asdict(policy),
+            "not_used": _failed(state),
             **_facts_for_runs(program, state),
             "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
+
+
+def _failed(state: State) -> list[str]:
+    """The versions that could not run, were given up or gave wrong results, and why."""
+    return [line for entry in state.thresholds.entries for line in failed_versions(entry)]
 
 
 def _is_verbose(args: argparse.Namespace, state: State) -> bool:
@@ -149,6 +159,8 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
         print_json(about)
     else:
         print(verdict(_title(args, program), changes_by_search(found), _written(args, log=False)))
+        for line in (line for each in found for line in each.problems):
+            print(f"Not used: {with_version_names(line, *program.tree.entries)}")
         print(f"\n{render_searches(found)}" if args.verbose else MORE)
     return INTERRUPTED if about["interrupted"] else 0
 

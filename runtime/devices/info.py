@@ -258,6 +258,7 @@ def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
         resident_items=resident,
         resident_groups=16,
         build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ()),
+                       *((UNOPTIMISED,) if simulator else ()),
                        *((LIBM,) if pocl and kind is DeviceKind.CPU and _has_libm() else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=_optimised_by_pocl(handle.driver_version) if pocl else math.inf,
@@ -292,6 +293,11 @@ def _has_libm() -> bool:
 
 LIBM = "-DLIBM"
 """With this, processors compute roots, logarithms and the like as C does (``prelude.cl``)."""
+UNOPTIMISED = "-cl-opt-disable"
+"""The option for Oclgrind, whose optimised code of choices between few values is wrong.
+
+Its optimiser makes switches over integers of two bits of them, which its interpreter misreads.
+"""
 EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 """Without this quotients of f32 may be off by 2.5 units in the last place, and roots by 3."""
 OCCUPANCY = 8

@@ -168,14 +168,15 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
 
 
 def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-           force: Force, *, samples: bool) -> Record:
-    """The record of a run, which counts as a run before the captured one."""
+           force: Force, *, samples: bool) -> Outcome:
+    """A run with a record, which counts as a run before the captured one."""
     buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
-    made = _recorded(executable, args, thresholds, force, samples=samples).record
+    outcome = _recorded(executable, args, thresholds, force, samples=samples)
+    made = outcome.record
     assert made is not None
     if executable.captures_first and made.infeasible == executable.infeasible:
         buffers.setdefault(key, SeenCount.ONCE)
-    return made
+    return outcome
 
 
 def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
@@ -185,26 +186,28 @@ def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[
     if key in recorded:
         return execute(executable, args, thresholds, force, record=True, samples=samples)
     for _ in range(MOST_COLD_RUNS):
-        built = executable.build_seconds
+        before = executable.build_seconds
         outcome = execute(executable, dict(args), thresholds, force, record=True, samples=samples)
-        if not _is_cold(outcome, executable.build_seconds - built):
+        built = executable.build_seconds - before
+        assert outcome.record is not None
+        if not _is_cold(outcome.record, outcome.first_launches, built):
             break
+        long = outcome.record.wall - built > CAPTURE_COST
         del outcome  # the next run may have its buffers
-        executable.watch.alive()
+        if long:
+            executable.watch.alive()
     else:
         outcome = execute(executable, args, thresholds, force, record=True, samples=samples)
     recorded.add(key)
     return outcome
 
 
-def _is_cold(outcome: Outcome, built: float) -> bool:
+def _is_cold(made: Record, first_launches: int, built: float) -> bool:
     """True if a run took notably longer because it was the first: it built kernels for ``built``
     seconds, or launched kernels for the first time.
     """
-    made = outcome.record
-    assert made is not None
     idle = made.span - made.busy
-    return built > COLD_SHARE * made.wall or (outcome.first_launches > 0 and (
+    return built > COLD_SHARE * made.wall or (first_launches > 0 and (
         made.span < FIRST_LAUNCH_SECONDS / COLD_SHARE or idle > COLD_SHARE * made.span))
 
 

@@ -124,6 +124,8 @@ class Executable:
         self.sites = [_site(launch, version) for launch, version in zip(
             self.generated.launches, self.generated.launch_versions, strict=True)]
         self.infeasible: dict[str, str] = {}
+        self.given_up: dict[str, str] = {}
+        """Versions that could not run some time, ``site/index``, and the last reason."""
         self.failures: list[imp.Failure] = []
         self.bases: dict[str, int] = {}
         for site in self.sites:

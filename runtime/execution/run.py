@@ -230,6 +230,7 @@ class Run(Issuer):
         if self.chooser.requires(number, version):
             raise VersionUnavailable(self.chooser.name(number, version),
                                      str(reason).splitlines()[0].rstrip(".")) from None
+        self.executable.given_up[self.chooser.name(number, version)] = str(reason)
         if self.recorder is not None:
             self.recorder.abandon()
         self.chooser.retry()

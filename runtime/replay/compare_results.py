@@ -12,7 +12,7 @@ large elements to compare with.  Its rounding errors are compared with the great
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,7 +21,9 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.prelude import STORED, TYPES
+from runelift.codegen.plan.plan import Plan
 from runelift.ir.prim import Prim
+from runelift.ir.types import Const
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.memory import Buffer
 
@@ -202,6 +204,23 @@ class Differences:
             self.agreeing[pair] = self.agreeing.get(pair, 0) + 1
         else:
             self.differing.setdefault(pair, how)
+
+
+def float_inputs(plan: Plan, args: Mapping[str, Any]
+           ) -> tuple[list[float], list[tuple[Prim, Buffer, int]]]:
+    """The floats among the arguments: numbers, and arrays with their lengths."""
+    numbers, arrays = list[float](), list[tuple[Prim, Buffer, int]]()
+    for spec in plan.params:
+        value = args[str(spec.name)]
+        if not spec.prim.is_float:
+            continue
+        if spec.shape is None:
+            numbers.append(float(value))
+        else:
+            arrays.append((spec.prim, value, math.prod(
+                int(size.value) if isinstance(size, Const) else args[str(size)]
+                for size in spec.shape)))
+    return numbers, arrays
 
 
 @cache

@@ -11,20 +11,19 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from runelift.codegen.plan.plan import Choose, Plan, all_steps, kernels
+from runelift.codegen.plan.plan import Choose, all_steps, kernels
 from runelift.ir.guards import Kind
 from runelift.ir.prim import Prim
-from runelift.ir.types import Const
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Outcome, Run
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
-from runelift.runtime.replay.compare_results import Differences, VersionPair
+from runelift.runtime.replay.compare_results import Differences, VersionPair, float_inputs
 from runelift.runtime.replay.racing import Race, RaceState, rotated
 from runelift.runtime.replay.replay_records import (
     EncounterKey,
@@ -347,39 +346,35 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
     Versions whose results differ from those of the others are banned from the race.
     """
     run = ReplayRun(executable, thresholds, race)
-    run.differences.take_inputs(*_float_inputs(executable.plan, args))
+    run.differences.take_inputs(*float_inputs(executable.plan, args))
     outcome = run.call(executable.replaying, args)
     banned = wrong_versions(executable.generated.sites, run.differences.differing,
-                            run.differences.agreeing)
+                            run.differences.agreeing, _defaults(run.outermost.values()))
     race.banned.update(banned)
     return outcome, ReplayRecord(
         executable.plan.entry, run.ledger.rest, tuple(run.outermost.values()), run.peak_bytes,
         run.device.info.label, dict(run.infeasible), banned)
 
 
-def _float_inputs(plan: Plan, args: Mapping[str, Any]
-           ) -> tuple[list[float], list[tuple[Prim, Buffer, int]]]:
-    """The floats among the arguments: numbers, and arrays with their lengths."""
-    numbers, arrays = list[float](), list[tuple[Prim, Buffer, int]]()
-    for spec in plan.params:
-        value = args[str(spec.name)]
-        if not spec.prim.is_float:
-            continue
-        if spec.shape is None:
-            numbers.append(float(value))
-        else:
-            arrays.append((spec.prim, value, math.prod(
-                int(size.value) if isinstance(size, Const) else args[str(size)]
-                for size in spec.shape)))
-    return numbers, arrays
+def _defaults(encounters: Iterable[ReplayedEncounter]) -> set[str]:
+    """The versions that run without tuning at some encounter, ``site/index``."""
+    found = set[str]()
+    for each in encounters:
+        found.add(f"{each.site}/{each.default}")
+        for version, inside in each.inside.items():
+            if version == each.default:
+                found |= _defaults(inside.values())
+    return found
 
 
 def wrong_versions(sites: Sequence[Choose], differing: Mapping[VersionPair, str],
-                   agreeing: Mapping[VersionPair, int]) -> dict[str, str]:
+                   agreeing: Mapping[VersionPair, int], defaults: Set[str] = frozenset()
+                   ) -> dict[str, str]:
     """The versions that cause differences, ``site/index``, and the differences in words.
 
     The one that differs from most others is the cause.  Among equals it is the one that agrees
-    with fewer, then the one that comes first.  A version around another cause is none.
+    with fewer, then the one that comes first.  A version around another cause is none.  Those
+    that run by ``defaults`` are none either, if the other version is not one of them.
     """
     found: dict[str, str] = {}
     for choice in reversed(sites):  # those inside of others come first
@@ -396,7 +391,8 @@ def wrong_versions(sites: Sequence[Choose], differing: Mapping[VersionPair, str]
                 _drop(partners, version)
         while any(partners.values()):
             worst = min((version for version, others in partners.items() if others),
-                        key=lambda version: (-len(partners[version]), agrees[version], version))
+                        key=lambda version: (f"{choice.site}/{version}" in defaults,
+                                             -len(partners[version]), agrees[version], version))
             other, how = next(iter(partners[worst].items()))
             found[f"{choice.site}/{worst}"] = (
                 f"its results differ from those of version {choice.site}/{other}: {how}")

@@ -3,7 +3,7 @@
 A block is a sequence of comment lines with a line ``-- ==``.  The text before that line describes
 the test, the text after it has cases::
 
-    block  ::= description '==' tags? entries? (case | 'error:' regex)*
+    block  ::= description '==' tags? entries? (case | 'error:' regex | 'property:' word*)*
     case   ::= ['"' name '"'] tag* input [output]
     tags   ::= 'tags' '{' word* '}'
     entries::= 'entry:' word*
@@ -108,13 +108,17 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One test block.  ``error`` is the pattern of the message that rejects the program."""
+    """One test block.  ``error`` is the pattern of the message that rejects the program.
+
+    ``properties`` are the names of entry points, each with the line of its test.
+    """
 
     description: str
     tags: frozenset[str]
     cases: tuple[Case, ...]
     error: str | None
     line: int
+    properties: tuple[tuple[str, int], ...] = ()
 
 
 def parse_blocks(source: Source) -> tuple[Block, ...]:
@@ -175,12 +179,16 @@ class _BlockReader:
         entries: tuple[str, ...] = ("main",)
         cases: list[Case] = []
         error = None
+        properties: list[tuple[str, int]] = []
         while not self._reader.at_end():
             word = self._word()
             if word == "tags":
                 tags = frozenset(self._words("{", "}"))
             elif word == "entry:":
                 entries = tuple(self._line().replace(",", " ").split())
+            elif word == "property:":
+                line = self._source.text.count("\n", 0, self._reader.position) + 1
+                properties += ((name, line) for name in self._line().replace(",", " ").split())
             elif word == "structure":
                 self._structure()
             elif word == "warning:":
@@ -191,7 +199,7 @@ class _BlockReader:
                 cases.append(self._case(word, entries))
         lines = (line.strip() for line in description.strip().splitlines())
         line = self._source.text.count("\n", 0, self._start) + 1
-        return Block("\n".join(lines), tags, tuple(cases), error, line)
+        return Block("\n".join(lines), tags, tuple(cases), error, line, tuple(properties))
 
     def _case(self, word: str, entries: tuple[str, ...]) -> Case:
         start = self._reader.position - len(word)

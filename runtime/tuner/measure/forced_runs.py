@@ -299,6 +299,10 @@ class _DatasetRuns:
             yield from (LoggedRun(self._dataset.name, self._todo[number], None, str(error))
                         for number in wanted)
             return
+        if why := self._unexpected():
+            yield from (LoggedRun(self._dataset.name, self._todo[number], None, why)
+                        for number in wanted)
+            return
         yield from self._warm_up(wanted)
         made = [*self._known, *self._first.values()]
         for run in self._repeat_first():
@@ -312,6 +316,12 @@ class _DatasetRuns:
                 yield self._first[number]
         yield from self._repeat_all(numbers, made)
         yield from (run for number, run in self._first.items() if not schedule.once(number))
+
+    def _unexpected(self) -> str | None:
+        """The way in which the program does not give the dataset's output, if it can be run."""
+        with suppress(UserError, CompilerLimitation):
+            return self._dataset.unexpected(self._entry.program, self._args)
+        return None
 
     def _competitive(self) -> list[int]:
         """The first runs that are not far behind."""

@@ -157,3 +157,7 @@ class Measurable(ABC):
                    after: Thresholds | None) -> str | None:
         """The difference of results with two choices, if it is more than rounding."""
         return None
+
+    def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
+        """The first difference of the results by default from the ``expected`` ones, in words."""
+        return None

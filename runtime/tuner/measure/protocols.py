@@ -8,18 +8,25 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from runelift.runtime.tuner.costs.log import Measurements, RunStore
-from runelift.runtime.tuner.measure.measurable import Force, Measurable
+from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.versions.forest import Forest
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A named input of an entry point, made when it is needed."""
+    """A named input of an entry point, made when it is needed, and its output, if one is given."""
 
     name: str
     entry: str
     arguments: Callable[[], Sequence[Any]]
+    expected: Callable[[], Sequence[Any] | None] = lambda: None
+
+    def unexpected(self, program: Measurable, args: Args) -> str | None:
+        """The difference of a program's results by default from the given output, in words."""
+        expected = self.expected()
+        how = None if expected is None else program.unexpected(self.entry, args, expected)
+        return how and f"the program does not give the output of the dataset: {how}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,10 @@ def _dataset_runs(program: Measurable, forest: Forest, dataset: Dataset, race: R
         args = program.place(dataset.arguments())
         race.estimates.begin(program.prebuild(dataset.entry, args, [{}, *todo]))
         program.time(dataset.entry, args)  # what other versions may take depends on it
+        if why := dataset.unexpected(program, args):
+            yield from (LoggedRun(dataset.name, dict(force), None, why, replay=0)
+                        for force in todo)
+            return
         numbered = _replays(partial(program.replay, dataset.entry, args, race), race, repeats, todo,
                             policy.repetition)
         right = _right(numbered[0][1], todo)

@@ -23,7 +23,7 @@ from runelift.runtime.tuner.fit.fit import Fit, objective
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.versions.forest import plans
-from runelift.runtime.versions.version_names import with_version_names
+from runelift.runtime.versions.version_names import names_of_plan, with_version_names
 
 LEGEND = "by size: built-in rule. never: this version is switched off."
 """The meaning of the words for thresholds."""
@@ -233,6 +233,33 @@ def _observations(entry: EntryTuning) -> Iterator[str]:
         within, worst = 100 * median(spread), 100 * spread[-1]
         yield (f"  Noise: half of the repeats are within {within:.0f} % of the median "
                f"(worst case {worst:.0f} %).")
+
+
+def failed_versions(entry: EntryTuning) -> Iterator[str]:
+    """A line for each reason why versions failed to build or launch, or gave wrong results.
+
+    Runs that other runs rule out, and those that there was no time for, have not failed.
+    """
+    found = dict[tuple[str, str], list[str]]()
+    for run in entry.measurements.runs:
+        if run.error and run.error != NO_TIME and not run.left_out:
+            names = names_of_plan(entry.forest, run.force)
+            found.setdefault((run.dataset, _first_line(run.error)), []).append(names)
+        elif run.record:
+            for version, reason in run.record.infeasible.items():
+                found.setdefault((run.dataset, _first_line(reason)), []).append(version)
+    lines = dict[str, list[str]]()
+    for (dataset, reason), versions in found.items():
+        names = with_version_names(", ".join(sorted(set(versions))), entry.forest)
+        why = with_version_names(reason, entry.forest).removeprefix(f"{names}: ")
+        lines.setdefault(f"{names}: {why}", []).append(dataset)
+    for line, datasets in lines.items():
+        more = f" and {len(datasets) - 1} more" if len(datasets) > 1 else ""
+        yield f"{line} ({datasets[0]}{more})"
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
 
 
 def _failures(entry: EntryTuning) -> Iterator[str]:

@@ -86,6 +86,9 @@ class Live:
     weights: Mapping[str, float] | None = None
     measured: MeasuredCosts | None = None
     policy: TuningPolicy = NORMAL
+    problems: dict[tuple[str, str], Thresholds] = field(default_factory=dict)
+    """Reasons why runs failed or were stopped, with their datasets, and the first thresholds."""
+    _unexpected: dict[str, str | None] = field(default_factory=dict)
     _placed: dict[str, Sequence[Any]] = field(default_factory=dict)
     _seen: dict[str, list[Outcomes]] = field(default_factory=dict)
     _lost: dict[str, list[Thresholds]] = field(default_factory=dict)
@@ -124,6 +127,7 @@ class Live:
             self._lost.setdefault(dataset, []).append(dict(thresholds))
             stopped = isinstance(error, RunStopped) and error.seconds > 0
             seconds = error.seconds if isinstance(error, RunStopped) and stopped else math.inf
+            self.problems.setdefault((dataset, str(error).partition("\n")[0]), dict(thresholds))
         return Timed(seconds, time.perf_counter() - started, stopped)
 
     def _run(self, name: str, thresholds: Thresholds) -> float:
@@ -131,6 +135,10 @@ class Live:
         values = None if name in self._placed else dataset.arguments()
         if values is not None:
             self._placed[name] = self._place(values)
+            if name not in self._unexpected:
+                self._unexpected[name] = dataset.unexpected(self.program, self._placed[name])
+        if why := self._unexpected[name]:
+            raise UserError(why)
         args = self._placed[name]
         record = self.program.record(dataset.entry, args, thresholds=thresholds)
         times = [self.program.time(dataset.entry, args, thresholds=thresholds)

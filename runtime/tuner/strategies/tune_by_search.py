@@ -7,7 +7,7 @@ records to fit anew, so thresholds that make a dataset slower are dropped altoge
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from runelift.runtime.records.format import FORMAT, show_seconds, table
@@ -25,7 +25,8 @@ class SearchTuning:
     """The thresholds that a strategy found for one entry point, and their verification.
 
     ``verified`` are the datasets' times by default and with the thresholds found, run in turn.
-    ``kept_default`` is the reason not to use those found, if they are not.
+    ``kept_default`` is the reason not to use those found, if they are not.  ``problems`` say why
+    runs failed, were stopped, or had wrong results.
     """
 
     forest: Forest
@@ -33,6 +34,7 @@ class SearchTuning:
     search: Search
     verified: dict[str, PairedTimes] = field(default_factory=dict)
     kept_default: str | None = None
+    problems: tuple[str, ...] = ()
 
     @property
     def thresholds(self) -> dict[str, int]:
@@ -56,7 +58,9 @@ def tune_by_search(job: TuningJob, strategy: Strategy, *, budget: Budget | None 
         oracle = Live(job.program, forest, defaults, own, job.compared_repeats)
         result = search(strategy, oracle, seed=seed, budget=budget, progress=progress)
         each = SearchTuning(forest, defaults, result)
-        found.append(confirm(job.on(forest), each) if job.verify else each)
+        each = confirm(job.on(forest), each) if job.verify else each
+        found.append(replace(each, problems=tuple(
+            f"{dataset}: {why}" for dataset, why in oracle.problems)))
         if result.interrupted:
             break
     return found
@@ -121,4 +125,4 @@ def _facts(found: SearchTuning) -> dict[str, Any]:
                            for name, value in result.thresholds.items()},
             "datasets": {name: {"verified": asdict(both)}
                          for name, both in found.verified.items()},
-            "kept_default": found.kept_default}
+            "kept_default": found.kept_default, "not_used": list(found.problems)}

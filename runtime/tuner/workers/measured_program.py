@@ -16,11 +16,13 @@ from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, T
 
 if TYPE_CHECKING:
     from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.run import Outcome
     from runelift.runtime.geometry.parameter_space import ParameterSpace
     from runelift.runtime.program import Program
     from runelift.runtime.replay.racing import Race
     from runelift.runtime.replay.replay_records import ReplayRecord
     from runelift.runtime.trials.protocol import OperationTime, Searches
+    from runelift.runtime.tuner.workers.result_checks import ResultChecks
 
 UNDISTURBED_RUNS = 3
 """The most runs for one time, until no kernels are built meanwhile."""
@@ -35,10 +37,11 @@ WARM_UP_SECONDS = 0.02
 
 
 class MeasuredProgram(Measurable):
-    """A program that runs in this process."""
+    """A program that runs in this process; ``checks`` compare the results of its versions."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, checks: ResultChecks | None = None) -> None:
         self.program = program
+        self._checks = checks
 
     @property
     def thresholds(self) -> Thresholds:  # type: ignore[override]  # read only
@@ -84,8 +87,12 @@ class MeasuredProgram(Measurable):
         chosen = self._chosen(thresholds)
         self.program.loaded.prepare_first_run(entry, args, force or {}, chosen)
         executable, bound = self._bound(entry, args)
-        found: Record = self.program.loaded.command_buffer.record(
+        outcome: Outcome = self.program.loaded.command_buffer.record(
             executable, bound, chosen, force or {}, samples=samples)
+        found = outcome.record
+        assert found is not None
+        if not found.skipped:  # else the results are of a few iterations
+            self._check(entry, args, force, chosen, outcome.results)
         return found
 
     def timing(self, entry: str, args: Args, *, force: Force | None = None,
@@ -105,6 +112,7 @@ class MeasuredProgram(Measurable):
             built, started = executable.build_seconds, time.perf_counter()
             outcome = command_buffer.perform(executable, bound, chosen, force or {}, record=False)
             timing = Timing(time.perf_counter() - started, outcome.issue)
+            self._check(entry, args, force, chosen, outcome.results)
             del outcome  # the next run may have its buffers
             steady = timing.seconds >= least or timing.issue < ISSUE_SHARE * timing.seconds
             if steady and executable.build_seconds - built <= BUILD_SHARE * timing.seconds:
@@ -170,6 +178,17 @@ class MeasuredProgram(Measurable):
         one, other = (self.program.run(entry, args, thresholds=each)[0]
                       for each in (before, after))
         return first_difference(one, other)
+
+    def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
+        """The first difference of the results by default from the ``expected`` ones."""
+        return first_difference(list(expected), self.program.run(entry, args)[0])
+
+    def _check(self, entry: str, args: Args, force: Force | None, thresholds: Thresholds,
+               results: Sequence[Any]) -> None:
+        """WrongResults if the results of a run differ from those by default."""
+        if self._checks is not None:
+            self._checks.check(self.program, entry, args, force or {}, thresholds,
+                               self.program.thresholds, results)
 
     def _chosen(self, thresholds: Thresholds | None) -> Thresholds:
         return self.program.thresholds if thresholds is None else thresholds

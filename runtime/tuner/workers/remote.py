@@ -75,7 +75,7 @@ class _PlacedArguments(Sequence[Any]):
         return self.values[index]
 
     def took(self, seconds: float) -> None:
-        """Note the time of a run."""
+        """Note the time of a run, by which later ones are limited."""
         if self.quickest is None or seconds < self.quickest:
             self.quickest = seconds
 
@@ -273,6 +273,17 @@ class Remote(Measurable):
         args = self._there(args)
         return self._ask_about(args, lambda session: session.difference(
             args.number, entry, before, after))
+
+    def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
+        """The first difference of the results by default from the ``expected`` ones, in words."""
+        args = self._there(args)
+        return self._ask_about(args, lambda session: session.unexpected(
+            args.number, entry, expected))
+
+    def results(self, entry: str, args: Args, force: Force) -> list[Any]:
+        """The results of a run with these versions, all of which must run."""
+        args = self._there(args)
+        return self._ask_about(args, lambda session: session.results(args.number, entry, force))
 
     # Ending workers
 

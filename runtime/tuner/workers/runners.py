@@ -20,6 +20,7 @@ from runelift.runtime.tuner.measure.time_limits import UNLIMITED, TimeLimit, par
 from runelift.runtime.tuner.workers.local_devices import LocalDevices
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.result_checks import ResultChecks
 
 LEAST_LIMIT_SECONDS = 0.5
 """After how many seconds runs may be stopped where the next worker is waiting already."""
@@ -36,7 +37,7 @@ def running(program: Program, time_limit: str | None = None) -> Iterator[Measura
     """A program on its device, in another process unless the limit is ``none``."""
     assert program.device_info is not None
     if time_limit == UNLIMITED:
-        yield MeasuredProgram(program)
+        yield MeasuredProgram(program, ResultChecks())
         return
     with Runners([spec_of(program.device_info)]) as runners:
         yield runners.open(program, limit_on(program.device_info, time_limit))

@@ -47,6 +47,7 @@ from runelift.runtime.tuner.measure.measurable import Args, Force, RecordAndTime
 from runelift.runtime.tuner.workers.build_notices import BuildNotices
 from runelift.runtime.tuner.workers.measured_program import NOTABLE_SECONDS, MeasuredProgram
 from runelift.runtime.tuner.workers.requests import OpenProgram, Request
+from runelift.runtime.tuner.workers.result_checks import ResultChecks
 from runelift.runtime.versions.size_guards import GuardedThresholds
 
 KNOWN_THRESHOLDS = 16
@@ -69,6 +70,7 @@ class Session:
         self.program: Program
         self.source: tuple[str, str] | None = None
         self.placed: dict[int, Sequence[Any]] = {}
+        self.checks = ResultChecks()
         self.known_plans = frozenset[Any]()
         self._notices: BuildNotices | None = None
         self._alone = False
@@ -89,7 +91,7 @@ class Session:
     @property
     def measured(self) -> MeasuredProgram:
         """The program as the tuner sees it."""
-        return MeasuredProgram(self.program)
+        return MeasuredProgram(self.program, self.checks)
 
     def answer(self, request: Request) -> Any:
         """The answer to a request: the result of a method of this class."""
@@ -171,6 +173,17 @@ class Session:
         self._prepare(entry)
         return self.measured.difference(entry, self.placed[number], before, after)
 
+    def unexpected(self, number: int, entry: str, expected: Sequence[Any]) -> str | None:
+        """``Measurable.unexpected``."""
+        self._prepare(entry, patient=True)
+        return self.measured.unexpected(entry, self.placed[number], expected)
+
+    def results(self, number: int, entry: str, force: Force) -> list[Any]:
+        """The results of a run with these versions, all of which must run."""
+        self._prepare(entry)
+        self._send("begun")
+        return self.program.run(entry, self.placed[number], force=force)[0]
+
     # Other requests
 
     def place_arguments(self, number: int, values: Args) -> None:
@@ -181,7 +194,7 @@ class Session:
     def drop_arguments(self, numbers: Sequence[int]) -> None:
         """Forget the arguments with these numbers."""
         for number in numbers:
-            self.placed.pop(number, None)
+            self.checks.drop(self.placed.pop(number, ()))
 
     def save_manifest(self) -> None:
         """``Measurable.save_manifest``."""

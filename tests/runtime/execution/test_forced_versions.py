@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import runelift
 from runelift.ir.errors import UserError, VersionUnavailable
+from runelift.runtime.commands.open_program import tell_failed_versions
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.run import Run
 
@@ -85,3 +87,22 @@ def test_the_interpreter_has_no_versions() -> None:
     subject = runelift.compile(SCANS, device="interpreter")
     with pytest.raises(UserError, match="interpreter has no versions"):
         subject.run("main", [rows(6)], force={SITE: 0})
+
+
+def test_versions_that_failed_are_named(monkeypatch: pytest.MonkeyPatch,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    subject, issue, failing = program(), Run.issue_built, [True]
+
+    def issue_built(run: Run, *args: Any) -> None:
+        if failing.pop():
+            failing.append(False)
+            raise Infeasible("the compiler ran out of registers\nwith a long log")
+        failing.append(False)
+        issue(run, *args)
+
+    monkeypatch.setattr(Run, "issue_built", issue_built)
+    subject.run("main", [rows(600)])
+    tell_failed_versions(subject)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"runelift: V\d could not run, so others ran in its place: "
+                        r"the compiler ran out of registers", line)

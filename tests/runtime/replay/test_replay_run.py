@@ -216,7 +216,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, site: str, version: int) -> None:
     monkeypatch.setattr(ReplayRun, "leave_replayed", spoiled)
 
 
-@pytest.mark.parametrize("wrong", ["main.versions_1/1", "main.versions_0/0"])
+@pytest.mark.parametrize("wrong", ["main.versions_1/1", "main.versions_0/1"])
 def test_a_wrong_version_is_banned(nested: Program, monkeypatch: pytest.MonkeyPatch, wrong: str
                                    ) -> None:
     """Of a site inside of another one's version, and of that one: each without the other."""
@@ -230,18 +230,28 @@ def test_a_wrong_version_is_banned(nested: Program, monkeypatch: pytest.MonkeyPa
     assert found.banned == {}
 
 
+def test_the_default_version_is_never_the_one_to_blame(
+        nested: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoil(monkeypatch, "main.versions_0", 0)
+    race = Race(rounds=1)
+    for _ in range(3):
+        _, found = replayed(nested, "main", (CUBE, np.int64(2)), race)
+        assert not any(name == "main.versions_0/0" for name in found.banned)
+    assert race.banned
+
+
 def test_a_wrong_version_is_reported_and_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(NESTED, device="pocl", tuning={})
     monkeypatch.setattr(program.device, "info", replace(
         program.device.info, choice=replace(program.device.info.choice, threshold=2)))
-    spoil(monkeypatch, "main.versions_0", 0)
+    spoil(monkeypatch, "main.versions_0", 1)
     tuning = tuned(program, {"cube": (CUBE, np.int64(2))}, device=2)
     (entry,) = tuning.entries
     (dataset,) = entry.costs.datasets
     assert entry.program_runs == 2  # the second without the version
     assert dataset.points[0].choose(entry.defaults) == 0
-    assert all(point.choose(tuning.thresholds) != 0 for point in dataset.points)
-    assert "V1 must not run: its results differ" in render(tuning)
+    assert all(point.choose(tuning.thresholds) != 1 for point in dataset.points)
+    assert "must not run: its results differ" in render(tuning)
 
 
 def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 64,

