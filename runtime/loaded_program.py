@@ -122,7 +122,7 @@ class LoadedProgram:
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
                 record: bool) -> Outcome:
         """Run an entry point on the device."""
-        forked.check()
+        self.device.check()
         self.prepare_first_run(entry, args, force, thresholds)
         plan, executable = self.plan(entry), self.executable(entry)
         bound = self.bind(plan, list(args))
