@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,14 @@ KEEPS_THE_LOCK = "begin(); sum(range(1 << 60))"
 SECOND = 1.0
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+
+
+@pytest.fixture(autouse=True)
+def usual_handler() -> Iterator[None]:
+    """Processes get what Python does unless it was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupted(command: Sequence[str], number: int, *, group: bool,
