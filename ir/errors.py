@@ -130,5 +130,17 @@ class CompilerLimitation(RuneliftError):
     """The program is right, but this compiler cannot compile it yet.  Exit status 2."""
 
 
+class VersionUnavailable(UserError):
+    """A version that was asked for cannot run here, with the reason.
+
+    ``version`` is its name, ``site/index``.
+    """
+
+    def __init__(self, version: str, reason: str) -> None:
+        super().__init__(f"version {version} was asked for, but cannot run here: {reason}.")
+        self.version = version
+        self.reason = reason
+
+
 class CompilerBug(RuneliftError):
     """An invariant of the compiler does not hold.  Exit status 3; please report."""

@@ -122,8 +122,10 @@ class LoadedProgram:
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
                 record: bool) -> Outcome:
         """Run an entry point on the device."""
-        self.device.check()
-        self.prepare_first_run(entry, args, force, thresholds)
+        forked.check()
+        if self._device is not None:
+            self._device.check()
+        self.prepare_first_run(entry, args, dict(force), thresholds)
         plan, executable = self.plan(entry), self.executable(entry)
         bound = self.bind(plan, list(args))
         if not record:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.comparable import spec_of
@@ -22,6 +22,7 @@ from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.loaded_program import LoadedProgram
 from runelift.runtime.records.record import Record
+from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 from runelift.runtime.versions.tuning_file import (
     Identity,
@@ -96,22 +97,40 @@ class Program:
             device_arrays: bool = False) -> tuple[list[Any], Record | None]:
         """Run an entry point; its results, and its record if one was asked for.
 
-        ``force`` names the alternative to run at a site; ``thresholds`` override the tuning.
+        ``force`` names the alternative to run at a site.  VersionUnavailable says why it cannot run
+        here.  ``thresholds`` override the tuning.
         """
+        required = self._required(entry, force) if force else RequiredVersions()
         if self.device_info is None:
             # late: start-up; programs run on devices as a rule
             from runelift.ir.interpret import interpret
 
             fun_args = check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        raw, made, _ = self.loaded.perform(
-            entry, args, force or {}, self._chosen(thresholds),
+        raw, made, *_ = self.loaded.perform(
+            entry, args, required, self._chosen(thresholds),
             record=self.recording if record is None else record)
         if made is not None and self.recording:
             self.records.append(made)
         results = [self._result(value, spec, device_arrays)
                    for value, spec in zip(raw, self.loaded.plan(entry).results, strict=True)]
         return results, made
+
+    def _required(self, entry: str, force: Mapping[str, int]) -> RequiredVersions:
+        """The versions that a run must use; UserError if the program has none such."""
+        self.interface(entry)
+        sites = self.tree.entry(entry).sites()
+        for site, index in force.items():
+            if site not in sites:
+                raise UserError(f"Entry point '{entry}' has no choice of versions '{site}'; it has "
+                                f"{', '.join(sites) or 'none'}.")
+            if not 0 <= index < len(sites[site].alternatives):
+                raise UserError(f"'{site}' has {len(sites[site].alternatives)} versions, and so "
+                                f"no version {index}.  They are counted from 0.")
+        if self.device_info is None:
+            raise UserError("The interpreter has no versions, so that none can be forced.  "
+                            "Name a device.")
+        return RequiredVersions(force)
 
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
         """The given thresholds, or those of the program if there are none."""

@@ -28,7 +28,7 @@ RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 
 
-class Probes(Protocol):
+class _Probes(Protocol):
     """Probes of an open device: programs that find out what no standard promises."""
 
     def forward_progress(self, device: Device) -> bool:
@@ -48,7 +48,7 @@ class Device:
     sub-groups of :attr:`shares` have more than one work-item only if that works.
     """
 
-    def __init__(self, info: DeviceInfo, probes: Probes) -> None:
+    def __init__(self, info: DeviceInfo, probes: _Probes) -> None:
         forked.used()
         forked.keep(self)
         self.info = info
@@ -202,7 +202,7 @@ _opened: dict[tuple[int, DeviceInfo], Device] = {}
 _opening = threading.Lock()
 
 
-def open_device(info: DeviceInfo, probes: Probes) -> Device:
+def open_device(info: DeviceInfo, probes: _Probes) -> Device:
     """The device, opened once, so that programs can pass arrays to each other.
 
     A device with other preferences (:meth:`DeviceInfo.plain`) is another device.

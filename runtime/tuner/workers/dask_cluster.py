@@ -28,7 +28,7 @@ import pyopencl as cl
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.cache import private
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.comparable import DeviceModel, devices_of, model_of, place_of, spec_of
+from runelift.runtime.devices.comparable import devices_of, model_of, place_of, spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices
 from runelift.runtime.host import interrupts
 from runelift.runtime.program import Program
@@ -36,7 +36,7 @@ from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.time_limits import TimeLimit
 from runelift.runtime.tuner.workers.runners import Runners
-from runelift.runtime.tuner.workers.work_sharing import LOST, Job, JobLog
+from runelift.runtime.tuner.workers.work_sharing import LOST, Job
 
 CONNECT_SECONDS = 30.0
 """After how many seconds there should be a scheduler, and a machine that works for it."""
@@ -53,7 +53,7 @@ class _Task:
     policy: str
     contract: bool
     thresholds: Mapping[str, int]
-    make: DeviceModel
+    make: str
     limit: TimeLimit
     entry: str
     dataset: str
@@ -74,7 +74,7 @@ def do(task: _Task) -> Measurements:
         runner = runners.open(program, task.limit)
         dataset = Dataset(task.dataset, task.entry, lambda: task.arguments)
         job = Job(program.tree.entry(task.entry), dataset, task.method, task.repeats)
-        return JobLog(job, place_of(info)).measure(runner)
+        return job.measure(runner, place_of(info))
 
 
 def edition() -> str:
@@ -87,13 +87,13 @@ def edition() -> str:
     return digest.hexdigest()
 
 
-def inspect() -> tuple[str, list[DeviceModel]]:
+def inspect() -> tuple[str, list[str]]:
     """The edition of Runelift on this machine, and its devices."""
     return edition(), [model_of(info) for info in find_devices() if info.problem is None]
 
 
 @contextlib.contextmanager
-def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
+def _reserved(make: str) -> Iterator[DeviceInfo]:
     """A device of this machine for this task alone, as soon as one is free."""
     infos = devices_of(make)
     if not infos:
