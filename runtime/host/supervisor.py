@@ -9,6 +9,7 @@ command's work.  The process that the user started waits for the copy.  It tells
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import select
 import signal
@@ -27,6 +28,8 @@ TOLD = 0
 """The note of a command that has said that it was interrupted; other notes are signals."""
 SET_PARENT_DEATH_SIGNAL = 1
 """The option ``PR_SET_PDEATHSIG`` of Linux's ``prctl``."""
+IMPORTS = "<frozen importlib._bootstrap>"
+"""The name of the file with Python's code for imports."""
 RESTORE = b"\r\x1b[K\x1b[?25h"
 """Clears a line of progress on a terminal, and shows the cursor."""
 
@@ -68,6 +71,8 @@ def begin(message: str) -> None:
     for descriptor in (*ours, notes):
         os.close(descriptor)
     _notes.append(theirs)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # a process that is killed flushes nothing
     _end_with(parent)
 
 
@@ -95,8 +100,16 @@ def _pass(number: int, frame: FrameType | None) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    """Note Ctrl-C, and raise its exception."""
+    """Note Ctrl-C, and raise its exception, or end at once where that would be lost.
+
+    An exception in an import may abort a native module, and one in a destructor is ignored.
+    """
     _interrupted.set()
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__del__" or code.co_filename == IMPORTS:
+            os.kill(os.getpid(), signal.SIGKILL)
+        frame = frame.f_back
     raise KeyboardInterrupt
 
 
@@ -123,7 +136,9 @@ class _Supervisor:
         self._message = message
         self._asked = 0
         """The signal that ends the command; 0 if there was none."""
-        self._noted = self._killed = self._told = False
+        self._noted = 0
+        """The signal that the command has noted."""
+        self._told = False
         self._forward_at = self._kill_at = float("inf")
 
     def run(self) -> NoReturn:
@@ -131,13 +146,18 @@ class _Supervisor:
         while True:
             self._hurry()
             wait = min(self._forward_at, self._kill_at) - time.monotonic()
-            ready, _, _ = select.select(self._pipes, [], [],
-                                        None if wait == float("inf") else max(wait, 0))
-            for pipe in ready:
-                self._take(pipe)
+            self._listen(None if wait == float("inf") else max(wait, 0))
             found, status = os.waitpid(self._child, os.WNOHANG)
             if found:
+                self._listen(0)  # it may have ended before this process was told why
+                self._asked = self._asked or self._noted
                 self._end(status)
+
+    def _listen(self, seconds: float | None) -> None:
+        """Read what comes within a time."""
+        ready, _, _ = select.select(self._pipes, [], [], seconds)
+        for pipe in ready:
+            self._take(pipe)
 
     def _take(self, pipe: int) -> None:
         """Read signals that this process got, or notes of the command."""
@@ -150,7 +170,9 @@ class _Supervisor:
                     self._ask(number)
         else:
             self._told = self._told or TOLD in got
-            self._noted = self._noted or any(number != TOLD for number in got)
+            for number in got:
+                if number in (signal.SIGINT, signal.SIGTERM):
+                    self._noted = self._noted or number
 
     def _ask(self, number: int) -> None:
         """Ask the command to end; the second time, end it."""
@@ -170,19 +192,18 @@ class _Supervisor:
                 os.kill(self._child, self._asked)
         if now >= self._kill_at:
             self._kill_at = float("inf")
-            self._killed = True
             os.kill(self._child, signal.SIGKILL)
 
     def _end(self, status: int) -> NoReturn:
         """End as the command's process did."""
         code = os.waitstatus_to_exitcode(status)
-        if self._killed and code < 0:
+        if self._asked and code < 0:
             with suppress(OSError):
                 if os.isatty(2):
                     os.write(2, RESTORE)
                 if not self._told:
                     os.write(2, self._message.encode())
-        if self._asked and code in (-signal.SIGKILL, -self._asked, 128 + signal.SIGINT):
+        if self._asked and (code < 0 or code == 128 + signal.SIGINT):
             code = 128 + self._asked
         if code < 0:
             with suppress(OSError):  # the handler of SIGKILL cannot be set

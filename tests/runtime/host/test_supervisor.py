@@ -90,6 +90,21 @@ def test_a_command_that_can_end_by_itself_gets_one_signal(group: bool, tmp_path:
     assert seconds < SECOND
 
 
+@pytest.mark.parametrize("work", [
+    "sys.path.insert(0, {folder!r}); import slow",
+    "exec('class Slow:\\n def __del__(self): begin(); time.sleep(9)\\nSlow()'"
+    ", dict(begin=begin, time=time)); time.sleep(9)",
+    "begin(); os.kill(os.getpid(), signal.SIGSTOP)",
+    "signal.signal(signal.SIGINT, lambda *_: os.abort()); begin(); time.sleep(9)"])
+def test_no_exception_is_lost_or_shown(work: str, tmp_path: Path) -> None:
+    command, is_busy = supervised(work.format(folder=str(tmp_path)), tmp_path)
+    (tmp_path / "slow.py").write_text(
+        f"import pathlib, time; pathlib.Path({str(tmp_path / 'begun')!r}).touch(); time.sleep(9)")
+    code, seconds, messages = interrupted(command, signal.SIGINT, group=True, is_busy=is_busy)
+    assert (code, messages) == (130, "runelift: interrupted.\n")
+    assert seconds < SECOND
+
+
 @pytest.mark.parametrize(("work", "status"), [
     ("return 3", 3), ("sys.exit(1)", 1),
     ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV)])
@@ -109,6 +124,17 @@ def test_the_copy_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
     process.wait()
     time.sleep(0.3)
     assert not is_running(int(copy.read_text()))
+
+
+def test_printed_lines_are_not_lost(tmp_path: Path) -> None:
+    command, is_busy = supervised("print('first'); " + KEEPS_THE_LOCK, tmp_path)
+    with (tmp_path / "output").open("w") as output:
+        process = subprocess.Popen(command, stdout=output)
+        while not is_busy():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert (tmp_path / "output").read_text() == "first\n"
 
 
 @pytest.mark.parametrize("command", ["run", "test", "bench"])
