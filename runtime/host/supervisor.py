@@ -127,6 +127,16 @@ def _end_with(parent: int) -> None:
             os._exit(1)
 
 
+def _descendants(process: int) -> list[int]:
+    """The processes that a process and its children have started, as far as the system tells."""
+    found = list[int]()
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{task}/children") as children:
+                found += map(int, children.read().split())
+    return [each for child in found for each in (*_descendants(child), child)]
+
+
 class _Supervisor:
     """The process that waits for a command; ``signals`` and ``notes`` are pipes to read."""
 
@@ -192,7 +202,9 @@ class _Supervisor:
                 os.kill(self._child, self._asked)
         if now >= self._kill_at:
             self._kill_at = float("inf")
-            os.kill(self._child, signal.SIGKILL)
+            for process in (*_descendants(self._child), self._child):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
 
     def _end(self, status: int) -> NoReturn:
         """End as the command's process did."""

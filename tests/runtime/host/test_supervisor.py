@@ -126,6 +126,17 @@ def test_the_copy_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
     assert not is_running(int(copy.read_text()))
 
 
+def test_what_a_command_has_started_ends_with_it(tmp_path: Path) -> None:
+    process = tmp_path / "process"
+    command, is_busy = supervised(
+        "import subprocess; started = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        f"    Path({str(process)!r}).write_text(str(started.pid)); " + KEEPS_THE_LOCK, tmp_path)
+    code, seconds, messages = interrupted(command, signal.SIGTERM, group=False, is_busy=is_busy)
+    assert (code, messages) == (143, "runelift: interrupted.\n")
+    assert seconds < SECOND
+    assert not is_running(int(process.read_text()))
+
+
 def test_printed_lines_are_not_lost(tmp_path: Path) -> None:
     command, is_busy = supervised("print('first'); " + KEEPS_THE_LOCK, tmp_path)
     with (tmp_path / "output").open("w") as output:
