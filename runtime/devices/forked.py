@@ -26,6 +26,11 @@ def used() -> None:
     _used = True
 
 
+def is_copy() -> bool:
+    """Test whether this process is a copy of one that has used OpenCL."""
+    return _copied
+
+
 def check() -> None:
     """Raise UserError if this process is a copy of one that has used OpenCL."""
     if _copied:
