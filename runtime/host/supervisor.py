@@ -41,10 +41,10 @@ _interrupted = threading.Event()
 def begin(message: str) -> None:
     """Go on in a copy of this process; this one waits, and ends like the copy.
 
-    It prints ``message`` if it has to kill the copy.  Systems without ``fork`` go on as they are,
-    and so do processes with threads, of which a copy has only one.
+    It prints ``message`` if it has to kill the copy.  A copy goes on as it is.  So do systems
+    without ``fork``, and processes with threads, of which a copy would have only one.
     """
-    if not hasattr(os, "fork") or threading.active_count() > 1:
+    if _notes or not hasattr(os, "fork") or threading.active_count() > 1:
         return
     before = {number: signal.getsignal(number)
               for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)}

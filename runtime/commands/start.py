@@ -1,0 +1,24 @@
+"""The start of the command line: Ctrl-C is handled before anything else is imported."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from runelift.runtime.host import supervisor
+
+HELP = frozenset({"-h", "--help"})
+STOPPED = "interrupted."
+
+
+def main() -> int:
+    """Run the command line of this process; the exit status."""
+    begin()
+    status: int = import_module("runelift.runtime.commands.cli").main()
+    return status
+
+
+def begin() -> None:
+    """Go on in a copy of this process that can be killed, unless only help is asked for."""
+    if HELP.isdisjoint(sys.argv[1:]):
+        supervisor.begin(f"runelift: {STOPPED}\n")
