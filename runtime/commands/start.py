@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
 from runelift.runtime.host import supervisor
@@ -11,10 +12,11 @@ HELP = frozenset({"-h", "--help"})
 STOPPED = "interrupted."
 
 
-def main() -> int:
-    """Run the command line of this process; the exit status."""
-    begin()
-    status: int = import_module("runelift.runtime.commands.cli").main()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line, or that of this process in a copy of it; the exit status."""
+    if argv is None:
+        begin()
+    status: int = import_module("runelift.runtime.commands.cli").main(argv)
     return status
 
 

@@ -50,30 +50,35 @@ def begin(message: str) -> None:
               for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)}
     if None in before.values():  # a library's, which Python cannot set again
         return
-    parent, ours = os.getpid(), os.pipe()
-    notes, theirs = os.pipe()
-    for number, handler in before.items():
-        if number == signal.SIGCHLD or handler is not signal.SIG_IGN:
-            signal.signal(number, _pass)
-    os.set_blocking(ours[1], False)
-    signal.set_wakeup_fd(ours[1], warn_on_full_buffer=False)
+    parent, mask = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, before)
+    signals, notes = _pipe(), _pipe()
     if (child := os.fork()) != 0:
-        os.close(theirs)
-        _Supervisor(child, ours[0], notes, message).run()
-    os.set_blocking(theirs, False)
-    signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
-    for number, handler in before.items():
-        signal.signal(number, handler)
+        os.close(notes[1])
+        signal.set_wakeup_fd(signals[1], warn_on_full_buffer=False)
+        for number, handler in before.items():
+            if number == signal.SIGCHLD or handler is not signal.SIG_IGN:
+                signal.signal(number, _pass)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _Supervisor(child, signals[0], notes[0], message).run()
+    for descriptor in (*signals, notes[0]):
+        os.close(descriptor)
+    _notes.append(notes[1])
+    signal.set_wakeup_fd(notes[1], warn_on_full_buffer=False)
     if before[signal.SIGINT] is signal.default_int_handler:
         signal.signal(signal.SIGINT, _raise)
         if before[signal.SIGTERM] is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _forward)
-    for descriptor in (*ours, notes):
-        os.close(descriptor)
-    _notes.append(theirs)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # a process that is killed flushes nothing
     _end_with(parent)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe to which signal handlers write: they must not wait."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    return ours, theirs
 
 
 def end() -> None:

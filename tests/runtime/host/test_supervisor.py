@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -88,6 +89,33 @@ def test_a_command_that_can_end_by_itself_gets_one_signal(group: bool, tmp_path:
     code, seconds, _ = interrupted(command, signal.SIGINT, group=group, is_busy=is_busy)
     assert code == 41
     assert seconds < SECOND
+
+
+@pytest.mark.parametrize("step", ["os.fork", "os.pipe", "signal.signal", "signal.set_wakeup_fd",
+                                  "signal.getsignal", "signal.pthread_sigmask"])
+@pytest.mark.parametrize("first", [True, False])
+def test_no_signal_is_lost_while_the_copy_is_made(step: str, first: bool, tmp_path: Path) -> None:
+    command, _ = supervised(KEEPS_THE_LOCK, tmp_path)
+    send = "os.killpg(0, signal.SIGINT)"
+    code = f"""
+import os, signal
+def stepped(*given, known={step}, **options):
+    if not {first}: result = known(*given, **options)
+    {step} = known
+    {send}
+    return known(*given, **options) if {first} else result
+{step} = stepped
+"""
+    if not first and step == "os.fork":
+        code = code.replace(send, f"result and {send}")
+    process = subprocess.Popen([*command[:2], code + command[2]], start_new_session=True,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        _, messages = process.communicate(timeout=20)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode in (130, -signal.SIGINT), messages  # -2 before there are two
 
 
 @pytest.mark.parametrize("work", [
