@@ -12,6 +12,7 @@ from runelift.ir.files import read_source
 from runelift.ir.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.devices.waiting import begin_session
 from runelift.runtime.processes import compile_ahead
 from runelift.runtime.program import Program
 from runelift.runtime.versions.tuning_file import checked_values, tuning_of
@@ -33,6 +34,7 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     last bit.  Where it ``runs`` in this process, others may start to build its kernels.  Raises
     UserError or CompilerLimitation.
     """
+    begin_session()
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
     chosen = tuning_of(path, tuning)

@@ -133,6 +133,8 @@ class LoadedProgram:
                 record: bool) -> Outcome:
         """Run an entry point on the device."""
         forked.check()
+        if self._device is not None:
+            self._device.check()
         self.prepare_first_run(entry, args, dict(force), thresholds)
         plan, executable = self.plan(entry), self.executable(entry)
         bound = self.bind(plan, list(args))

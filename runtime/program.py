@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.comparable import spec_of
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.execution.arguments import check_arguments
@@ -60,8 +62,9 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The program for another process, which opens the device anew."""
-        return _restored, (self.compiled, spec_of(self.device_info), self.thresholds, self.policy,
-                           self.loaded.fp_contract)
+        info = self.device_info
+        return _restored, (self.compiled, spec_of(info), info and replace(info, handle=None),
+                           self.thresholds, self.policy, self.loaded.fp_contract)
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -270,9 +273,14 @@ class Program:
         return result
 
 
-def _restored(compiled: Compiled, device: str, thresholds: dict[str, int], policy: str,
-              contract: bool) -> Program:
-    """A program that another process has sent."""
-    program = Program(compiled, select(device), policy=policy, fp_contract=contract)
+def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
+              thresholds: dict[str, int], policy: str, contract: bool) -> Program:
+    """A program that another process has sent.
+
+    A copy of a process that has used devices gets one that cannot run.  Pools of processes would
+    wait for ever for a process that could not take over its task.
+    """
+    found = info if forked.is_copy() else select(device)
+    program = Program(compiled, found, policy=policy, fp_contract=contract)
     program.thresholds = thresholds  # which may have size guards
     return program

@@ -2,7 +2,7 @@
 
 import sys
 
-from runelift.runtime.commands.cli import main
+from runelift.runtime.commands.start import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,6 +21,7 @@ from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
+from runelift.runtime.commands.start import HELP, STOPPED, begin
 from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.host import supervisor
@@ -43,9 +44,7 @@ COMMANDS = {
 }
 RUNNING = frozenset({"run", "bench"})
 """The commands that run programs in this process, on a device."""
-HELP = frozenset({"-h", "--help"})
 OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
-STOPPED = "interrupted."
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Reasons of a system to refuse to write more."""
 
@@ -96,8 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     The command line of this process, without ``argv``, runs in a copy that can be killed.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if argv is None and HELP.isdisjoint(arguments):
-        supervisor.begin(f"runelift: {STOPPED}\n")
+    if argv is None:
+        begin()
     try:
         return _execute(arguments)
     finally:

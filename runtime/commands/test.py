@@ -48,6 +48,7 @@ from runelift.runtime.commands.sanitized import require_simulator, tested
 from runelift.runtime.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
+from runelift.runtime.host import interrupts
 from runelift.runtime.host.lifeline import end_with_parent
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
@@ -133,7 +134,9 @@ def _tested(args: argparse.Namespace, paths: Sequence[Path]) -> Iterable[list[di
         yield from map(test, paths)
         return
     with ProcessPoolExecutor(args.jobs, get_context("spawn"), _end_with_command) as workers:
-        yield from workers.map(test, paths)
+        with interrupts.not_for_children():
+            found = workers.map(test, paths)
+        yield from found
 
 
 def _end_with_command() -> None:

@@ -20,6 +20,7 @@ from runelift.runtime.devices.probe_results import proven
 from runelift.runtime.devices.readback import PinnedCells
 from runelift.runtime.devices.scan_status import ScanStatus
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
+from runelift.runtime.devices.waiting import Waits
 
 LOOK_BACK = "look back"
 """The name of the probe of forward progress in the cache."""
@@ -58,6 +59,7 @@ class Device:
         self.plain = cl.CommandQueue(self.context)
         self.profiled = cl.CommandQueue(
             self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        self.waits = Waits()
         self.pool = Pool(self.context, info)
         self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
@@ -86,14 +88,21 @@ class Device:
         self._arrivals = 0
         self.scan_status.forget()
 
+    def check(self) -> None:
+        """Raise UserError if the device cannot be used at present."""
+        forked.check()
+        if self.waits.recovered():
+            self.clear_failure(self.plain)
+            self.plain.finish()
+
     def read(self, buffer: Any, into: np.ndarray[Any, Any]) -> None:
         """Copy a buffer to the host, when all that was issued before is done."""
-        forked.check()
+        self.check()
         cl.enqueue_copy(self.plain, into, buffer.handle, is_blocking=True)
 
     def write(self, buffer: Any, values: np.ndarray[Any, Any]) -> None:
         """Copy contiguous values from the host to a buffer."""
-        forked.check()
+        self.check()
         cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=True)
 
     @cached_property

@@ -26,6 +26,11 @@ def used() -> None:
     _used = True
 
 
+def is_copy() -> bool:
+    """Test whether this process is a copy of one that has used OpenCL."""
+    return _copied
+
+
 def check() -> None:
     """Raise UserError if this process is a copy of one that has used OpenCL."""
     if _copied:
@@ -36,8 +41,14 @@ def check() -> None:
 
 
 def keep(owner: Any) -> None:
-    """Keep an object, and all that it owns, for the whole life of copies of this process."""
+    """Have :func:`leak` never release an object and all that it owns, as in copies."""
     _kept.add(owner)
+
+
+def leak(*further: Any) -> None:
+    """Never release what is kept, and ``further`` objects: to release them would wait."""
+    for owner in (*_kept, *further):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
 
 
 def _mark() -> None:
@@ -45,8 +56,7 @@ def _mark() -> None:
     global _copied
     if _used:
         _copied = True
-        for owner in list(_kept):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+        leak()
 
 
 if hasattr(os, "register_at_fork"):

@@ -118,6 +118,8 @@ class Executable:
 
     def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
         forked.keep(self)
+        self.waits_long = True
+        """The last wait for the device was long, or there was none."""
         self.plan = plan
         self.device = device
         self.generated: Generated = python_source(plan)

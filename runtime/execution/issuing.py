@@ -15,6 +15,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.devices.waiting import LONG
 from runelift.runtime.execution.executable import Executable, KernelSite
 from runelift.runtime.records.record import lone_items
 from runelift.runtime.records.recorder import Recorder
@@ -86,7 +87,7 @@ class Issuer:
         if self._fallible:
             self.check_failure()
         else:
-            self.queue.finish()
+            self._wait(*events)
         self._quiet = True
         return [out.item() for out in found]
 
@@ -172,7 +173,7 @@ class Issuer:
             return
         out = self.device.readback.cell(0, Prim.I32)
         event = _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
-        self.queue.finish()
+        self._wait(event)
         del event  # it would wait on its own
         self._fallible = False
         if (code := out.item()) < 0:
@@ -191,6 +192,8 @@ class Issuer:
 
     def recover(self) -> None:
         """After a failure: wait for commands under way, and forget what they reported."""
+        if self.device.waits.abandoned is not None:
+            return
         with contextlib.suppress(cl.Error):
             self.queue.finish()
             self.device.clear_failure(self.queue)
@@ -207,7 +210,16 @@ class Issuer:
         if self._fallible:
             self.check_failure()
         elif not self._quiet:
+            self._wait()
+
+    def _wait(self, *events: Any) -> None:
+        """Wait for the device; if the wait before was long, Ctrl-C may end this one."""
+        started = time.perf_counter()
+        if self.executable.waits_long:
+            self.device.waits.wait(self.queue, *events)
+        else:
             self.queue.finish()
+        self.executable.waits_long = time.perf_counter() - started > LONG
 
 
 def program_failure(place: str, message: str) -> ProgramFailure:

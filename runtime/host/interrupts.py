@@ -29,6 +29,19 @@ def between_runs() -> Iterator[None]:
         _pending.clear()
 
 
+@contextmanager
+def not_for_children() -> Iterator[None]:
+    """Have processes that start meanwhile ignore Ctrl-C; it waits for the end of this context."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _note(number: int, frame: FrameType | None) -> None:
     if _pending.is_set():
         raise KeyboardInterrupt

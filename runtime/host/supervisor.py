@@ -9,6 +9,7 @@ command's work.  The process that the user started waits for the copy.  It tells
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import select
 import signal
@@ -27,6 +28,8 @@ TOLD = 0
 """The note of a command that has said that it was interrupted; other notes are signals."""
 SET_PARENT_DEATH_SIGNAL = 1
 """The option ``PR_SET_PDEATHSIG`` of Linux's ``prctl``."""
+IMPORTS = "<frozen importlib._bootstrap>"
+"""The name of the file with Python's code for imports."""
 RESTORE = b"\r\x1b[K\x1b[?25h"
 """Clears a line of progress on a terminal, and shows the cursor."""
 
@@ -38,37 +41,44 @@ _interrupted = threading.Event()
 def begin(message: str) -> None:
     """Go on in a copy of this process; this one waits, and ends like the copy.
 
-    It prints ``message`` if it has to kill the copy.  Systems without ``fork`` go on as they are,
-    and so do processes with threads, of which a copy has only one.
+    It prints ``message`` if it has to kill the copy.  A copy goes on as it is.  So do systems
+    without ``fork``, and processes with threads, of which a copy would have only one.
     """
-    if not hasattr(os, "fork") or threading.active_count() > 1:
+    if _notes or not hasattr(os, "fork") or threading.active_count() > 1:
         return
     before = {number: signal.getsignal(number)
               for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)}
     if None in before.values():  # a library's, which Python cannot set again
         return
-    parent, ours = os.getpid(), os.pipe()
-    notes, theirs = os.pipe()
-    for number, handler in before.items():
-        if number == signal.SIGCHLD or handler is not signal.SIG_IGN:
-            signal.signal(number, _pass)
-    os.set_blocking(ours[1], False)
-    signal.set_wakeup_fd(ours[1], warn_on_full_buffer=False)
+    parent, mask = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, before)
+    signals, notes = _pipe(), _pipe()
     if (child := os.fork()) != 0:
-        os.close(theirs)
-        _Supervisor(child, ours[0], notes, message).run()
-    os.set_blocking(theirs, False)
-    signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
-    for number, handler in before.items():
-        signal.signal(number, handler)
+        os.close(notes[1])
+        signal.set_wakeup_fd(signals[1], warn_on_full_buffer=False)
+        for number, handler in before.items():
+            if number == signal.SIGCHLD or handler is not signal.SIG_IGN:
+                signal.signal(number, _pass)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _Supervisor(child, signals[0], notes[0], message).run()
+    for descriptor in (*signals, notes[0]):
+        os.close(descriptor)
+    _notes.append(notes[1])
+    signal.set_wakeup_fd(notes[1], warn_on_full_buffer=False)
     if before[signal.SIGINT] is signal.default_int_handler:
         signal.signal(signal.SIGINT, _raise)
         if before[signal.SIGTERM] is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _forward)
-    for descriptor in (*ours, notes):
-        os.close(descriptor)
-    _notes.append(theirs)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # a process that is killed flushes nothing
     _end_with(parent)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe to which signal handlers write: they must not wait."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    return ours, theirs
 
 
 def end() -> None:
@@ -95,8 +105,16 @@ def _pass(number: int, frame: FrameType | None) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    """Note Ctrl-C, and raise its exception."""
+    """Note Ctrl-C, and raise its exception, or end at once where that would be lost.
+
+    An exception in an import may abort a native module, and one in a destructor is ignored.
+    """
     _interrupted.set()
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__del__" or code.co_filename == IMPORTS:
+            os.kill(os.getpid(), signal.SIGKILL)
+        frame = frame.f_back
     raise KeyboardInterrupt
 
 
@@ -114,6 +132,16 @@ def _end_with(parent: int) -> None:
             os._exit(1)
 
 
+def _descendants(process: int) -> list[int]:
+    """The processes that a process and its children have started, as far as the system tells."""
+    found = list[int]()
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{task}/children") as children:
+                found += map(int, children.read().split())
+    return [each for child in found for each in (*_descendants(child), child)]
+
+
 class _Supervisor:
     """The process that waits for a command; ``signals`` and ``notes`` are pipes to read."""
 
@@ -123,7 +151,9 @@ class _Supervisor:
         self._message = message
         self._asked = 0
         """The signal that ends the command; 0 if there was none."""
-        self._noted = self._killed = self._told = False
+        self._noted = 0
+        """The signal that the command has noted."""
+        self._told = False
         self._forward_at = self._kill_at = float("inf")
 
     def run(self) -> NoReturn:
@@ -131,13 +161,18 @@ class _Supervisor:
         while True:
             self._hurry()
             wait = min(self._forward_at, self._kill_at) - time.monotonic()
-            ready, _, _ = select.select(self._pipes, [], [],
-                                        None if wait == float("inf") else max(wait, 0))
-            for pipe in ready:
-                self._take(pipe)
+            self._listen(None if wait == float("inf") else max(wait, 0))
             found, status = os.waitpid(self._child, os.WNOHANG)
             if found:
+                self._listen(0)  # it may have ended before this process was told why
+                self._asked = self._asked or self._noted
                 self._end(status)
+
+    def _listen(self, seconds: float | None) -> None:
+        """Read what comes within a time."""
+        ready, _, _ = select.select(self._pipes, [], [], seconds)
+        for pipe in ready:
+            self._take(pipe)
 
     def _take(self, pipe: int) -> None:
         """Read signals that this process got, or notes of the command."""
@@ -150,7 +185,9 @@ class _Supervisor:
                     self._ask(number)
         else:
             self._told = self._told or TOLD in got
-            self._noted = self._noted or any(number != TOLD for number in got)
+            for number in got:
+                if number in (signal.SIGINT, signal.SIGTERM):
+                    self._noted = self._noted or number
 
     def _ask(self, number: int) -> None:
         """Ask the command to end; the second time, end it."""
@@ -170,19 +207,20 @@ class _Supervisor:
                 os.kill(self._child, self._asked)
         if now >= self._kill_at:
             self._kill_at = float("inf")
-            self._killed = True
-            os.kill(self._child, signal.SIGKILL)
+            for process in (*_descendants(self._child), self._child):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
 
     def _end(self, status: int) -> NoReturn:
         """End as the command's process did."""
         code = os.waitstatus_to_exitcode(status)
-        if self._killed and code < 0:
+        if self._asked and code < 0:
             with suppress(OSError):
                 if os.isatty(2):
                     os.write(2, RESTORE)
                 if not self._told:
                     os.write(2, self._message.encode())
-        if self._asked and code in (-signal.SIGKILL, -self._asked, 128 + signal.SIGINT):
+        if self._asked and (code < 0 or code == 128 + signal.SIGINT):
             code = 128 + self._asked
         if code < 0:
             with suppress(OSError):  # the handler of SIGKILL cannot be set

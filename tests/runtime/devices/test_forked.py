@@ -47,13 +47,34 @@ def copied(work: str, end: str = "os._exit(0)", before: str = USED) -> list[str]
 
 @pytest.mark.parametrize("work", [
     "program.scale(xs, 3)", "array.get()", "program.to_device(xs)", "program.scale(array, 3)",
-    "runelift.compile(text, device='Portable').scale(xs, 2)", "pickle.loads(pickle.dumps(program))",
+    "runelift.compile(text, device='Portable').scale(xs, 2)",
+    "pickle.loads(pickle.dumps(program)).scale(xs, 2)",
     "program.tune({'a': (xs, np.float32(1))})"])
 def test_a_device_in_a_copy_is_refused(work: str) -> None:
     said, status = copied(work)
     assert said.startswith(REFUSED)
     assert "'spawn'" in said
     assert status == "0"
+
+
+@pytest.mark.parametrize("task", ["work, [1, 2]", "work_on, [program, program]"])
+@pytest.mark.parametrize("pool", [
+    "multiprocessing.get_context('fork').Pool(2)",
+    "ProcessPoolExecutor(2, multiprocessing.get_context('fork'))"])
+def test_pools_of_copies_do_not_wait_for_ever(pool: str, task: str) -> None:
+    code = USED + f"""
+from concurrent.futures import ProcessPoolExecutor
+def work(number): return program.scale(xs, number)
+def work_on(given): return given.scale(xs, 2)
+with {pool} as workers:
+    try:
+        print(list(workers.map({task})))
+    except runelift.ir.errors.UserError as error:
+        print(error)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                           check=True, timeout=SECONDS).stdout
+    assert found.startswith(REFUSED)
 
 
 def test_the_device_of_a_program_that_has_not_run_is_refused_too() -> None:

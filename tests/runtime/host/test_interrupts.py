@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -48,6 +50,18 @@ def test_one_that_comes_after_the_last_run_is_forgotten() -> None:
     with interrupts.between_runs():
         ctrl_c()
     interrupts.check()
+
+
+def test_children_may_be_spared() -> None:
+    waiting = [sys.executable, "-c", "print(flush=True); import time; time.sleep(0.5)"]
+    with interrupts.not_for_children():
+        child = subprocess.Popen(waiting, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    assert child.wait() == 0
+    with pytest.raises(KeyboardInterrupt):
+        ctrl_c()
 
 
 def test_elsewhere_the_first_one_does_not_wait() -> None:

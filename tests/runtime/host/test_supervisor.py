@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ KEEPS_THE_LOCK = "begin(); sum(range(1 << 60))"
 SECOND = 1.0
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+
+
+@pytest.fixture(autouse=True)
+def usual_handler() -> Iterator[None]:
+    """Processes get what Python does unless it was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupted(command: Sequence[str], number: int, *, group: bool,
@@ -82,6 +91,48 @@ def test_a_command_that_can_end_by_itself_gets_one_signal(group: bool, tmp_path:
     assert seconds < SECOND
 
 
+@pytest.mark.parametrize("step", ["os.fork", "os.pipe", "signal.signal", "signal.set_wakeup_fd",
+                                  "signal.getsignal", "signal.pthread_sigmask"])
+@pytest.mark.parametrize("first", [True, False])
+def test_no_signal_is_lost_while_the_copy_is_made(step: str, first: bool, tmp_path: Path) -> None:
+    command, _ = supervised(KEEPS_THE_LOCK, tmp_path)
+    send = "os.killpg(0, signal.SIGINT)"
+    code = f"""
+import os, signal
+def stepped(*given, known={step}, **options):
+    if not {first}: result = known(*given, **options)
+    {step} = known
+    {send}
+    return known(*given, **options) if {first} else result
+{step} = stepped
+"""
+    if not first and step == "os.fork":
+        code = code.replace(send, f"result and {send}")
+    process = subprocess.Popen([*command[:2], code + command[2]], start_new_session=True,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        _, messages = process.communicate(timeout=20)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode in (130, -signal.SIGINT), messages  # -2 before there are two
+
+
+@pytest.mark.parametrize("work", [
+    "sys.path.insert(0, {folder!r}); import slow",
+    "exec('class Slow:\\n def __del__(self): begin(); time.sleep(9)\\nSlow()'"
+    ", dict(begin=begin, time=time)); time.sleep(9)",
+    "begin(); os.kill(os.getpid(), signal.SIGSTOP)",
+    "signal.signal(signal.SIGINT, lambda *_: os.abort()); begin(); time.sleep(9)"])
+def test_no_exception_is_lost_or_shown(work: str, tmp_path: Path) -> None:
+    command, is_busy = supervised(work.format(folder=str(tmp_path)), tmp_path)
+    (tmp_path / "slow.py").write_text(
+        f"import pathlib, time; pathlib.Path({str(tmp_path / 'begun')!r}).touch(); time.sleep(9)")
+    code, seconds, messages = interrupted(command, signal.SIGINT, group=True, is_busy=is_busy)
+    assert (code, messages) == (130, "runelift: interrupted.\n")
+    assert seconds < SECOND
+
+
 @pytest.mark.parametrize(("work", "status"), [
     ("return 3", 3), ("sys.exit(1)", 1),
     ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV)])
@@ -101,6 +152,28 @@ def test_the_copy_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
     process.wait()
     time.sleep(0.3)
     assert not is_running(int(copy.read_text()))
+
+
+def test_what_a_command_has_started_ends_with_it(tmp_path: Path) -> None:
+    process = tmp_path / "process"
+    command, is_busy = supervised(
+        "import subprocess; started = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        f"    Path({str(process)!r}).write_text(str(started.pid)); " + KEEPS_THE_LOCK, tmp_path)
+    code, seconds, messages = interrupted(command, signal.SIGTERM, group=False, is_busy=is_busy)
+    assert (code, messages) == (143, "runelift: interrupted.\n")
+    assert seconds < SECOND
+    assert not is_running(int(process.read_text()))
+
+
+def test_printed_lines_are_not_lost(tmp_path: Path) -> None:
+    command, is_busy = supervised("print('first'); " + KEEPS_THE_LOCK, tmp_path)
+    with (tmp_path / "output").open("w") as output:
+        process = subprocess.Popen(command, stdout=output)
+        while not is_busy():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert (tmp_path / "output").read_text() == "first\n"
 
 
 @pytest.mark.parametrize("command", ["run", "test", "bench"])
