@@ -21,6 +21,8 @@ from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
+from runelift.ir.visible import shortened
+from runelift.runtime.commands.streams import visible_streams
 from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
@@ -89,6 +91,11 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
+    with visible_streams():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     collect_rarely()
     pyopencl_quirks.disable_caches()
     freeze_at_exit()
@@ -172,7 +179,7 @@ def _complain(message: str, status: int) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _silence()
-    print(f"runelift: {message}", file=sys.stderr)
+    print(f"runelift: {shortened(message)}", file=sys.stderr)
     return status
 
 

@@ -41,6 +41,7 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
+from runelift.runtime.testing.peer_text import peer_text
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
 from runelift.runtime.versions.forest import plans
@@ -187,6 +188,8 @@ class _Tester:
                         todo.append((case, entry))
         if todo:
             self._cases(path, source, todo)
+        elif all(block.error is None for block in blocks):
+            self._guarded(path, 1, "compile", partial(_must_load, source), quiet=True)
 
     def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]]) -> None:
         compiled: list[_Subject] = []
@@ -229,19 +232,26 @@ class _Tester:
                               "cause": cause, "message": message})
 
 
+def _must_load(source: Source) -> None:
+    """The program must be right, though nothing of it is run."""
+    load(source, Names())
+
+
 def _must_reject(source: Source, block: Block) -> None:
     """The program must be wrong, with a message in which the block's pattern is found."""
     try:
         load(source, Names())
     except UserError as error:
-        _must_match(block.error or "", str(error))
+        _must_match(block.error or "", error)
     else:
         raise _Mismatch("the program should be rejected, but is accepted", "accepted")
 
 
-def _must_match(pattern: str, message: str) -> None:
+def _must_match(pattern: str, failure: UserError) -> None:
+    """The pattern must be found in our text, or in Futhark's form of it."""
+    message = str(failure)
     try:
-        found = re.search(pattern, message, re.DOTALL)
+        found = any(re.search(pattern, text, re.DOTALL) for text in (message, peer_text(failure)))
     except re.error as error:
         raise UserError(f"'{pattern}' is not a regular expression: {error}.") from None
     if not found:
@@ -318,6 +328,6 @@ def _must_fail(pattern: str, body: Callable[[], object]) -> None:
     try:
         body()
     except UserError as error:
-        _must_match(pattern, str(error))
+        _must_match(pattern, error)
     else:
         raise _Mismatch("the program should fail, but does not", "does not fail")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
+from runelift.ir.visible import visible
 from runelift.runtime.commands.autotune import INTERRUPTED
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import (
@@ -35,6 +36,7 @@ from runelift.runtime.commands.options import (
     print_json,
     warn,
 )
+from runelift.runtime.commands.streams import drawing_stream
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
@@ -230,4 +232,5 @@ def _weights(costs: Costs) -> dict[str, float]:
 
 def _show(strategy: str, seed: int) -> None:
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{strategy}, seed {seed}", end="\r", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{visible(strategy)}, seed {seed}", end="\r", file=drawing_stream(),
+              flush=True)

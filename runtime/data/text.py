@@ -16,10 +16,10 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from runelift.ir.array_limits import MOST_DIMENSIONS, impossible
 from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source, Span
-from runelift.runtime.data.claims import MOST_DIMENSIONS, impossible
 
 MOST_DIGITS = 400
 """Whole numbers with more digits are above the greatest number of every type."""
@@ -317,7 +317,7 @@ def _rounded(value: int | float, prim: Prim) -> float:
     try:
         return prim.nearest(float(value))
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _unescape(text: str) -> bytes:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_text
-from runelift.runtime.records.json_shape import LARGEST, MOST_QUOTED, MisshapenJson, parse
+from runelift.ir.json_shape import LARGEST, MOST_QUOTED, MisshapenJson, parse
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.noise import run_seconds

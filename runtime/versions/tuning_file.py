@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import Diagnostic, ProgramError, UserError
 from runelift.ir.files import read_text
+from runelift.ir.json_shape import MisshapenJson, parse, read_mapping
 from runelift.ir.source import Source, Span
-from runelift.runtime.records.json_shape import MisshapenJson, parse, read_mapping
 from runelift.runtime.versions.size_guards import SizeGuard, from_json
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_text
-from runelift.runtime.records.json_shape import MisshapenJson, parse, read
+from runelift.ir.json_shape import MisshapenJson, parse, read
 from runelift.runtime.records.record import Encounter, Record
 
 RECORD_FIELDS = tuple(each.name for each in fields(Record))
