@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from runelift.ir.visible import visible
+from runelift.ir.visible import one_line, visible
 
 WIDTH = 120
 """Characters of a source line that errors show at most."""
@@ -70,7 +70,7 @@ class Span:
         return Span(self.source, self.start, max(self.end, other.end))
 
     def __str__(self) -> str:
-        return f"{self.source.name}:{self.line}:{self.column}"
+        return f"{one_line(self.source.name)}:{self.line}:{self.column}"
 
 
 def _cut(line: str, before: int, width: int) -> tuple[str, int, int]:
@@ -118,4 +118,4 @@ class Loc:
         return [f"  in {call.callee or 'a function'}, called at {call}" for call in self.calls]
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{one_line(self.file)}:{self.line}:{self.column}"

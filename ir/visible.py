@@ -22,6 +22,11 @@ def visible(text: str) -> str:
     return _STEERING.sub(lambda found: _escaped(found[0]), text)
 
 
+def one_line(text: str) -> str:
+    """A visible text without newlines, for a comment of generated code."""
+    return visible(text).replace("\n", "\\n")
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     if code < 0x100:

@@ -87,7 +87,7 @@ def test_what_unpacks_to_very_much_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_is_no_data_is_refused_before_all_of_it_is_unpacked() -> None:
-    with pytest.raises(UserError, match="byte 0: .*neither text"):
+    with pytest.raises(UserError, match=r"byte 0: .*neither text"):
         read_values(gzip.compress(bytes(1 << 20)), "data")
 
 
@@ -130,5 +130,5 @@ def test_numbers_as_futhark_reads_them(text: str, prim: Prim | None, value: obje
 @pytest.mark.parametrize("spec", ["[99999999999999999999]i32", "[1000000000][1000000000]f64",
                                   "[4000000000][100]f32"])
 def test_random_arrays_have_room(spec: str) -> None:
-    with pytest.raises(UserError, match="too large|memory"):
+    with pytest.raises(UserError, match=r"too large|memory"):
         Generator().value(parse_spec(spec))
