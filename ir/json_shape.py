@@ -50,7 +50,8 @@ def read(kind: type[T], raw: Any) -> T:
 
     Fields with a default may be missing.
     """
-    return cast("T", _reader(cast("Any", kind))(raw))
+    reader: Callable[[Any], Any] = _reader(cast("Any", kind))
+    return cast("T", reader(raw))
 
 
 def read_mapping(raw: Any, kind: Any, what: str) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def _whole(raw: Any) -> int:
 
 
 def _number(raw: Any) -> float:
-    if type(raw) not in (int, float) or raw != raw or (abs(raw) >= LARGEST and raw not in (
-            float("inf"), float("-inf"))):
+    if type(raw) not in (int, float) or raw != raw or (
+            abs(raw) >= LARGEST and raw not in (float("inf"), float("-inf"))):
         raise MisshapenJson("should be a number")
     return cast("float", raw)

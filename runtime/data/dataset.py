@@ -147,11 +147,11 @@ class RandomArray:
         if prim is Prim.BOOL:
             made[:] = _parts(words, np.uint8)[:len(made)] & 1
         elif prim.is_float:
-            bits = _parts(words, np.uint32 if prim is Prim.F32 else np.uint64)[:len(made)]
-            unused = 8 if prim is Prim.F32 else 11
+            bits = _parts(words, f"u{prim.bytes}")[:len(made)]
+            unused = prim.bits - prim.mantissa
             bits >>= unused
             made[:] = bits
-            made *= 2.0 ** (unused - 8 * prim.bytes)
+            made *= 2.0 ** -prim.mantissa
             if bounds is not None:
                 made[:] = made.astype(np.float64) * (bounds.high - bounds.low) + bounds.low
         elif bounds is None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from runelift.ir.array_limits import MOST_DIMENSIONS, impossible
 from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
-from runelift.ir.prim import Prim
+from runelift.ir.prim import FLOATS, Prim
 from runelift.ir.source import Source, Span
 
 MOST_DIGITS = 400
@@ -31,9 +31,10 @@ Value: TypeAlias = Any
 
 _NAMES = "|".join(prim.value for prim in Prim)
 _SUFFIXES = "|".join(prim.value for prim in Prim if prim is not Prim.BOOL)
+_FLOATS = "|".join(prim.value for prim in FLOATS)
 _TOKEN = re.compile(rf"""
     (?P<blank>  (?: \s+ | --[^\n]* )+ )
-  | (?P<special> -?(?P<module>f32|f64)\.(?P<which>nan|inf)\b )
+  | (?P<special> -?(?P<module>{_FLOATS})\.(?P<which>nan|inf)\b )
   | (?P<number>
       (?P<digits> [+-]? (?: 0[xX][0-9a-fA-F_]+ (?: \.[0-9a-fA-F_]* )? (?: [pP][+-]?[0-9]+ )?
                         | 0[bB][01_]+
@@ -46,7 +47,11 @@ _TOKEN = re.compile(rf"""
   | (?P<type>   (?:{_NAMES})\b )
   | (?P<mark>   [\[\](),] )
 """, re.VERBOSE)
-_HEX_FLOAT_SUFFIX = re.compile(r"(?<=[0-9a-fA-F])(f32|f64)$")
+_HEX_FLOAT_SUFFIX = re.compile(rf"(?<=[0-9a-fA-F])({_FLOATS})$")
+
+
+EXACT_HALVES = 512
+"""From this number on, an f16 is a multiple of a half, and is written with all its digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,8 @@ class Reader:
         if not numbers and preferred is None:
             self.fail("The type of an empty array is unknown.", start,
                       hint="Write it as 'empty([0]i32)'.")
-        flat = np.array([self._fitting(number, prim) for number in numbers], prim.dtype)
+        with np.errstate(over="ignore"):
+            flat = np.array([self._fitting(number, prim) for number in numbers], prim.dtype)
         return flat.reshape(shape)
 
     def _elements(self, depth: int = 1) -> tuple[tuple[int, ...], list[_Number]]:
@@ -272,7 +278,8 @@ class Reader:
         return number.value if prim.is_int or prim is Prim.BOOL else _rounded(number.value, prim)
 
     def _convert(self, number: _Number, prim: Prim) -> Value:
-        return np.array(self._fitting(number, prim), prim.dtype)
+        with np.errstate(over="ignore"):
+            return np.array(self._fitting(number, prim), prim.dtype)
 
 
 def _natural(values: Sequence[int | float | bool], preferred: Prim | None) -> Prim:
@@ -361,7 +368,9 @@ def _scalar(value: Value, prim: Prim) -> str:
     if prim.is_float and not math.isfinite(value):
         text = "nan" if math.isnan(value) else "inf"
         return ("-" if value < 0 else "") + f"{prim.value}.{text}"
-    return f"{value!s}{prim.value}"
+    # NumPy writes an f16 from 1000 on with an exponent, and with fewer digits than it has
+    exact = prim is Prim.F16 and abs(value) >= EXACT_HALVES
+    return f"{float(value) if exact else value!s}{prim.value}"
 
 
 def prim_of(value: Value) -> Prim:

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,10 @@ FUTHARK_DEFAULTS = frozenset({
     "default_shared_memory", "default_registers",
 })
 """Names that Futhark's tuning files may set for all kernels at once."""
+
+
+LARGEST = (1 << 63) - 1
+"""The largest value of a threshold or parameter."""
 
 
 def tuning_path(program: Path) -> Path:
@@ -169,12 +174,26 @@ def _fits(site: Site, guard: SizeGuard) -> bool:
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> TuningValues:
     """The given values, those of a file, or those of the file beside the program."""
     if isinstance(tuning, Mapping):
-        return TuningValues(dict(tuning))
+        return TuningValues(checked_values(tuning))
     beside = tuning_path(program) if program is not None else None
     file = Path(tuning) if tuning is not None else beside
     if file is None or (tuning is None and not file.exists()):
         return TuningValues({})
     return TuningValues(read_tuning(file), file)
+
+
+def checked_values(given: Mapping[str, Any]) -> dict[str, int]:
+    """Values for thresholds and parameters that Python code gives; UserError if they are none."""
+    found = dict[str, int]()
+    for name, value in given.items():
+        try:
+            found[name] = index(value)
+        except TypeError:
+            raise UserError(f"The value of '{name}' must be an integer, not "
+                            f"{value!r:.80}.") from None
+        if not 0 <= found[name] <= LARGEST:
+            raise UserError(f"The value of '{name}' must be from 0 to 2^63 - 1.")
+    return found
 
 
 def read_tuning(path: Path) -> dict[str, int]:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TextIO, TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_text
 from runelift.ir.json_shape import MOST_QUOTED, MisshapenJson, parse, read
 from runelift.runtime.records.record import Encounter, Record
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
 
 RECORD_FIELDS = tuple(each.name for each in fields(Record))
 NO_TIME = "left out: there was no time for it"
@@ -134,6 +142,8 @@ class Log:
     ``made_for`` identifies the program, the device and the like.  ``place`` is the device of runs
     without one.  With ``resume``, runs in the file with equal ``made_for`` stay there, and are
     :meth:`known`.  A thread writes, since writing a long record takes as long as a run.
+
+    The file is locked until the log is closed: two tunings that write one log are refused.
     """
 
     def __init__(self, path: Path, made_for: str = "", *, resume: bool = False,
@@ -143,14 +153,32 @@ class Log:
         self._place = place
         self._writer = ThreadPoolExecutor(1, "log")
         self._failure: OSError | None = None
-        self._known = read_log(path, made_for) if resume and path.exists() else {}
+        self._known: dict[str, Measurements] = {}
+        self._rewritten = path.with_name(f"{path.name}.new")
         try:
-            self._file = path.open("w")
+            self._file = _locked(path)
+            if resume:
+                self._known = read_log(path, made_for)
+                self._replace()
+            else:
+                self._file.truncate(0)
+                self._rewritten.unlink(missing_ok=True)
         except OSError as error:
             raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+
+    def _replace(self) -> None:
+        """Leave the known runs alone in the file, in one step: a kill at any time loses none."""
+        before, rewritten = self._file, self._rewritten
+        self._file = _locked(rewritten)
+        self._file.truncate(0)
         for entry, measurements in self._known.items():
             for run in measurements.runs:
-                self.append(entry, run)
+                self._write(entry, partial(_raw, run))
+        if self._failure is not None:
+            rewritten.unlink()
+        self._check()
+        os.replace(rewritten, self.path)
+        before.close()
 
     def known(self, entry: str, dataset: str) -> list[LoggedRun]:
         """Take out the earlier runs of a dataset, so that each is used once."""
@@ -161,7 +189,7 @@ class Log:
 
     def append(self, entry: str, run: LoggedRun) -> None:
         """Have one run written; UserError if an earlier one could not be."""
-        self._begin(entry, lambda: _raw(run if run.place else replace(run, place=self._place)))
+        self._begin(entry, partial(_raw, run if run.place else replace(run, place=self._place)))
 
     def forget(self, entry: str, dataset: str) -> None:
         """Note that runs of a dataset so far are not to be used."""
@@ -172,6 +200,8 @@ class Log:
         self._writer.submit(self._write, entry, line)
 
     def _write(self, entry: str, line: Callable[[], Mapping[str, Any]]) -> None:
+        if self._failure is not None:
+            return  # after half a line, whole ones would be none either
         text = json.dumps({"entry": entry, "for": self._made_for, **line()})
         try:
             self._file.write(text + "\n")
@@ -191,6 +221,30 @@ class Log:
         except OSError as error:  # what was left of a line
             self._failure = self._failure or error
         self._check()
+
+
+def _locked(path: Path) -> TextIO:
+    """A file that no other process has open this way; UserError if one has.
+
+    Writing begins at its end.
+    """
+    while True:
+        file = path.open("a")
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        except BlockingIOError:
+            file.close()
+            raise UserError(f"Another tuning is writing '{path}'. Wait for its end, or give this "
+                            "one another file with '--output'.") from None
+        except OSError as error:
+            if error.errno in (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK):
+                return file  # a file system without locks
+            file.close()
+            raise
+        file.close()  # it has been replaced meanwhile
 
 
 def made_for(path: Path) -> frozenset[str]:
@@ -228,6 +282,8 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
     for number, text in _lines(path):
         try:
             line = _line(text)
+            if made_for not in (None, line.made_for):
+                continue
             if line.run is not None and line.run.record is not None:
                 _check_encounters(line.run.record.encounters, names, line.entry)
         except MisshapenJson as error:
@@ -235,8 +291,6 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
                 continue
             raise UserError(f"{path}:{number}: error[malformed-log]: not a line of a tuning log: "
                             f"{error}.") from None
-        if made_for not in (None, line.made_for):
-            continue
         measurements = found.setdefault(line.entry, Measurements(line.entry))
         run = line.run
         if run is None:
