@@ -10,6 +10,7 @@ Failures are counted by cause.  Exits with 0 if nothing failed.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections import Counter
@@ -22,7 +23,7 @@ from typing import Any, TypeAlias
 
 from runelift.frontend.load import load
 from runelift.ir.errors import CompilerLimitation, ProgramError, UserError
-from runelift.ir.files import read_source
+from runelift.ir.files import read_source, require_file
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
@@ -143,12 +144,10 @@ def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
 def programs(paths: Sequence[Path]) -> Iterator[Path]:
     """The programs among ``paths`` and below the directories among them."""
     for path in paths:
-        if path.is_dir():
+        if os.path.isdir(path):
             yield from sorted(path.rglob("*.fut"))
-        elif path.is_file():
-            yield path
         else:
-            raise UserError(f"Cannot read '{path}': No such file or directory.")
+            yield require_file(path)
 
 
 class _Mismatch(Exception):

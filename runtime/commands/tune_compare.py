@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
+from runelift.ir.files import require_file
 from runelift.ir.visible import visible
 from runelift.runtime.commands.autotune import INTERRUPTED
 from runelift.runtime.commands.open_program import open_program
@@ -32,7 +33,6 @@ from runelift.runtime.commands.options import (
     add_only,
     add_policy,
     add_time_limit,
-    existing,
     print_json,
     warn,
 )
@@ -100,7 +100,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
         raise UserError("--runs and --seeds must be at least 1.")
     strategies = _strategies(args)
-    source = existing(args.source)
+    source = require_file(args.source)
     if source.suffix != ".fut":
         found = _of_log(args, strategies, read_log(source))
     else:

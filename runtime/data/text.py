@@ -18,11 +18,10 @@ import numpy as np
 
 from runelift.ir.array_limits import MOST_DIMENSIONS, impossible
 from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
+from runelift.ir.numerals import numeral
 from runelift.ir.prim import FLOATS, Prim
 from runelift.ir.source import Source, Span
 
-MOST_DIGITS = 400
-"""Whole numbers with more digits are above the greatest number of every type."""
 MOST_QUOTED = 20
 """The most characters of data that a message quotes."""
 
@@ -166,7 +165,7 @@ class Reader:
             match = re.compile(r"\d[\d_]*(i64)?").match(self._text, self.position, self._end)
             if not match:
                 self.fail(f"Expected a size{self._found()}.")
-            shape.append(int(_numeral(match[0].removesuffix("i64").replace("_", ""))))
+            shape.append(int(numeral(match[0].removesuffix("i64").replace("_", ""))))
             self.position = match.end()
             self.expect("]")
         token = self._peek()
@@ -213,7 +212,7 @@ class Reader:
         if not suffix and digits.lower().lstrip("+-").startswith("0x") and "p" in digits.lower():
             digits, suffix = _split_hex_float(digits)
         try:
-            return _Number(_numeral(digits), Prim(suffix) if suffix else None, at)
+            return _Number(numeral(digits), Prim(suffix) if suffix else None, at)
         except ValueError:
             self.fail(f"'{token['number'][:MOST_QUOTED]}' is not a number.", at)
 
@@ -295,28 +294,6 @@ def _natural(values: Sequence[int | float | bool], preferred: Prim | None) -> Pr
 def _split_hex_float(digits: str) -> tuple[str, str | None]:
     match = _HEX_FLOAT_SUFFIX.search(digits)
     return (digits[: match.start()], match[1]) if match else (digits, None)
-
-
-def _numeral(digits: str) -> int | float:
-    lower = digits.lower().lstrip("+-")
-    if lower.startswith("0x"):
-        return _hex_float(digits) if "p" in lower or "." in lower else int(digits, 16)
-    if lower.startswith("0b"):
-        return int(digits, 2)
-    if set(lower) & set(".e"):
-        return float(digits)
-    if len(lower) <= MOST_DIGITS:
-        return int(digits)
-    least = min(MOST_DIGITS, len(lower.lstrip("0")))  # Python refuses very many digits
-    value = int(lower.lstrip("0")[:MOST_DIGITS] or "0") if least < MOST_DIGITS else 10**MOST_DIGITS
-    return -value if digits.startswith("-") else value
-
-
-def _hex_float(digits: str) -> float:
-    try:
-        return float.fromhex(digits)
-    except OverflowError:
-        return -math.inf if digits.startswith("-") else math.inf
 
 
 def _rounded(value: int | float, prim: Prim) -> float:
