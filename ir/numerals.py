@@ -17,7 +17,8 @@ def numeral(digits: str) -> int | float:
 
     Numbers beyond all types become :data:`BEYOND` or infinity.  ValueError if it is no numeral.
     """
-    lower = digits.lower().lstrip("+-")
+    lower = digits.lower()
+    lower = lower[1:] if lower.startswith(("+", "-")) else lower
     sign = -1 if digits.startswith("-") else 1
     if lower.startswith(("0x", "0b")):
         if set(lower[2:]) & set("p.") and lower.startswith("0x"):
@@ -26,6 +27,8 @@ def numeral(digits: str) -> int | float:
         return sign * (value if value < BEYOND else BEYOND)
     if set(lower) & set(".e"):
         return float(digits)
+    if not lower.isdigit():
+        raise ValueError(f"'{digits[:40]}' is not a number")
     shown = lower.lstrip("0") or "0"
     return sign * (int(shown) if len(shown) <= MOST_DIGITS else BEYOND)
 

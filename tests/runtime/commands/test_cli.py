@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -634,3 +635,37 @@ def test_expected_errors_in_the_words_of_futhark(body: str, given: int, pattern:
                     f"entry main (xs: []i32) (k: i64) = {body}\n")
     result = run("test", "--interpreter", path)
     assert result.out.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
+
+
+@pytest.mark.parametrize("text", [
+    "entry main (x: i32) = x + {}", "entry main (x: [{}]i32) = x", "entry main (x: i32) = x + 0x{}",
+    "entry main (x: i32) = x.{}", "entry main (x: i32) = x + v{}", 'import "{}"', 'import "a\0b"',
+    "entry main : f32 = 0x1.8p99999f32 + true"])
+def test_long_numbers_and_names_in_programs(text: str, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "long.fut"
+    path.write_text(text.replace("{}", "9" * 5000))
+    result = run("check", path)
+    assert result.status == 1
+    assert len(result.err) < 30_000
+
+
+@pytest.mark.parametrize("value", ["²", "9" * 5000, "-1", "nan", "\x1b[2J", "１", ""])
+def test_values_of_options(value: str, run: Run, program: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("[[1f32]]")
+    given = ["run", program, "-i", tmp_path / "in"]
+    for arguments in (
+            [*given, "--param", f"a={value}"], [*given, "--force", value],
+            [*given, "--force", f"main.versions_0={value}"], [*given, "--device", value or "?"],
+            ["dataset", f"--seed={value}", "[1]i8"], ["check", value], ["test", value + "x"],
+            ["explain", value]):
+        result = run(*arguments)
+        assert result.status == 1, arguments
+        assert "\x1b" not in result.err
+
+
+def test_programs_come_from_pipes(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.fut")
+    writer = threading.Thread(target=(tmp_path / "pipe.fut").write_text, args=("def f = 1",))
+    writer.start()
+    assert run("check", tmp_path / "pipe.fut").status == 0
+    writer.join()
