@@ -258,8 +258,8 @@ class Reader:
     def _fitting(self, number: _Number, prim: Prim) -> int | float | bool:
         """The value of ``number`` as an element of type ``prim``, if it can be one.
 
-        With a suffix it may be a pattern of bits: ``255i8`` is -1.  A negative number of an
-        unsigned type counts down from the end of its range: ``-1u16`` is 65535.
+        A number with a suffix is taken modulo the range of its type, as in Futhark: ``255i8`` is
+        -1.  So is a negative number of an unsigned type, whose suffix may be another element's.
         """
         if number.prim is not None and number.prim is not prim:
             self.fail(f"An element of type {number.prim} in an array of {prim}.", number.at)
@@ -268,10 +268,10 @@ class Reader:
         if prim.is_int:
             if isinstance(number.value, float):
                 self.fail(f"This number is not a whole number, as {prim} needs.", number.at)
-            if number.prim is not None and prim.greatest < number.value < 1 << prim.bits:
-                return number.value - (1 << prim.bits)
-            if prim.is_unsigned and -prim.greatest <= number.value < 0:
-                return number.value + (1 << prim.bits)
+            wraps = abs(number.value) < 1 << 64 if number.prim is not None else (
+                prim.is_unsigned and -prim.greatest <= number.value < 0)
+            if wraps:
+                return (number.value - int(prim.least)) % (1 << prim.bits) + int(prim.least)
             if not prim.least <= number.value <= prim.greatest:
                 self.fail(f"The number does not fit in {prim}.", number.at)
         return number.value if prim.is_int or prim is Prim.BOOL else _rounded(number.value, prim)
