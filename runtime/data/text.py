@@ -21,6 +21,7 @@ from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
 from runelift.ir.numerals import numeral
 from runelift.ir.prim import FLOATS, Prim
 from runelift.ir.source import Source, Span
+from runelift.runtime.data.bulk_text import read_array
 
 MOST_QUOTED = 20
 """The most characters of data that a message quotes."""
@@ -219,6 +220,9 @@ class Reader:
     def _array(self, preferred: Prim | None) -> Value:
         """A nested array literal, read into one flat list of numbers and a shape."""
         start = self.position
+        if found := read_array(self._text, start, self._end, preferred):
+            array, self.position = found
+            return array
         shape, numbers = self._elements()
         prim = next((n.prim for n in numbers if n.prim), None) or _natural(
             [n.value for n in numbers], preferred)
@@ -274,7 +278,10 @@ class Reader:
                 return (number.value - int(prim.least)) % (1 << prim.bits) + int(prim.least)
             if not prim.least <= number.value <= prim.greatest:
                 self.fail(f"The number does not fit in {prim}.", number.at)
-        return number.value if prim.is_int or prim is Prim.BOOL else _rounded(number.value, prim)
+        if prim.is_int or prim is Prim.BOOL:
+            return number.value
+        negative = self._text.startswith("-", number.at)
+        return _rounded(-0.0 if negative and not number.value else number.value, prim)
 
     def _convert(self, number: _Number, prim: Prim) -> Value:
         with np.errstate(over="ignore"):
