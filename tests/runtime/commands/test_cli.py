@@ -669,3 +669,16 @@ def test_programs_come_from_pipes(run: Run, tmp_path: Path) -> None:
     writer.start()
     assert run("check", tmp_path / "pipe.fut").status == 0
     writer.join()
+
+
+@pytest.mark.skipif(not any("Portable" in d.platform for d in find_devices()),
+                    reason="PoCL is not installed")
+def test_sizes_beyond_the_device_are_no_bugs(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "large.fut"
+    path.write_text("entry main (n: i64) (m: i64) = map (\\i -> map (+i) (iota m)) (iota n)\n")
+    for n, m, message in ((1 << 62, 1, "Out of device memory"), (1 << 62, 0, "too large"),
+                          (0, 1 << 62, "too large"), (1 << 40, 0, "")):
+        (tmp_path / "in").write_text(f"{n}i64 {m}i64")
+        result = run("run", path, "-i", tmp_path / "in", "--device", "pocl")
+        assert result.status == (1 if message else 0)
+        assert message in result.err
