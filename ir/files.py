@@ -70,7 +70,7 @@ def read_stream(file: BinaryIO, name: str, most: int, check: Check | None = None
 
 def _too_large(name: str, most: int) -> UserError:
     return UserError(f"Cannot read '{name}': it has more than {most >> 20} MiB, the most that is "
-                     f"read.")
+                     "read.")
 
 
 def require_file(path: Path) -> Path:

@@ -16,12 +16,15 @@ from runelift.ir.prim import Prim
 
 LEAST = 256
 """The least characters of an array for which this is quicker."""
+CHUNK = 1 << 20
+"""The characters of numbers that are converted at a time, which takes much memory."""
 _BRACKET = re.compile(r"[\[\]]")
 _PLAIN = re.compile(r"[-+0-9.eE_iuf,\s\[\]]*")
 _ROW = re.compile(r"\[([^\[\]]*)\]")
 _ROWS = re.compile(r"\s*x(?:\s*,\s*x)*\s*")
 _SPACE = re.compile(r"\s")
-_SUFFIX = re.compile(r"[iuf](?:8|16|32|64)$")
+_BLANKS = re.compile(r"\s*,\s+")
+_SUFFIX = re.compile(r"([iuf](?:8|16|32|64)),$")
 
 
 def read_array(text: str, start: int, end: int, preferred: Prim | None
@@ -74,19 +77,33 @@ def _shape(segment: str, rows: list[str]) -> tuple[int, ...] | None:
 
 def _numbers(joined: str, preferred: Prim | None) -> np.ndarray[Any, Any] | None:
     """Numbers with commas between them; None if they have not one suffix or do not fit."""
-    joined = re.sub(r"\s*,\s+", ",", joined.strip())
+    joined = _BLANKS.sub(",", joined.strip()) + ","
     if _SPACE.search(joined):
         return None
     suffix = _SUFFIX.search(joined)
-    parts = (joined + ",").split((suffix[0] if suffix else "") + ",")
-    if parts.pop() != "":
-        return None
-    whole = not set(".eE") & set(joined)
-    prim = Prim(suffix[0]) if suffix else preferred
+    whole = not any(mark in joined for mark in ".eE")
+    prim = Prim(suffix[1]) if suffix else preferred
     if prim is None or prim is Prim.BOOL or (prim.is_int and not whole):
         if suffix:
             return None
         prim = Prim.I32 if whole else Prim.F64
+    end = (suffix[1] if suffix else "") + ","
+    found, start = list[np.ndarray[Any, Any]](), 0
+    while start < len(joined):
+        after = joined.find(",", min(start + CHUNK, len(joined) - 1)) + 1
+        numbers = _converted(joined[start:after], end, prim)
+        if numbers is None:
+            return None
+        found.append(numbers)
+        start = after
+    return np.concatenate(found)
+
+
+def _converted(text: str, end: str, prim: Prim) -> np.ndarray[Any, Any] | None:
+    """Numbers that have all the same ``end``, a suffix and a comma."""
+    parts = text.split(end)
+    if parts.pop() != "":
+        return None
     try:
         if prim.is_float:
             with np.errstate(over="ignore"):

@@ -23,6 +23,8 @@ from runelift.ir.prim import FLOATS, Prim
 from runelift.ir.source import Source, Span
 from runelift.runtime.data.bulk_text import read_array
 
+MOST_VALUES = 10_000
+"""The most values of a text; no entry point has so many parameters."""
 MOST_QUOTED = 20
 """The most characters of data that a message quotes."""
 
@@ -128,7 +130,10 @@ class Reader:
 
         ``preferred`` are the types of the first values where the text leaves them open.
         """
-        for each in chain(preferred, repeat(None)):
+        for number, each in enumerate(chain(preferred, repeat(None))):
+            if number > MOST_VALUES:
+                self.fail(f"There are more than {MOST_VALUES} values.",
+                          hint="The elements of an array stand in brackets: [1, 2].")
             if self.at_end() or (stop and self.looking_at(stop)):
                 return
             yield self.value(each)

@@ -40,6 +40,7 @@ def made(choose: random.Random) -> str:
 
 def test_long_arrays_are_read_as_short_ones(monkeypatch: pytest.MonkeyPatch, sweeps: bool) -> None:
     quick = 0
+    monkeypatch.setattr(bulk_text, "CHUNK", 5)
     for number in range(20_000 if sweeps else 1500):
         choose = random.Random(number)
         text, prim = made(choose), choose.choice([None, None, *Prim])

@@ -100,6 +100,7 @@ def test_what_is_no_data_is_refused_before_all_of_it_is_unpacked() -> None:
     ("-" + "9" * 5000 + "i64", "does not fit"),
     ("empty([" + "9" * 5000 + "][0]i8)", "too large"),
     ("x" * 1_000_000, "found 'xxx"),
+    ("1 " * 20_000, "more than 10000 values"),
     ("5" * 1_000_000 + "x", "found '555"),
 ])
 def test_messages_about_large_text_are_short(text: str, message: str) -> None:
