@@ -70,7 +70,20 @@ def read_stream(file: BinaryIO, name: str, most: int, check: Check | None = None
 
 def _too_large(name: str, most: int) -> UserError:
     return UserError(f"Cannot read '{name}': it has more than {most >> 20} MiB, the most that is "
-                     f"read.")
+                     "read.")
+
+
+def require_file(path: Path) -> Path:
+    """The path of a file, pipe or device that must exist; UserError if it does not."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror or error}.") from None
+    except ValueError as error:  # a name with a NUL
+        raise UserError(f"Cannot read '{path}': {error}.") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise UserError(f"Cannot read '{path}': Is a directory.")
+    return path
 
 
 def read_text(path: Path, most: int = MOST_SOURCE) -> str:

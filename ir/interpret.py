@@ -7,6 +7,7 @@ device exists.  It favours clarity over speed.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, assert_never
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from runelift.ir import failures
 from runelift.ir import syntax as ir
-from runelift.ir.errors import ProgramFailure, UserError, unknown_entry
+from runelift.ir.array_limits import check_room
+from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError, unknown_entry
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -24,6 +26,8 @@ from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of
 Value: TypeAlias = Any
 """A NumPy scalar or a NumPy array."""
 Env: TypeAlias = dict[VName, Value]
+ROW_BYTES = 64
+"""The least memory for the results of one element of a map, before they become arrays."""
 Choose: TypeAlias = Callable[[ir.Versions], int]
 """A choice of the alternative of a ``Versions`` node to run; they are equivalent."""
 
@@ -58,6 +62,9 @@ def interpret_fun(fun: ir.Fun, args: Sequence[Value], *,
         results = machine.body(fun.body, env)
     except MemoryError as error:
         raise UserError(f"Out of memory: {error}.") from None
+    except RecursionError:
+        raise CompilerLimitation("the program is nested too deeply for the interpreter."
+                                 ) from None
     hidden = {size for p in fun.results for size in shape_of(p.type)}
     return [r for p, r in zip(fun.results, results, strict=True) if p.name not in hidden]
 
@@ -114,6 +121,11 @@ class Interpreter:
         except ProgramFailure as failure:
             raise failure if stm.loc is None or failure.args[1:] else located(
                 failure, stm.loc) from None
+        except MemoryError as error:
+            if stm.loc is None:
+                raise
+            raise UserError("\n".join([f"{stm.loc}: Out of memory: {error}.", *stm.loc.trace()])
+                            ) from None
         for param, value in zip(stm.pat, values, strict=True):
             env[param.name] = value
 
@@ -140,6 +152,7 @@ class Interpreter:
             case ir.ArrayLit(elems, row):
                 shape = tuple(int(atom(s, env)) for s in shape_of(row))
                 rows = [atom(e, env) for e in elems]
+                check_room((len(rows), *shape), elem_of(row).bytes)
                 return [np.array(rows, elem_of(row).dtype).reshape((len(rows), *shape))]
             case ir.Update(array, dims, value, checked):
                 new = env[array].copy()
@@ -147,12 +160,14 @@ class Interpreter:
                 return [new]
             case ir.Iota(count, start, step, prim):
                 length = _size(count, env)
+                check_room((length,), Prim.I64.bytes)
                 index = convert(np.arange(length, dtype=np.int64), prim)
                 with np.errstate(over="ignore"):
                     return [(atom(start, env) + index * atom(step, env)).astype(prim.dtype)]
             case ir.Replicate(shape, value):
                 item = np.asarray(atom(value, env))
                 sizes = tuple(_size(s, env) for s in shape)
+                check_room((*sizes, *item.shape), item.itemsize)
                 return [np.broadcast_to(item, (*sizes, *item.shape)).copy()]
             case ir.Concat(dim, arrays, _):
                 return [np.concatenate([env[a] for a in arrays], axis=dim)]
@@ -160,9 +175,10 @@ class Interpreter:
                 return [env[array].transpose(perm)]
             case ir.Reshape(shape, array):
                 sizes = tuple(_size(s, env) for s in shape)
-                if int(np.prod(sizes)) != env[array].size:
+                if math.prod(sizes) != env[array].size:
                     raise ProgramFailure(failures.RESHAPE.format(
-                        env[array].size, int(np.prod(sizes))))
+                        env[array].size, math.prod(sizes)))
+                check_room(sizes, env[array].itemsize)
                 return [env[array].reshape(sizes)]
             case ir.Copy(array):
                 return [env[array].copy()]
@@ -234,6 +250,7 @@ class Interpreter:
             by_name = {p.name: env[a][:width] for p, a in zip(lam.params, arrays, strict=True)}
             if all(a in by_name for a in lam.body.result):
                 return [by_name[a] for a in lam.body.result if isinstance(a, VName)]
+        check_room((width,), ROW_BYTES)
         rows = [self.call(lam, [env[a][i] for a in arrays], env) for i in range(width)]
         return _stack(rows, lam.ret, (width,), env)
 
@@ -285,6 +302,7 @@ class Interpreter:
                 env: Env) -> list[Value]:
         widths = tuple(_size(dim.width, env) for dim in space)
         rows: list[list[Value]] = []
+        check_room(widths, ROW_BYTES)
         for point in itertools.product(*map(range, widths)):
             inner = dict(env)
             inner.update(zip((dim.index for dim in space), map(np.int64, point), strict=True))
@@ -372,6 +390,8 @@ def _written(dim: ir.Dim, env: Env) -> tuple[int, ...]:
 def _stack(rows: list[list[Value]], types: Sequence[Type], widths: tuple[int, ...],
            env: Env) -> list[Value]:
     """The columns of ``rows`` as arrays with the outer shape ``widths``."""
+    for t in types:
+        check_room((*widths, *_known_shape(t, env)), elem_of(t).bytes)
     if not rows:
         return [np.zeros((*widths, *_known_shape(t, env)), elem_of(t).dtype) for t in types]
     columns = zip(*rows, strict=True)

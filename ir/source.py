@@ -6,6 +6,8 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+from runelift.ir.visible import one_line, visible
+
 WIDTH = 120
 """Characters of a source line that errors show at most."""
 
@@ -52,10 +54,13 @@ class Span:
 
     def excerpt(self, label: str = "") -> str:
         """The first line of the span with carets under it; long lines are cut around the span."""
-        lines = self.source.text.splitlines() or [""]
-        line = lines[min(self.line, len(lines)) - 1]
+        text, start = self.source.text, self.start - self.column + 1
+        end = text.find("\n", start)
+        line = text[start:end if end >= 0 else None].rstrip("\r")
         width = max(1, min(self.end - self.start, len(line) - self.column + 1))
         line, before, width = _cut(line, self.column - 1, width)
+        width += len(visible(line[before:before + width])) - len(line[before:before + width])
+        line, before = visible(line), len(visible(line[:before]))
         gutter = f"{self.line:>4} | "
         carets = " " * (len(gutter) - 2) + "| " + " " * before + "^" * width
         return f"{gutter}{line}\n{carets} {label}".rstrip()
@@ -65,7 +70,7 @@ class Span:
         return Span(self.source, self.start, max(self.end, other.end))
 
     def __str__(self) -> str:
-        return f"{self.source.name}:{self.line}:{self.column}"
+        return f"{one_line(self.source.name)}:{self.line}:{self.column}"
 
 
 def _cut(line: str, before: int, width: int) -> tuple[str, int, int]:
@@ -113,4 +118,4 @@ class Loc:
         return [f"  in {call.callee or 'a function'}, called at {call}" for call in self.calls]
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{one_line(self.file)}:{self.line}:{self.column}"

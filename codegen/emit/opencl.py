@@ -22,6 +22,7 @@ from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.types import Const
+from runelift.ir.visible import one_line
 
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
@@ -82,7 +83,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in parameters(kernel)]
     params += [_local_param(a) for a in kernel.local_memory]
-    lines = [f"// {kernel.comment}"] if kernel.comment else []
+    lines = [f"// {one_line(kernel.comment)}"] if kernel.comment else []
     chosen = "" if constants else "  // chosen by the host for each build"
     lines += [f"#define {name(c)} {given[c]}L{chosen}" for c in kernel.constants]
     if kernel.group is not None:
@@ -356,7 +357,7 @@ class _Printer:
                 lines += [f"{pad}    failure_args[{k}] = {v};" for k, v in enumerate(values)]
                 return [*lines, f"{pad}}}"]
             case imp.Comment(text):
-                return [f"{pad}// {text}"]
+                return [f"{pad}// {one_line(text)}"]
 
     def _loop(self, stm: imp.For | imp.While, depth: int) -> list[str]:
         """A loop, with directives for compilers."""

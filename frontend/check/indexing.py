@@ -7,6 +7,7 @@ import difflib
 from runelift.frontend.check.patterns import Patterns
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Array, MetaVar, Record, Tuple, Type
+from runelift.ir.numerals import whole_number
 from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size, applied
 from runelift.ir.source import Span
@@ -41,8 +42,9 @@ class Indexing(Patterns):
                 for field_name, field_type in fields:
                     if field_name == name:
                         return field_type
-            case Tuple(items) if name.isdigit() and int(name) < len(items):
-                return items[int(name)]
+            case Tuple(items) if (index := whole_number(name)) is not None and (
+                    index < len(items)):
+                return items[index]
             case MetaVar():
                 member = self.solved.meta()
                 self.expect(self.solved.require(Record, name, member), head, span, "a record")

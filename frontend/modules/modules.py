@@ -247,7 +247,11 @@ class _Evaluator:
                                 "functions or differ in size.")
 
     def _import(self, path: str, span: Span) -> Structure:
-        place = (Path(span.source.name).parent / f"{path}.fut").resolve()
+        place = Path(span.source.name).parent / f"{path}.fut"
+        try:
+            place = place.resolve()
+        except (OSError, ValueError) as error:  # a name that no file can have
+            raise wrong("missing-import", span, f"Cannot import '{path:.80}': {error}.") from None
         if place not in self._files:
             self._files[place] = None
             found = Structure()

@@ -6,6 +6,7 @@ import re
 import sys
 
 from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.numerals import numeral
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 from runelift.ir.types import Const
@@ -58,15 +59,11 @@ def bounds_hint(prim: Prim) -> tuple[str, ...]:
 
 def _value(digits: str) -> int | float:
     lower = digits.lower()
-    if lower.startswith("0x"):
-        return float.fromhex(digits) if "p" in lower else int(digits, 16)
-    if lower.startswith("0b"):
-        return int(digits, 2)
     if lower.startswith("0r"):
         values = [_ROMAN[c] for c in digits[2:]]
         following = [*values[1:], 0]
         return sum(-v if v < n else v for v, n in zip(values, following, strict=True))
-    return float(digits) if re.search(r"[.e]", lower) else int(digits)
+    return numeral(digits)
 
 
 def character(text: str, span: Span) -> int:

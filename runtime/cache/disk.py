@@ -71,7 +71,7 @@ def key(*parts: str) -> str:
     """A name for a file whose content depends on these parts."""
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(part.encode())
+        digest.update(part.encode(errors="surrogateescape"))  # names of files may be any bytes
         digest.update(b"\0")
     return digest.hexdigest()
 

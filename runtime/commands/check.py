@@ -10,9 +10,9 @@ import warnings
 
 from runelift.frontend.load import load
 from runelift.ir.errors import Diagnostic, ProgramError, ProgramWarning
-from runelift.ir.files import read_source
+from runelift.ir.files import read_source, require_file
 from runelift.ir.names import Names
-from runelift.runtime.commands.options import add_json, add_program, existing, print_json
+from runelift.runtime.commands.options import add_json, add_program, print_json
 from runelift.runtime.compilation.diagnostics import diagnostic_json
 
 
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift check``."""
-    source = read_source(existing(args.program))
+    source = read_source(require_file(args.program))
     if not args.json:
         load(source, Names())
         return 0

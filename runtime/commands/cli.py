@@ -21,7 +21,9 @@ from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
+from runelift.ir.visible import shortened
 from runelift.runtime.commands.start import HELP, STOPPED, begin
+from runelift.runtime.commands.streams import visible_streams
 from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.host import supervisor
@@ -98,7 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         begin()
     try:
-        return _execute(arguments)
+        with visible_streams():
+            return _execute(arguments)
     finally:
         supervisor.end()
 
@@ -196,7 +199,7 @@ def _complain(message: str, status: int) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _silence()
-    print(f"runelift: {message}", file=sys.stderr)
+    print(f"runelift: {shortened(message)}", file=sys.stderr)
     return status
 
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runelift.ir.prim import NUMBERS
+from runelift.runtime.commands.options import natural
 from runelift.runtime.data.dataset import Generator, RandomArray, parse_bounds, parse_spec
 from runelift.runtime.data.text import Value
 from runelift.runtime.data.values import load_values, save_values, write_values
@@ -29,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift dataset``."""
     parser.add_argument("specs", nargs="+", metavar="TYPE|VALUE|FILE",
                         help="a type with sizes such as [10]i64, a value, or a file of values")
-    parser.add_argument("-s", "--seed", type=int, default=0, metavar="N",
+    parser.add_argument("-s", "--seed", type=natural, default=0, metavar="N",
                         help="another seed gives other data (default: 0)")
     parser.add_argument("-b", "--binary", action="store_true", help="print the binary format")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file")

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import argparse
 
-from runelift.ir.files import read_source
+from runelift.ir.files import read_source, require_file
 from runelift.runtime.commands.open_program import pick_entry
-from runelift.runtime.commands.options import add_entry, add_policy, add_program, existing
+from runelift.runtime.commands.options import add_entry, add_policy, add_program
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.program import Program
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift dump``."""
-    compiled = compile_source(read_source(existing(args.program)), policy=args.policy,
+    compiled = compile_source(read_source(require_file(args.program)), policy=args.policy,
                               rewriting=rewriting_of(args))
     program = Program(compiled, None)
     if args.stage == "tree":

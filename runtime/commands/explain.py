@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from runelift.frontend.load import load
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
-from runelift.ir.files import read_source
+from runelift.ir.files import read_source, require_file
 from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.open_program import pick_entry
@@ -28,7 +29,6 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_json,
     add_policy,
-    existing,
     print_json,
 )
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
@@ -64,20 +64,20 @@ def execute(args: argparse.Namespace) -> int:
     elif args.subject in CODES:
         _explain_code(args)
     elif args.parameters:
-        _list_parameters(args, existing(_program(args.subject)))
+        _list_parameters(args, require_file(_program(args.subject)))
     elif args.access:
-        _list_accesses(args, existing(_program(args.subject)))
+        _list_accesses(args, require_file(_program(args.subject)))
     else:
-        _explain_program(args, existing(_program(args.subject)))
+        _explain_program(args, require_file(_program(args.subject)))
     return 0
 
 
 def _program(subject: str) -> Path:
     """The file that is meant; UserError if it looks like a code that does not exist."""
     path = Path(subject)
-    if not path.suffix and not path.exists():
+    if not path.suffix and not os.path.exists(path):
         near = difflib.get_close_matches(subject, CODES, n=1)
-        raise UserError(f"There is no error code and no file '{subject}'.  "
+        raise UserError(f"There is no error code and no file '{subject:.80}'.  "
                         + (f"Did you mean '{near[0]}'?" if near else
                            "'runelift explain' lists the codes."))
     return path

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from runelift.ir.errors import CompilerLimitation, VersionUnavailable, unknown_entry
-from runelift.runtime.commands.options import existing
+from runelift.ir.files import require_file
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.program import Program
 from runelift.runtime.versions.version_names import plan_of, with_version_names
@@ -17,7 +17,7 @@ from runelift.runtime.versions.version_names import plan_of, with_version_names
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
                  settings: Mapping[str, int] | None = None) -> Program:
     """Compile the program of the command line; one that is not ``tuned`` runs elsewhere."""
-    path = existing(args.program)
+    path = require_file(args.program)
     return compile_program(path, device=args.device, policy=args.policy,
                            fp_contract=args.fp_contract,
                            tuning=(getattr(args, "tuning", None) if tuned else {}),

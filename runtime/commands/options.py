@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.errors import UserError
+from runelift.ir.numerals import whole_number
 
 POLICIES = ("all", "classic", "moderate")
 
@@ -99,14 +99,14 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, indent=2))
 
 
+def natural(text: str) -> int:
+    """A number from 0, for an option."""
+    found = whole_number(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{text:.40}' is not a number from 0 to 10^18")
+    return found
+
+
 def warn(message: str) -> None:
     """Tell the user something on standard error."""
     print(f"runelift: warning: {message}", file=sys.stderr)
-
-
-def existing(path: Path) -> Path:
-    """The path of a file that must exist."""
-    if not path.is_file():
-        raise UserError(f"Cannot read '{path}': "
-                        + ("Is a directory." if path.is_dir() else "No such file or directory."))
-    return path

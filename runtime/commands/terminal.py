@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+from runelift.ir.visible import visible
 from runelift.runtime.commands.progress import Display
+from runelift.runtime.commands.streams import drawing_stream
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.strategies.trials import SearchStep
@@ -21,9 +23,10 @@ class Terminal(Display):
 
     def __init__(self, console: Console | None = None) -> None:
         self._bars = Bars(
-            TextColumn("{task.description}"), BarColumn(bar_width=20), TaskProgressColumn(),
-            TextColumn("{task.fields[best]}"), TimeRemainingColumn(), transient=True,
-            console=console or Console(stderr=True))
+            TextColumn("{task.description}", markup=False), BarColumn(bar_width=20),
+            TaskProgressColumn(), TextColumn("{task.fields[best]}", markup=False),
+            TimeRemainingColumn(), transient=True,
+            console=console or Console(file=drawing_stream()))
         self._task = self._bars.add_task("starting", total=None, best="")
         self._best: dict[str, float] = {}
         self._from = time.perf_counter()
@@ -33,7 +36,7 @@ class Terminal(Display):
         """Show the dataset, and its quickest run so far."""
         best = min(progress.seconds, self._best.get(progress.what, math.inf))
         self._best[progress.what] = best
-        self._bars.update(self._task, description=progress.what, completed=progress.done,
+        self._bars.update(self._task, description=visible(progress.what), completed=progress.done,
                           total=progress.total,
                           best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
 
@@ -46,7 +49,7 @@ class Terminal(Display):
         """Show what is tried."""
         passed = time.perf_counter() - self._from
         known = math.isfinite(self._seconds)
-        self._bars.update(self._task, description=what, best="",
+        self._bars.update(self._task, description=visible(what), best="",
                           completed=min(passed, self._seconds),
                           total=self._seconds if known else None)
 

@@ -12,6 +12,7 @@ failed.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import secrets
 import sys
@@ -27,7 +28,7 @@ from typing import Any, TypeAlias
 
 from runelift.frontend.load import load
 from runelift.ir.errors import CompilerLimitation, ProgramError, UserError
-from runelift.ir.files import read_source
+from runelift.ir.files import read_source, require_file
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
@@ -50,6 +51,7 @@ from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.lifeline import end_with_parent
+from runelift.runtime.testing.peer_text import peer_text
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
 from runelift.runtime.tuner.measure.time_limits import TimeLimit, parse_time_limit
@@ -194,12 +196,10 @@ def _not_run(outcomes: Sequence[dict[str, Any]]
 def programs(paths: Sequence[Path]) -> Iterator[Path]:
     """The programs among ``paths`` and below the directories among them."""
     for path in paths:
-        if path.is_dir():
+        if os.path.isdir(path):
             yield from sorted(path.rglob("*.fut"))
-        elif path.is_file():
-            yield path
         else:
-            raise UserError(f"Cannot read '{path}': No such file or directory.")
+            yield require_file(path)
 
 
 class _Mismatch(Exception):
@@ -256,6 +256,8 @@ class _Tester:
                  for each in block.properties if self._args.entry in (None, each[0])]
         if todo or asked:
             self._cases(path, source, todo, asked)
+        elif all(block.error is None for block in blocks):
+            self._guarded(path, 1, "compile", partial(_must_load, source), quiet=True)
 
     def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]],
                asked: list[tuple[str, int]]) -> None:
@@ -305,19 +307,26 @@ class _Tester:
                               "cause": cause, "message": message, "not_run": {}})
 
 
+def _must_load(source: Source) -> None:
+    """The program must be right, though nothing of it is run."""
+    load(source, Names())
+
+
 def _must_reject(source: Source, block: Block) -> None:
     """The program must be wrong, with a message in which the block's pattern is found."""
     try:
         load(source, Names())
     except UserError as error:
-        _must_match(block.error or "", str(error))
+        _must_match(block.error or "", error)
     else:
         raise _Mismatch("the program should be rejected, but is accepted", "accepted")
 
 
-def _must_match(pattern: str, message: str) -> None:
+def _must_match(pattern: str, failure: UserError) -> None:
+    """The pattern must be found in our text, or in Futhark's form of it."""
+    message = str(failure)
     try:
-        found = re.search(pattern, message, re.DOTALL)
+        found = any(re.search(pattern, text, re.DOTALL) for text in (message, peer_text(failure)))
     except re.error as error:
         raise UserError(f"'{pattern}' is not a regular expression: {error}.") from None
     if not found:
@@ -421,6 +430,6 @@ def _must_fail(pattern: str, body: Callable[[], object]) -> None:
     try:
         body()
     except UserError as error:
-        _must_match(pattern, str(error))
+        _must_match(pattern, error)
     else:
         raise _Mismatch("the program should fail, but does not", "does not fail")

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
+from runelift.ir.files import require_file
+from runelift.ir.visible import visible
 from runelift.runtime.commands.autotune import INTERRUPTED
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import (
@@ -31,10 +33,10 @@ from runelift.runtime.commands.options import (
     add_only,
     add_policy,
     add_time_limit,
-    existing,
     print_json,
     warn,
 )
+from runelift.runtime.commands.streams import drawing_stream
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
@@ -98,7 +100,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
         raise UserError("--runs and --seeds must be at least 1.")
     strategies = _strategies(args)
-    source = existing(args.source)
+    source = require_file(args.source)
     if source.suffix != ".fut":
         found = _of_log(args, strategies, read_log(source))
     else:
@@ -230,4 +232,5 @@ def _weights(costs: Costs) -> dict[str, float]:
 
 def _show(strategy: str, seed: int) -> None:
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{strategy}, seed {seed}", end="\r", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{visible(strategy)}, seed {seed}", end="\r", file=drawing_stream(),
+              flush=True)

@@ -17,6 +17,7 @@ from runelift.runtime.commands.options import (
     add_policy,
     add_program,
     add_time_limit,
+    natural,
 )
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
@@ -113,7 +114,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--leave-one-out", action="store_true",
                         help="also say how well each dataset fares with thresholds that are "
                              "fitted to the others")
-    parser.add_argument("--seed", type=int, default=0, metavar="N",
+    parser.add_argument("--seed", type=natural, default=0, metavar="N",
                         help="what a strategy draws from (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
                         help="the tuning file to write (default: PROGRAM.tuning)")

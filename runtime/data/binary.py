@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from runelift.ir.array_limits import impossible
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
-from runelift.runtime.data.claims import impossible
 from runelift.runtime.data.text import Value, prim_of
 
 VERSION = 2

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from runelift.ir.array_limits import impossible
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_stream
-from runelift.runtime.data.claims import impossible
 from runelift.runtime.data.text import Value, prim_of
 
 NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"

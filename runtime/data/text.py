@@ -16,13 +16,15 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from runelift.ir.array_limits import MOST_DIMENSIONS, impossible
 from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
+from runelift.ir.numerals import numeral
 from runelift.ir.prim import FLOATS, Prim
 from runelift.ir.source import Source, Span
-from runelift.runtime.data.claims import MOST_DIMENSIONS, impossible
+from runelift.runtime.data.bulk_text import read_array
 
-MOST_DIGITS = 400
-"""Whole numbers with more digits are above the greatest number of every type."""
+MOST_VALUES = 10_000
+"""The most values of a text; no entry point has so many parameters."""
 MOST_QUOTED = 20
 """The most characters of data that a message quotes."""
 
@@ -128,7 +130,10 @@ class Reader:
 
         ``preferred`` are the types of the first values where the text leaves them open.
         """
-        for each in chain(preferred, repeat(None)):
+        for number, each in enumerate(chain(preferred, repeat(None))):
+            if number > MOST_VALUES:
+                self.fail(f"There are more than {MOST_VALUES} values.",
+                          hint="The elements of an array stand in brackets: [1, 2].")
             if self.at_end() or (stop and self.looking_at(stop)):
                 return
             yield self.value(each)
@@ -166,7 +171,7 @@ class Reader:
             match = re.compile(r"\d[\d_]*(i64)?").match(self._text, self.position, self._end)
             if not match:
                 self.fail(f"Expected a size{self._found()}.")
-            shape.append(int(_numeral(match[0].removesuffix("i64").replace("_", ""))))
+            shape.append(int(numeral(match[0].removesuffix("i64").replace("_", ""))))
             self.position = match.end()
             self.expect("]")
         token = self._peek()
@@ -213,13 +218,16 @@ class Reader:
         if not suffix and digits.lower().lstrip("+-").startswith("0x") and "p" in digits.lower():
             digits, suffix = _split_hex_float(digits)
         try:
-            return _Number(_numeral(digits), Prim(suffix) if suffix else None, at)
+            return _Number(numeral(digits), Prim(suffix) if suffix else None, at)
         except ValueError:
             self.fail(f"'{token['number'][:MOST_QUOTED]}' is not a number.", at)
 
     def _array(self, preferred: Prim | None) -> Value:
         """A nested array literal, read into one flat list of numbers and a shape."""
         start = self.position
+        if found := read_array(self._text, start, self._end, preferred):
+            array, self.position = found
+            return array
         shape, numbers = self._elements()
         prim = next((n.prim for n in numbers if n.prim), None) or _natural(
             [n.value for n in numbers], preferred)
@@ -259,8 +267,8 @@ class Reader:
     def _fitting(self, number: _Number, prim: Prim) -> int | float | bool:
         """The value of ``number`` as an element of type ``prim``, if it can be one.
 
-        With a suffix it may be a pattern of bits: ``255i8`` is -1.  A negative number of an
-        unsigned type counts down from the end of its range: ``-1u16`` is 65535.
+        A number with a suffix is taken modulo the range of its type, as in Futhark: ``255i8`` is
+        -1.  So is a negative number of an unsigned type, whose suffix may be another element's.
         """
         if number.prim is not None and number.prim is not prim:
             self.fail(f"An element of type {number.prim} in an array of {prim}.", number.at)
@@ -269,13 +277,16 @@ class Reader:
         if prim.is_int:
             if isinstance(number.value, float):
                 self.fail(f"This number is not a whole number, as {prim} needs.", number.at)
-            if number.prim is not None and prim.greatest < number.value < 1 << prim.bits:
-                return number.value - (1 << prim.bits)
-            if prim.is_unsigned and -prim.greatest <= number.value < 0:
-                return number.value + (1 << prim.bits)
+            wraps = abs(number.value) < 1 << 64 if number.prim is not None else (
+                prim.is_unsigned and -prim.greatest <= number.value < 0)
+            if wraps:
+                return (number.value - int(prim.least)) % (1 << prim.bits) + int(prim.least)
             if not prim.least <= number.value <= prim.greatest:
                 self.fail(f"The number does not fit in {prim}.", number.at)
-        return number.value if prim.is_int or prim is Prim.BOOL else _rounded(number.value, prim)
+        if prim.is_int or prim is Prim.BOOL:
+            return number.value
+        negative = self._text.startswith("-", number.at)
+        return _rounded(-0.0 if negative and not number.value else number.value, prim)
 
     def _convert(self, number: _Number, prim: Prim) -> Value:
         with np.errstate(over="ignore"):
@@ -297,34 +308,12 @@ def _split_hex_float(digits: str) -> tuple[str, str | None]:
     return (digits[: match.start()], match[1]) if match else (digits, None)
 
 
-def _numeral(digits: str) -> int | float:
-    lower = digits.lower().lstrip("+-")
-    if lower.startswith("0x"):
-        return _hex_float(digits) if "p" in lower or "." in lower else int(digits, 16)
-    if lower.startswith("0b"):
-        return int(digits, 2)
-    if set(lower) & set(".e"):
-        return float(digits)
-    if len(lower) <= MOST_DIGITS:
-        return int(digits)
-    least = min(MOST_DIGITS, len(lower.lstrip("0")))  # Python refuses very many digits
-    value = int(lower.lstrip("0")[:MOST_DIGITS] or "0") if least < MOST_DIGITS else 10**MOST_DIGITS
-    return -value if digits.startswith("-") else value
-
-
-def _hex_float(digits: str) -> float:
-    try:
-        return float.fromhex(digits)
-    except OverflowError:
-        return -math.inf if digits.startswith("-") else math.inf
-
-
 def _rounded(value: int | float, prim: Prim) -> float:
     """The nearest number of a floating-point type; infinity above all of them."""
     try:
         return prim.nearest(float(value))
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _unescape(text: str) -> bytes:

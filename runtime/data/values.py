@@ -79,10 +79,13 @@ def read_values(data: bytes | bytearray, name: str, preferred: Sequence[Prim] = 
 
 
 def _unpacked(data: bytes | bytearray, name: str) -> bytearray:
-    """The content of gzip data; UserError if it is damaged or too large."""
+    """The content of gzip data; UserError if it is damaged or too large.
+
+    A user who trusts the content unpacks it before.
+    """
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            return read_stream(cast("BinaryIO", file), f"{name} (unpacked)", MOST_UNPACKED,
+            return read_stream(cast("BinaryIO", file), f"{name} (unpacked; gunzip makes a file of any size)", MOST_UNPACKED,
                                partial(_check_start, name))
     except (OSError, EOFError, zlib.error, struct.error) as error:
         raise UserError(f"{name}: error[malformed-data]: not a valid gzip file: {error}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from runelift.ir.array_limits import impossible
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
 
@@ -25,7 +26,9 @@ class DeviceArray:
         return self.prim.dtype
 
     def get(self) -> np.ndarray[Any, Any]:
-        """The elements as a NumPy array."""
+        """The elements as a NumPy array; UserError if NumPy has none of these sizes."""
+        if reason := impossible(self.shape, self.prim.bytes):
+            raise UserError(f"A result cannot be read: {reason}")
         out = np.empty(self.shape, self.prim.dtype)
         if out.size:
             self.device.read(self.buffer, out)

@@ -24,6 +24,9 @@ _enqueue_kernel = cl.enqueue_nd_range_kernel
 _enqueue_read = cl._cl._enqueue_read_buffer
 """The function that :func:`pyopencl.enqueue_copy` calls after 2 us of questions."""
 
+MOST_GROUPS = (1 << 31) - 1
+"""The most work-groups of a launch, as on NVIDIA's devices."""
+
 
 class Issuer:
     """Issues commands for one run of an executable, and notes them if the run has a record.
@@ -133,6 +136,9 @@ class Issuer:
         if lengths and (needed := sum(lengths)) > self.device.info.local_bytes:
             raise Infeasible(f"kernel {site.launch.kernel.name} needs {needed} bytes of local "
                              "memory")
+        if groups > MOST_GROUPS:  # drivers crash or hang
+            raise Infeasible(f"kernel {site.launch.kernel.name} needs {groups:,} work-groups, "
+                             f"more than {MOST_GROUPS:,}")
         kernel = site.kernel
         assert kernel is not None
         try:

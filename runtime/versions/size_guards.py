@@ -234,9 +234,9 @@ def from_json(raw: Mapping[str, Any]) -> SizeGuard:
 
 
 def _check(names: Sequence[str], entries: Iterable[Sequence[int]]) -> None:
-    """ValueError if an entry of a table has not as many sizes as there are names."""
-    if any(len(values) != len(names) for values in entries):
-        raise ValueError("an entry has too many or too few sizes")
+    """ValueError if an entry of a table has not as many sizes as names, or one below 0."""
+    if any(len(values) != len(names) or min(values, default=0) < 0 for values in entries):
+        raise ValueError("an entry has too many or too few sizes, or one below 0")
 
 
 def _tree(raw: Mapping[str, Any]) -> Tree:

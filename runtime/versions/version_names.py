@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from runelift.ir.errors import UserError
+from runelift.ir.numerals import whole_number
 from runelift.runtime.versions.forest import Alternative, Forest, Site
 
 _NAME = re.compile(r"[Vv][1-9]\d*")
@@ -56,14 +57,15 @@ def plan_of(forest: Forest, text: str) -> dict[str, int]:
     """
     site, _, version = text.rpartition("=")
     sites = forest.sites()
-    if not (_NAME.fullmatch(version) or (site and version.isdecimal())):
+    index = whole_number(version)
+    if not (_NAME.fullmatch(version) or (site and index is not None)):
         raise UserError(f"'{text}' should be a version, such as V3, or SITE=VERSION.")
     if site and site not in sites:
         raise UserError(f"The program has no site '{site}'; it has {', '.join(sites) or 'none'}.")
     trees = (sites[site],) if site else forest.trees
-    if version.isdecimal():
-        if int(version) < len(sites[site].alternatives):
-            return {site: int(version)}
+    if index is not None:
+        if index < len(sites[site].alternatives):
+            return {site: index}
     elif path := _path(trees, version.upper()):
         return path
     known = [label for tree in trees for each in tree.alternatives for label in labels(each)]

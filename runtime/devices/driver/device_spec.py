@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from runelift.ir.numerals import whole_number
+
 INTERPRETER = "interpreter"
 """The name of the interpreter, which takes the place of a device."""
 VARIABLE = "RUNELIFT_DEVICE"
@@ -26,7 +28,8 @@ def split_number(spec: str) -> tuple[str, int]:
     (('H200', 1), ('H200', 0), ('a:b', 0))
     """
     name, _, number = spec.rpartition(":")
-    return (name, int(number)) if number.isdigit() else (spec, 0)
+    found = whole_number(number)
+    return (spec, 0) if found is None else (name, found)
 
 
 def matches(name: str, device: str, platform: str) -> bool:

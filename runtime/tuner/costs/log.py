@@ -6,16 +6,16 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_text
-from runelift.ir.json_shape import MisshapenJson, parse, read
+from runelift.ir.json_shape import MOST_QUOTED, MisshapenJson, parse, read
 from runelift.runtime.records.record import Encounter, Record
 
 try:
@@ -278,16 +278,19 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
     """
     found: dict[str, Measurements] = {}
     last: dict[tuple[Any, ...], Record] = {}
+    names: _Names = {}
     for number, text in _lines(path):
         try:
             line = _line(text)
+            if made_for not in (None, line.made_for):
+                continue
+            if line.run is not None and line.run.record is not None:
+                _check_encounters(line.run.record.encounters, names, line.entry)
         except MisshapenJson as error:
             if not text.endswith("\n"):
                 continue
             raise UserError(f"{path}:{number}: error[malformed-log]: not a line of a tuning log: "
                             f"{error}.") from None
-        if made_for not in (None, line.made_for):
-            continue
         measurements = found.setdefault(line.entry, Measurements(line.entry))
         run = line.run
         if run is None:
@@ -333,17 +336,26 @@ def _line(text: str) -> _Line:
     run = read(LoggedRun, raw)
     if run.record is None and run.error is None and not run.again:
         raise MisshapenJson("it has neither a record nor an error")
-    if run.record is not None:
-        _check_encounters(run.record.encounters)
     return _Line(about["entry"], about["for"], None, run)
 
 
-def _check_encounters(encounters: Sequence[Encounter]) -> None:
-    """MisshapenJson if numbers of encounters and of versions do not refer to what there is."""
+_Names: TypeAlias = dict[tuple[str, str], tuple[Set[str], Set[str]]]
+"""The names of sizes and of guards by entry point and site; all encounters have the same."""
+
+
+def _check_encounters(encounters: Sequence[Encounter], names: _Names, entry: str) -> None:
+    """MisshapenJson if encounters refer to what there is not, or have other names than before."""
     numbers = {each.number for each in encounters}
     for each in encounters:
-        if each.chosen < 0 or any(version < 0 for version in each.feasible):
-            raise MisshapenJson("it has a version below 0")
+        sizes, par = names.setdefault((entry, each.site), (each.sizes.keys(), each.par.keys()))
+        if sizes != each.sizes.keys() or par != each.par.keys():
+            raise MisshapenJson(f"it has other sizes or guards of '{each.site[:MOST_QUOTED]}' "
+                                "than the encounters before")
+        versions = range(len(each.par) + 1)  # one for each guard, and one without
+        if each.chosen not in versions or not each.feasible or any(
+                version not in versions for version in each.feasible):
+            raise MisshapenJson(f"it has a version of '{each.site[:MOST_QUOTED]}' that there is "
+                                "not")
         if each.parent is not None and (each.parent not in numbers or each.parent >= each.number):
             raise MisshapenJson("it has an encounter in one that is not before it")
     if len(numbers) != len(encounters):

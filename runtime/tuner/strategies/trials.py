@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from runelift.ir.errors import UserError
+from runelift.ir.numerals import whole_number
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.chain_solver import never
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod
@@ -101,8 +102,8 @@ def parse_budget(text: str) -> Budget:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min)", text)
     if match:
         return Budget(seconds=float(match[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[match[2]])
-    if text.isascii() and text.isdigit():
-        return Budget(runs=int(text))
+    if (runs := whole_number(text)) is not None:
+        return Budget(runs=runs)
     raise UserError(f"'{text}' is no budget: give a number of runs (200) or a time (30s).")
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -579,3 +580,105 @@ def test_out_of_device_memory(run: Run, tmp_path: Path) -> None:
     assert found.status == 1
     assert "Out of device memory" in found.err
     assert "Traceback" not in found.err
+
+
+def test_control_characters_are_escaped(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b[31m\udcff.fut"
+    path.write_text("entry main (x: i32) = x \x1b[2J\u202e")
+    for command in ("check", "run", "test"):
+        result = run(command, path)
+        assert result.status == 1
+        text = result.out + result.err
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "\\x1b[31m\\udcff.fut" in text
+
+
+def test_limits_of_the_interpreter_are_no_bugs(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "large.fut"
+    depth = 70
+    nest = "map (\\i -> " * depth + "i" + ") (iota 1)" * depth
+    path.write_text("entry large (n: i64) = (iota n)[::2]\n"
+                    f"entry deep (n: i64) = {nest}\n"
+                    "entry rows (n: i64) (m: i64) = map (\\i -> map (+i) (iota m)) (iota n)\n"
+                    "entry flat (n: i64) = flatten (replicate n (replicate n 1i8))\n")
+    (tmp_path / "n").write_text(f"{1 << 62}i64")
+    (tmp_path / "one").write_text("1i64")
+    (tmp_path / "empty").write_text(f"0i64 {1 << 62}i64")
+    for entry, given, status, message in (
+            ("large", "n", 1, "large.fut:1:25: Out of memory: An array of shape"),
+            ("flat", "n", 1, "Out of memory"), ("rows", "empty", 1, "too large"),
+            ("deep", "one", 2, "at most 64 dimensions")):
+        result = run("run", path, "-e", entry, "-i", tmp_path / given, "--device", "interpreter")
+        assert message in result.err, entry
+        assert result.status == status
+
+
+def test_test_fails_for_a_program_that_does_not_compile(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.fut"
+    path.write_text("def f (x: i32): i64 = x\n")
+    assert run("test", path).status == 1
+    path.write_text("def f (x: i32): i32 = x\n")
+    assert run("test", path).status == 0
+
+
+@pytest.mark.parametrize(("body", "given", "pattern"), [
+    ("xs[k]", 9, "Error*"), ("xs[k]", 9, "Error: Index .9. out of bounds"),
+    ("xs[0] / i32.i64 k", 0, "Error: division by zero"), ("xs[k]", 9, "Backtrace:"),
+    ("xs[0] ** i32.i64 k", -1, "negative exponent"),
+    ("xs[k]", 9, "-> #0 .*:6:"), ("xs[k]", 9, "error.index-out-of-bounds"),
+])
+def test_expected_errors_in_the_words_of_futhark(body: str, given: int, pattern: str, run: Run,
+                                                 tmp_path: Path) -> None:
+    path = tmp_path / "fails.fut"
+    path.write_text(f"-- ==\n-- input {{ [1, 2] {given}i64 }}\n-- error: {pattern}\n\n\n"
+                    f"entry main (xs: []i32) (k: i64) = {body}\n")
+    result = run("test", "--interpreter", path)
+    assert result.out.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
+
+
+@pytest.mark.parametrize("text", [
+    "entry main (x: i32) = x + {}", "entry main (x: [{}]i32) = x", "entry main (x: i32) = x + 0x{}",
+    "entry main (x: i32) = x.{}", "entry main (x: i32) = x + v{}", 'import "{}"', 'import "a\0b"',
+    "entry main : f32 = 0x1.8p99999f32 + true"])
+def test_long_numbers_and_names_in_programs(text: str, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "long.fut"
+    path.write_text(text.replace("{}", "9" * 5000))
+    result = run("check", path)
+    assert result.status == 1
+    assert len(result.err) < 30_000
+
+
+@pytest.mark.parametrize("value", ["²", "9" * 5000, "-1", "nan", "\x1b[2J", "１", ""])
+def test_values_of_options(value: str, run: Run, program: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("[[1f32]]")
+    given = ["run", program, "-i", tmp_path / "in"]
+    for arguments in (
+            [*given, "--param", f"a={value}"], [*given, "--force", value],
+            [*given, "--force", f"main.versions_0={value}"], [*given, "--device", value or "?"],
+            ["dataset", f"--seed={value}", "[1]i8"], ["check", value], ["test", value + "x"],
+            ["explain", value]):
+        result = run(*arguments)
+        assert result.status == 1, arguments
+        assert "\x1b" not in result.err
+
+
+def test_programs_come_from_pipes(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.fut")
+    writer = threading.Thread(target=(tmp_path / "pipe.fut").write_text, args=("def f = 1",))
+    writer.start()
+    assert run("check", tmp_path / "pipe.fut").status == 0
+    writer.join()
+
+
+@pytest.mark.skipif(not any("Portable" in d.platform for d in find_devices()),
+                    reason="PoCL is not installed")
+def test_sizes_beyond_the_device_are_no_bugs(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "large.fut"
+    path.write_text("entry main (n: i64) (m: i64) = map (\\i -> map (+i) (iota m)) (iota n)\n")
+    for n, m, message in ((1 << 62, 1, "Out of device memory"), (1 << 62, 0, "too large"),
+                          (0, 1 << 62, "too large"), (1 << 40, 0, "")):
+        (tmp_path / "in").write_text(f"{n}i64 {m}i64")
+        result = run("run", path, "-i", tmp_path / "in", "--device", "pocl")
+        assert result.status == (1 if message else 0)
+        assert message in result.err

@@ -167,3 +167,14 @@ def test_the_examples_have_blocks() -> None:
         found = parse_blocks(Source(str(path), path.read_text()))
         assert found
         assert any(c.named for block in found for c in block.cases)
+
+
+def test_files_count_from_the_folder_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "beside.in").write_text("[1, 2]")
+    path = tmp_path / "inner" / "p.fut"
+    for name in ("../beside.in", str(tmp_path / "beside.in")):
+        source = Source(str(path), f"-- ==\n-- input @ {name}\n")
+        (case,) = cases_of(source)
+        (value,) = case.arguments(lambda _: [])
+        assert value.tolist() == [1, 2]

@@ -1,0 +1,244 @@
+"""Files of each kind that are read, and mutations of their bytes.
+
+``python tests/runtime/mutate_files.py COUNT [KIND ...]`` tries many, and prints what it took.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.source import Source
+from runelift.runtime.cache import disk
+from runelift.runtime.data.values import format_values, load_values
+from runelift.runtime.testing.test_blocks import parse_blocks
+from runelift.runtime.tuner.costs.log import made_for, read_log
+from runelift.runtime.tuner.t4 import best_configuration, read_t4
+from runelift.runtime.versions.size_guards import from_json
+from runelift.runtime.versions.tuning_file import facts_path, names_in, read_facts, read_tuning
+
+SECONDS = 10
+"""The most time that one file may take."""
+MOST_GROWTH = 1 << 30
+"""The most bytes by which all files together may make the process grow."""
+
+TEXT = b"""-- values
+[[1i32, -2], [3, 0x4]] 2.5e3f32 -f64.inf "a\\n" empty([0][3]u8) true
+[1_000u16, -1u16] f32.nan 0x1.8p3f64 [false, true] [[1.5, .5]]
+"""
+ENCOUNTER = {"site": "main.versions_0", "number": 0, "parent": None, "sizes": {"n_1": 2},
+             "par": {"main.suff_outer_par_0": 2}, "feasible": [0, 1], "chosen": 1,
+             "time": 1e-4, "busy": 3e-5, "gap": 9e-5, "launches": 3,
+             "scarce": ["main.suff_intra_par_1"], "issue": 2e-4, "censored": False, "crowd": 0.0}
+RECORD = {"entry": "main", "encounters": [ENCOUNTER, {**ENCOUNTER, "number": 1, "parent": 0}],
+          "span": 1e-3, "busy": 1e-4, "wall": 2e-3, "host": 1e-5, "launches": 4,
+          "peak_bytes": 4096, "device": "pocl", "infeasible": {"main.versions_0/2": "why"},
+          "issue": 0.0, "waits": 0, "skipped": 0}
+RUN = {"entry": "main", "for": "x", "dataset": "a", "force": {"main.versions_0": 1},
+       "record": RECORD, "error": None, "time": 1e-4, "issue": 1e-5, "replay": None,
+       "place": "pocl"}
+LOG = "".join(json.dumps(line) + "\n" for line in (
+    RUN, {**RUN, "record": None, "again": True}, {**RUN, "record": None, "error": "failed"},
+    {"entry": "main", "for": "x", "dataset": "a", "forgotten": True}, RUN)).encode()
+FACTS = json.dumps({
+    "program_sha256": "00", "settings": {"pocl": {"a.group": 64}},
+    "guards": {"policy": "all", "device": "pocl", "sites": {
+        "s": {"size": "n", "least": 4, "above": {"version": 0}, "below": {"version": 1}},
+        "t": {"sizes": ["n", "m"], "versions": [[1, 2, 0], [3, 4, 1]]},
+        "u": {"sizes": ["n"], "ratios": [[[1], [1.0, 2.0]]]}}}}, indent=1).encode()
+RESULT = {"timestamp": "now", "configuration": {"a": 1, "dataset": "d"}, "objectives": ["time"],
+          "times": {"runtimes": [1.5, 2.0]}, "invalidity": "correct", "correctness": 1,
+          "measurements": [{"name": "time", "value": 1.75, "unit": "ms"}]}
+T4 = json.dumps({"schema_version": "1.0.0", "metadata": {"device": "pocl"},
+                 "results": [RESULT, {**RESULT, "invalidity": "runtime"}]}).encode()
+BLOCK = b"""-- A test.
+-- ==
+-- tags { a b }
+-- entry: main f
+-- "x" input { [1, 2] 3i64 } output { 5 }
+-- random input { [10]i32 5i64 } auto output
+-- input @ data.in
+-- error: Error.*
+-- script input { $loaddata "x" } output @ file
+"""
+
+
+def _npy(array: np.ndarray[Any, Any]) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def _npz() -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, np.arange(6).reshape(2, 3), np.array([True]), np.float32(2))
+    return out.getvalue()
+
+
+_ARRAYS = [np.arange(6, dtype=np.int16).reshape(2, 3), np.float64(1.5), np.array([True, False]),
+           np.zeros((0, 4), np.uint8)]
+
+
+def _facts(path: Path) -> None:
+    tuning = path.with_name("x.tuning")
+    tuning.write_text("a=1\n")
+    facts_path(tuning).write_bytes(path.read_bytes())
+    found = read_facts(facts_path(tuning))
+    names_in(tuning)
+    try:
+        for raw in found["guards"]["sites"].values():
+            from_json(raw)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        pass  # as its only caller
+
+
+def _cache_entry(path: Path) -> None:
+    folder = disk.cache_folder() / "fuzzed"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "entry").write_bytes(path.read_bytes())
+    disk.load("fuzzed", "entry")
+
+
+def _log(path: Path) -> None:
+    read_log(path)
+    made_for(path)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file: right contents, and the function that reads one."""
+
+    seeds: tuple[bytes, ...]
+    read: Callable[[Path], object]
+
+
+KINDS = {
+    "text": Kind((TEXT,), load_values),
+    "binary": Kind((format_values(_ARRAYS, binary=True),), load_values),
+    "npy": Kind(tuple(map(_npy, [*_ARRAYS, np.asfortranarray(np.arange(4.0).reshape(2, 2)),
+                                 np.arange(3, dtype=">i4")])), load_values),
+    "npz": Kind((_npz(),), load_values),
+    "gz": Kind((gzip.compress(TEXT), gzip.compress(_npz()),
+                gzip.compress(format_values(_ARRAYS, binary=True))), load_values),
+    "tuning": Kind((b"-- a comment\nmain.suff_outer_par_0=4096\nx = 7\n",), read_tuning),
+    "facts": Kind((FACTS,), _facts),
+    "log": Kind((LOG,), _log),
+    "t4": Kind((T4,), lambda path: best_configuration(read_t4(path).results)),
+    "blocks": Kind((BLOCK,), lambda path: parse_blocks(
+        Source("x.fut", path.read_bytes().decode(errors="replace")))),
+    "cache": Kind((bytes(32) + b"content",), _cache_entry),
+}
+
+PIECES = [b"", b"\0", b"\xff" * 8, b"[", b"]" * 3, b"[" * 3000, b"{" * 3000, b"-1", b"9" * 30,
+          b"1" * 5000, b"1e999", b"null", b"true", b'"x"', b"{}", b"[]", b"NaN", b"\r\n", b"\n",
+          b"\x1b[2J", b"\xe2\x80\xae", b"0x", b"1i64", b"-5", b"0", b"(", b"'<f8'", b"'|O'",
+          (1 << 62).to_bytes(8, "little"), b"0.5", b"\x7f", b"--", b"=", b"empty([0][" + b"9" * 25]
+NUMBER_OR_WORD = rb"-?[\d.]+(?:e-?\d+)?|\"[^\"]*\"|\w+|null|\S"
+
+
+def mutated(seed: bytes, choose: random.Random) -> bytes:
+    """A content with one to four changes."""
+    data = bytearray(seed)
+    for _ in range(choose.choice((1, 1, 1, 2, 4))):
+        at = choose.randrange(len(data) + 1)
+        until = min(len(data), at + choose.choice((0, 1, 1, 2, 8, 40)))
+        match choose.randrange(6):
+            case 0 if data:
+                data[at % len(data)] ^= 1 << choose.randrange(8)
+            case 1 if data:
+                data[at % len(data)] = choose.randrange(256)
+            case 2:
+                del data[at:until]
+            case 3:
+                data[at:until] = choose.choice(PIECES)
+            case 4:
+                other = choose.randrange(len(data) + 1)
+                data[at:at] = data[other:other + choose.choice((1, 4, 30))]
+            case _:
+                _replace_token(data, choose)
+    return bytes(data)
+
+
+def _replace_token(data: bytearray, choose: random.Random) -> None:
+    """Replace a number, a text or a word of a file that has such."""
+    tokens = list(re.finditer(NUMBER_OR_WORD, bytes(data)))
+    if tokens:
+        chosen = choose.choice(tokens)
+        data[chosen.start():chosen.end()] = choose.choice(PIECES)
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    def over(*_: object) -> None:
+        raise TimeoutError(f"not read after {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def attempt(kind: str, number: int, folder: Path) -> tuple[bytes, BaseException | None]:
+    """A mutation by number, and what reading it raised that is no error of the user."""
+    choose = random.Random(f"{kind} {number}")
+    seed = choose.choice(KINDS[kind].seeds)
+    content = mutated(seed, choose)
+    if kind == "gz" and choose.random() < 0.7:  # a checksum hides most changes
+        content = gzip.compress(mutated(gzip.decompress(seed), choose))
+    path = folder / "file"
+    path.write_bytes(content)
+    try:
+        with _time_limit(), warnings.catch_warnings(action="ignore"):
+            KINDS[kind].read(path)
+    except (UserError, CompilerLimitation) as error:
+        return content, None if len(str(error)) < 10_000 else error
+    except Exception as error:
+        return content, error
+    return content, None
+
+
+def main(count: int, kinds: list[str]) -> int:
+    """Try many mutations of each kind; the number of those that went wrong."""
+    wrong = 0
+    for kind in kinds or list(KINDS):
+        with tempfile.TemporaryDirectory() as folder:
+            began, slowest, failed = time.perf_counter(), 0.0, 0
+            for number in range(count):
+                before = time.perf_counter()
+                content, error = attempt(kind, number, Path(folder))
+                slowest = max(slowest, time.perf_counter() - before)
+                if error is not None:
+                    failed += 1
+                    if failed <= 3:
+                        print(kind, number, content[:300], *traceback.format_exception(error)[-3:],
+                              sep="\n", flush=True)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        print(f"{kind}: {count} mutations, {failed} wrong, {time.perf_counter() - began:.0f} s, "
+              f"slowest {slowest:.2f} s, peak {peak} MiB", flush=True)
+        wrong += failed
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]) > 0)
