@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding, SizeMaker
@@ -343,9 +343,7 @@ class Checker(Settling):
 
     def _generalise(self, type_: ty.Type, types: list[VName]) -> ty.Type:
         """Unconstrained type variables become type parameters."""
-        parts = {m for meta in ty.metas(type_) if meta.id in self.solved.required
-                 for _, member in self.solved.required[meta.id].members
-                 for m in ty.metas(self.solved.resolve(member))}
+        parts = self._required_parts(ty.metas(type_))
         scope_metas = {m for b in self.scope.values.values() if b.local
                        for m in ty.metas(self.solved.resolve(b.scheme.type))}
         for meta in sorted(ty.metas(type_) - scope_metas - parts, key=lambda m: m.id):
@@ -357,6 +355,21 @@ class Checker(Settling):
                     self.solved.lifted.add(name)
                 self.solved.types[meta.id] = ty.TypeVar(name)
         return self.solved.resolve(type_)
+
+    def _required_parts(self, metas: Iterable[ty.MetaVar]) -> set[ty.MetaVar]:
+        """The variables in the types of fields that values must have, of fields of these, and on.
+
+        They stay open as long as the type around them does.
+        """
+        found: set[ty.MetaVar] = set()
+        rest = list(metas)
+        while rest:
+            required = self.solved.required.get(rest.pop().id)
+            for _, member in required.members if required is not None else ():
+                new = ty.metas(self.solved.resolve(member)) - found
+                found |= new
+                rest += new
+        return found
 
     def _check_entry(self, dec: ast.ValDec, type_: ty.Type, undecided: set[VName]) -> None:
         """An entry point is of first order and decides about ``undecided`` sizes."""

@@ -72,7 +72,7 @@ class _Evaluator:
         """Module types of the prelude."""
         self._checked: set[module_ast.ModLambda] = set()
         self._bodies = 0
-        """How many lists of module types were read."""
+        """The number of lists of module types read so far."""
         self._sealing = Sealing(self._fresh, self._emit)
 
     def _fresh(self, name: str) -> str:
