@@ -141,6 +141,23 @@ class TypeReader:
 
     def _check_element(self, exp: ast.TypeExp) -> None:
         """Elements of arrays must not be of a type that may have sizes or functions inside."""
+        match exp:
+            case ast.TypeArrow(span):
+                raise ProgramError(Diagnostic(
+                    "function-not-allowed", span, "Cannot create array with elements that hold "
+                    "functions.", hints=("Pass one function that takes an index.",)))
+            case ast.TypeTuple(_, items):
+                parts: tuple[ast.TypeExp, ...] = items
+            case ast.TypeRecord(_, fields):
+                parts = tuple(part for _, part in fields)
+            case ast.TypeSum(_, constructors):
+                parts = tuple(part for _, payload in constructors for part in payload)
+            case ast.TypeArray(_, _, part) | ast.TypeUnique(_, part):
+                parts = (part,)
+            case _:
+                parts = ()
+        for part in parts:
+            self._check_element(part)
         if not isinstance(exp, ast.TypeName):
             return
         name = str(exp.name)
