@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from runelift.frontend.check.aliases import fresh_enough
+from runelift.frontend.check.forms import whole_name
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import Node, walk
@@ -103,16 +104,6 @@ def own_size(pattern: ast.Pattern) -> ast.Name | None:
                 if isinstance(name, ast.Name) and not name.name.quals and (
                         name.name.name in bound - arrows - {whole_name(node)}):
                     return name
-    return None
-
-
-def whole_name(pattern: ast.Pattern) -> str | None:
-    """The name of all that a pattern matches, if it has one."""
-    match pattern:
-        case ast.PatName(_, name):
-            return name
-        case ast.PatAscript(_, inner):
-            return whole_name(inner)
     return None
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from runelift.ir import syntax as ir
 from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import VName
-from runelift.ir.prim import OPS, Prim
+from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.nest import Nest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runelift.rewrite.flatten.flattener import Flattener
 
 CHEAP_OPS = frozenset(OPS) - {
-    name for name, op in OPS.items() if not op.predicate and set(op.domain) <= {Prim.F32, Prim.F64}
+    name for name, op in OPS.items() if not op.predicate and set(op.domain) <= set(FLOATS)
 } - {"pow"}
 """Operations that cost less to repeat than to store and load."""
 
