@@ -207,7 +207,8 @@ def unflatten(e: Evaluator, sizes: Sequence[Atom | None], array: Value, span: Sp
     known = [size for size in sizes if size is not None]
     total: Atom = i64(1)
     for size in known:  # the product of two negative sizes may be the length
-        e.arrays.require_length(size, span)
+        if not e.builder.is_length(size):
+            e.arrays.require_length(size, span)
         total = op("mul", total, size)
     found = known
     if len(known) < len(sizes):
