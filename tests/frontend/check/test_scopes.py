@@ -62,3 +62,8 @@ def test_refused(text: str, code: str, line: int, column: int) -> None:
         checked(Source("t", text))
     found = caught.value.diagnostics[0]
     assert (found.code, found.span.line, found.span.column) == (code, line, column)
+
+
+def test_a_message_never_prints_one_type_as_two() -> None:
+    with pytest.raises(ProgramError, match="found another type that is written alike"):
+        checked(Source("t", "def f 't (x: t) = let g 't (y: t) = [x, y] in x"))
