@@ -35,6 +35,8 @@ FAILING: list[tuple[str, list[Any], str]] = [
     ("entry main (xs: []i32) (i: i64) (j: i64) = xs[i:j]", [ROW, I64(1), I64(5)],
      "<source>:1:44: error[index-out-of-bounds]: Index [1:5] out of bounds for array of shape "
      "[3]."),
+    ("entry main (xs: []i32) (n: i64) (m: i64) = unflatten (xs :> [n * m]i32)",
+     [ROW, I64(-1), I64(-3)], "<source>:1:44: error[negative-size]: The size -1 is negative."),
     ("entry main (xss: [][]i32) (i: i64) = xss[i, ::2]", [GRID, I64(2)],
      "<source>:1:38: error[index-out-of-bounds]: Index [2, 0:4:2] out of bounds for array of shape "
      "[2][3]."),

@@ -291,8 +291,9 @@ class Checker(Settling):
                      params: Collection[ast.SizeParam | ast.TypeParam]) -> None:
         """A type parameter stands for any type, so nothing around its function is of that type."""
         for name, binding in self.scope.values.items() if types else ():
-            if binding.local and (used := ty.type_variables(self.solved.resolve(
-                    binding.scheme.type)).intersection(types)):
+            type_ = self.solved.resolve(binding.scheme.type)
+            if binding.local and (used := set().union(*map(ty.type_variables, (
+                    type_, *self._required_parts(type_)))).intersection(types)):
                 param = next(p for p in params if p.name == min(used).base)
                 raise self._error(
                     "type-mismatch", param.span, f"The type parameter '{param.name} stands for any "
@@ -342,9 +343,7 @@ class Checker(Settling):
 
     def _generalise(self, type_: ty.Type, types: list[VName]) -> ty.Type:
         """Unconstrained type variables become type parameters."""
-        parts = {m for meta in ty.metas(type_) if meta.id in self.solved.required
-                 for _, member in self.solved.required[meta.id].members
-                 for m in ty.metas(self.solved.resolve(member))}
+        parts = {meta for part in self._required_parts(type_) for meta in ty.metas(part)}
         scope_metas = {m for b in self.scope.values.values() if b.local
                        for m in ty.metas(self.solved.resolve(b.scheme.type))}
         for meta in sorted(ty.metas(type_) - scope_metas - parts, key=lambda m: m.id):
@@ -356,6 +355,21 @@ class Checker(Settling):
                     self.solved.lifted.add(name)
                 self.solved.types[meta.id] = ty.TypeVar(name)
         return self.solved.resolve(type_)
+
+    def _required_parts(self, type_: ty.Type) -> list[ty.Type]:
+        """The types of fields that values of a type must have, of fields of these, and on."""
+        found: list[ty.Type] = []
+        seen: set[ty.MetaVar] = set()
+        rest = list(ty.metas(type_))
+        while rest:
+            meta = rest.pop()
+            required = self.solved.required.get(meta.id)
+            if meta not in seen and required is not None:
+                parts = [self.solved.resolve(member) for _, member in required.members]
+                found += parts
+                rest += [each for part in parts for each in ty.metas(part)]
+            seen.add(meta)
+        return found
 
     def _check_entry(self, dec: ast.ValDec, type_: ty.Type, undecided: set[VName]) -> None:
         """An entry point is of first order and decides about ``undecided`` sizes."""

@@ -141,14 +141,20 @@ class TypeReader:
 
     def _check_element(self, exp: ast.TypeExp) -> None:
         """Elements of arrays must not be of a type that may have sizes or functions inside."""
-        if not isinstance(exp, ast.TypeName):
-            return
-        name = str(exp.name)
-        variable, short = self.variables.get(name), self.abbreviations.get(name)
-        if variable in self.lifted or (variable is None and short is not None and short.kind):
-            raise ProgramError(Diagnostic(
-                "lifted-element", exp.span, f'Cannot create array with elements of type "{name}", '
-                "which is lifted: its values might hold functions or differ in size."))
+        for part in ast.held(exp):
+            if isinstance(part, ast.TypeArrow):
+                raise ProgramError(Diagnostic(
+                    "function-not-allowed", part.span, "Cannot create array with elements that "
+                    "hold functions.", hints=("Pass one function that takes an index.",)))
+            if not isinstance(part, ast.TypeName):
+                continue
+            name = str(part.name)
+            variable, short = self.variables.get(name), self.abbreviations.get(name)
+            if variable in self.lifted or (variable is None and short is not None and short.kind):
+                raise ProgramError(Diagnostic(
+                    "lifted-element", part.span, f'Cannot create array with elements of type '
+                    f'"{name}", which is lifted: its values might hold functions or differ in '
+                    "size."))
 
     def _with(self, sizes: dict[str, Size]) -> TypeReader:
         return dataclasses.replace(self, bound={**self.bound, **sizes})

@@ -56,6 +56,9 @@ class Wording:
 
     def mismatch(self, expected: Type, found: Type, what: str) -> str:
         """The message that ``what`` should have one type, but has another one."""
+        if self.type(expected) == self.type(found):
+            return (f"Expected {what} of type {self.type(expected)}, found another type that is "
+                    "written alike.")
         if what in _WHOLE:
             return (f"{_WHOLE[what]} does not have expected type {self.type(expected)}, but "
                     f"{self.type(found)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runelift.frontend.elaborate.sizes import size_atom
@@ -47,7 +48,8 @@ def zeros(e: Evaluator, type_: Type, outer: tuple[Atom, ...], env: Env, span: Sp
 
     def other(part: TypeVar | Arrow, shape: tuple[Atom, ...]) -> Value:
         if isinstance(part, Arrow):
-            return _zeros_after(e, part, env)
+            return _function(part, lambda inner, place: zeros(
+                e, _last(part), (), inner, place), env)
         arg = env.get(part.name)
         if not isinstance(arg, TypeArg):
             raise CompilerLimitation(f"{span}: zeros of a type that is not known here.")
@@ -57,27 +59,42 @@ def zeros(e: Evaluator, type_: Type, outer: tuple[Atom, ...], env: Env, span: Sp
                   outer, other)
 
 
-def _zeros_after(e: Evaluator, type_: Arrow, env: Env) -> Function:
-    """The function of a type whose results are zeros."""
-    params: list[VName | None] = []
-    result: Type = type_
-    while isinstance(result, Arrow):
-        params.append(result.param)
-        result = result.codomain
+def _function(type_: Arrow, result: Callable[[Env, Span], Value], env: Env) -> Function:
+    """The function of a type that gives ``result`` where it is applied.
+
+    The latter gets ``env`` with the arguments that sizes of the result name.
+    """
+    params = [type_.param]
+    while isinstance(type_.codomain, Arrow):
+        type_ = type_.codomain
+        params.append(type_.param)
 
     def run(args: tuple[Value, ...], span: Span) -> Value:
-        named: dict[str | VName, Value] = {**env}
-        named.update((p, arg) for p, arg in zip(params, args, strict=True) if p is not None)
-        return zeros(e, result, (), named, span)
+        named: dict[str | VName, Value] = {
+            param: arg for param, arg in zip(params, args, strict=True)
+            if param is not None}
+        return result({**env, **named}, span)
 
     return Function(len(params), run)
 
 
+def _last(type_: Type) -> Type:
+    """The result of a function that has all of its arguments; another type itself."""
+    while isinstance(type_, Arrow):
+        type_ = type_.codomain
+    return type_
+
+
 def hole(e: Evaluator, exp: ast.Hole, env: Env) -> Value:
-    """``???``: a failure, and zeros for what would follow."""
-    assert exp.type is not None
-    e.builder.emit_stm((), Assert(FALSE, failures.hole(show(exp.type))), exp.span)
-    return zeros(e, exp.type, (), env, exp.span)
+    """``???``: a failure, and zeros for what would follow; a function fails where it is applied."""
+    type_ = exp.type
+    assert type_ is not None
+
+    def fail(inner: Env, _: Span) -> Value:
+        e.builder.emit_stm((), Assert(FALSE, failures.hole(show(type_))), exp.span)
+        return zeros(e, _last(type_), (), inner, exp.span)
+
+    return _function(type_, fail, env) if isinstance(type_, Arrow) else fail(env, exp.span)
 
 
 def array_of_values(e: Evaluator, items: list[Value], span: Span) -> Value:

@@ -35,6 +35,15 @@ class Scope:
     stms: list[Stm] = field(default_factory=list)
     known: dict[Hashable, Atom] = field(default_factory=dict)
     bound: set[VName] = field(default_factory=set)
+    lengths: set[VName] = field(default_factory=set)
+    """Lengths of arrays that are bound here, which are therefore not negative."""
+
+    def bind(self, params: Iterable[Param]) -> None:
+        """Note that names are bound here, and which names their types have as lengths."""
+        for param in params:
+            self.bound.add(param.name)
+            if isinstance(param.type, ArrayType):
+                self.lengths.update(n for n in param.type.shape if isinstance(n, VName))
 
 
 class Builder:
@@ -50,7 +59,7 @@ class Builder:
     def fresh(self, base: str, type_: Type) -> Param:
         """A parameter with a fresh name, bound in the innermost scope."""
         param = Param(self.names.fresh(base), type_)
-        self.scopes[-1].bound.add(param.name)
+        self.scopes[-1].bind((param,))
         return param
 
     @contextmanager
@@ -94,7 +103,7 @@ class Builder:
         """Append ``let pat = exp``."""
         self.emitted += 1
         loc = Loc.of(span, self.calls) if span else None
-        self.scopes[-1].bound.update(p.name for p in pat)
+        self.scopes[-1].bind(pat)
         attrs = self.attrs.get(len(self.scopes), ())
         self.scopes[-1].stms.append(Stm(pat, exp, attrs, loc))
 
@@ -129,6 +138,10 @@ class Builder:
         name = self.emit1(exp, type_, base, span)
         self.remember(key, name)
         return name
+
+    def is_length(self, size: Atom) -> bool:
+        """True if ``size`` is known to be the length of an array."""
+        return any(size in scope.lengths for scope in self.scopes)
 
     def computed(self, key: Hashable) -> Atom | None:
         """The atom that this body, or one around it, remembers under ``key``."""

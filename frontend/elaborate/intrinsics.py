@@ -197,7 +197,7 @@ def _flatten(rank: int) -> Run:
 
 
 def unflatten(e: Evaluator, sizes: Sequence[Atom | None], array: Value, span: Span) -> Value:
-    """``array`` as one of outer shape ``sizes``, whose product must be its length.
+    """``array`` as one of outer shape ``sizes``, whose product must be its length; none negative.
 
     At most one size is None: as many as there are in the array.
     """
@@ -206,7 +206,9 @@ def unflatten(e: Evaluator, sizes: Sequence[Atom | None], array: Value, span: Sp
 
     known = [size for size in sizes if size is not None]
     total: Atom = i64(1)
-    for size in known:
+    for size in known:  # the product of two negative sizes may be the length
+        if not e.builder.is_length(size):
+            e.arrays.require_length(size, span)
         total = op("mul", total, size)
     found = known
     if len(known) < len(sizes):

@@ -205,7 +205,7 @@ def dimensions(type_: source_types.Type, value: Value,
 
 Other: TypeAlias = Callable[
     ["source_types.TypeVar | source_types.Arrow", "tuple[Atom, ...]"], Value]
-"""Makes a value of a type that has no form of its own, in an array of a shape."""
+"""Makes a value of the type of a type parameter, or a function; the shape is that around it."""
 
 
 def shaped(type_: source_types.Type, scalar: Callable[[Prim, tuple[Atom, ...]], Dynamic],

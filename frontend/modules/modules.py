@@ -38,7 +38,7 @@ from runelift.frontend.modules.structures import (
     wrong,
 )
 from runelift.frontend.syntax import ast, module_ast
-from runelift.frontend.syntax.nodes import put_at, walk
+from runelift.frontend.syntax.nodes import Node, put_at, walk
 from runelift.frontend.syntax.prelude import LIBRARY_MODULES, signature
 from runelift.ir.errors import Diagnostic, Label, ProgramError
 from runelift.ir.source import Span
@@ -72,7 +72,7 @@ class _Evaluator:
         """Module types of the prelude."""
         self._checked: set[module_ast.ModLambda] = set()
         self._bodies = 0
-        """How many lists of module types were read."""
+        """The number of lists of module types read so far."""
         self._sealing = Sealing(self._fresh, self._emit)
 
     def _fresh(self, name: str) -> str:
@@ -235,15 +235,18 @@ class _Evaluator:
         listed = self._signatures[name]
         return replace(listed, values=here(listed.values), types=here(listed.types))
 
-    def _check_elements(self, dec: ast.CoreDec) -> None:
+    def _check_elements(self, node: Node) -> None:
         """Elements of arrays are not of a type that may have functions or sizes inside."""
-        for node in walk(dec):
-            if isinstance(node, ast.TypeArray) and isinstance(node.elem, ast.TypeName):
-                name = node.elem.name
-                known = self._types.get(name.name)
+        for array in walk(node):
+            for part in ast.held(array.elem) if isinstance(array, ast.TypeArray) else ():
+                if isinstance(part, ast.TypeArrow):
+                    raise wrong("function-not-allowed", part.span, "Cannot create array with "
+                                "elements that hold functions.",
+                                "Pass one function that takes an index.")
+                known = self._types.get(part.name.name) if isinstance(part, ast.TypeName) else None
                 if known is not None and known.kind:
-                    raise wrong("lifted-element", node.span, "Cannot create array with elements "
-                                f'of type "{name}", which is lifted: its values might hold '
+                    raise wrong("lifted-element", array.span, "Cannot create array with elements "
+                                f'of type "{known.name}", which is lifted: its values might hold '
                                 "functions or differ in size.")
 
     def _import(self, path: str, span: Span) -> Structure:
@@ -314,7 +317,9 @@ class _Evaluator:
         _check_distinct([p.name for p in spec.type_params], spec.span)
         _check_type_names(spec.definition, scope, spec.type_params)
         inner = with_params(scope, spec.type_params, ())
-        return Specified(replace(spec, definition=rename(spec.definition, inner)))
+        specified = Specified(replace(spec, definition=rename(spec.definition, inner)))
+        self._check_elements(specified.spec)
+        return specified
 
     def _spec(self, spec: module_ast.Spec, scope: Structure) -> Signature:
         """The members that one line of a module type lists."""
@@ -325,6 +330,7 @@ class _Evaluator:
                 _check_type_names(type_exp, scope, type_params)
                 inner = with_params(scope, type_params, ())
                 value = Specified(replace(spec, type_exp=rename(type_exp, inner)))
+                self._check_elements(value.spec)
                 return Signature(values={name: value}, order=(("value", name),))
             case module_ast.TypeSpec(_, name):
                 return Signature(types={name: self._specified_type(spec, scope)},

@@ -8,6 +8,7 @@ expressions are one grammar, as each of them may stand in the others.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -593,3 +594,21 @@ class Flat(Node):
         """The declarations marked as entry points, and the one called ``main``."""
         return tuple(dec for dec in self.decs if isinstance(dec, ValDec)
                      and (dec.name == self.only if self.only else dec.entry or dec.name == "main"))
+
+
+def held(exp: TypeExp) -> Iterator[TypeExp]:
+    """``exp``, and the types of the parts that its values hold: of components, fields, elements."""
+    yield exp
+    match exp:
+        case TypeTuple(_, items):
+            parts: tuple[TypeExp, ...] = items
+        case TypeRecord(_, fields):
+            parts = tuple(part for _, part in fields)
+        case TypeSum(_, constructors):
+            parts = tuple(part for _, payload in constructors for part in payload)
+        case TypeArray(_, _, part) | TypeUnique(_, part) | TypeExists(_, _, part):
+            parts = (part,)
+        case _:
+            parts = ()
+    for part in parts:
+        yield from held(part)

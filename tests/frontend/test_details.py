@@ -42,6 +42,13 @@ MEANING: dict[str, tuple[str, list[Any], Any]] = {
     "patterns of typed fields": ("def f {a: i32, b} = a - b\ndef main (x: i32) = f {a = x, b = 2}",
                                  [5], 3),
     "holes that are not reached": ("def main (x: i32): i32 = if x > 0 then x else ???", [5], 5),
+    "fields of fields in functions inside": (
+        "def main [n] (xs: [n]f64) = let row b = [b.p.x, b.p.y, b.m]\n"
+        "in map row (map (\\x -> {p = {x, y = 1}, m = x + 2}) xs)", [np.array([5.0])],
+        [[5, 1, 7]]),
+    "fields of fields of fields": (
+        "def main (x: i64) = let f r = r.a.b.c + r.a.d let g r = (f r, r.a.b)\n"
+        "in (g {a = {b = {c = x, e = 2i32}, d = 3}}).0", [5], 8),
     "assertions in unsafe code": ("def main (x: i32) = #[unsafe] assert (x < 0) x", [5], 5),
     "coercions to arrays of any size": (
         "entry main (x: i32) = map i32.sum ([[x], [2]] :> [][1]i32) :> []i32", [5], [5, 2]),
@@ -73,6 +80,25 @@ def test_holes_fail_when_they_are_reached(device: str | None) -> None:
     assert program.main(np.array([1, 2], np.int32)).tolist() == [1, 2]
     with pytest.raises(ProgramFailure, match="Reached hole of type: i32"):
         program.main(np.array([1, -2], np.int32))
+
+
+@pytest.mark.parametrize("text", [
+    "def later (x: i32): i32 = ??? ???\ndef main (x: i32) = if x > 0 then x else later x",
+    "def apply (f: i32 -> i32) (x: i32) = f x\n"
+    "def main (x: i32) = if x > 0 then x else apply ??? x",
+    "def later: i32 -> i32 = ???\ndef main (x: i32) = if x > 0 then x else later x",
+    "def later (x: i32): (i32 -> i32, i32) = ???\n"
+    "def main (x: i32) = if x > 0 then x else (later x).0 x",
+    "def main (x: i32) = map (\\y -> if y > 0 then y else ??? y 2i64 [y]) [x]",
+    "type^ step = #go (i32 -> i32) | #stop\ndef later (x: i32): step = ???\n"
+    "def main (x: i32) = if x > 0 then x else match later x case #go f -> f x case #stop -> 1",
+])
+@pytest.mark.parametrize("device", ["interpreter", None])
+def test_holes_may_be_functions(text: str, device: str | None) -> None:
+    program = runelift.compile(text, device=device)
+    assert program.main(np.int32(2)) in (2, [2])
+    with pytest.raises(ProgramFailure, match=r":\d+:\d+: .*Reached hole of type: "):
+        program.main(np.int32(-2))
 
 
 WRONG = {

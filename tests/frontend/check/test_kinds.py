@@ -61,6 +61,12 @@ def test_a_size_lifted_type_has_another_size_each_time() -> None:
      "else #none :> opt ([2]i64)", "size-mismatch"),
     ("module m: {type t 'a} = {type t = i32}", "type-arguments"),
     ("module m: {type t} = {type^ t = i32 -> i32}", "function-not-allowed"),
+    ("def f (gs: [2](i32 -> i32)) (x: i32) = gs[0] x\ndef main (x: i32) = x",
+     "function-not-allowed"),
+    ("def f [n] (gs: [n]{k: i32, g: #some (i32 -> i32) | #none}) = 1", "function-not-allowed"),
+    ("def main (x: i32) = let f (g: [1](i32 -> i32) -> i32) = x in x", "function-not-allowed"),
+    ("module type s = {val f [n]: [n](i32, i32 -> i32) -> i32}", "function-not-allowed"),
+    ("type~ row = []i32\ndef f (xs: [2](row, i32)) = 1", "lifted-element"),
 ])
 def test_refused(text: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:

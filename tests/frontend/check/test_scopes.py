@@ -51,6 +51,10 @@ def test_sizes_in_patterns(text: str, args: tuple[Any, ...], expected: Any) -> N
     ("def g x =\n  let f 'a (y: a) = [x, y]\n  in f 1i32", "type-mismatch", 2, 9),
     ("def g =\n  \\x -> let f 'a 'b (z: a) (y: b): b = if true then x else y in f true x",
      "type-mismatch", 2, 18),
+    ("def main (x: i32) =\n  (\\r -> let f 't (y: t) = [r.a.b, y] in r.a.b) {a = {b = x}}",
+     "type-mismatch", 2, 16),
+    ("def main (x: i32) = (\\s ->\n  let f 't (y: t) = match s case #a z -> [z, y] case #b -> []\n"
+     "  in x) (#a x : #a i32 | #b)", "type-mismatch", 2, 9),
     ("type pair '~a = (a, i32)", "lifted-abbreviation", 1, 1),
 ])
 def test_refused(text: str, code: str, line: int, column: int) -> None:
@@ -58,3 +62,8 @@ def test_refused(text: str, code: str, line: int, column: int) -> None:
         checked(Source("t", text))
     found = caught.value.diagnostics[0]
     assert (found.code, found.span.line, found.span.column) == (code, line, column)
+
+
+def test_a_message_never_prints_one_type_as_two() -> None:
+    with pytest.raises(ProgramError, match="found another type that is written alike"):
+        checked(Source("t", "def f 't (x: t) = let g 't (y: t) = [x, y] in x"))
