@@ -220,7 +220,8 @@ class _Walk:
                     own[form.index] = _counter(form.index)
                 self.env.update(own)
                 self.loop(body, own)
-            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
+            case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
+                  | ir.SegAccumulate()):
                 self.env |= {d.index: _point(d.index) for d in stm.exp.space}
                 self.other(stm)
             case _:

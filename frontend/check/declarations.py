@@ -24,12 +24,13 @@ from runelift.frontend.check.restrictions import (
 )
 from runelift.frontend.check.settling import Settling
 from runelift.frontend.check.stars import unique_pattern
-from runelift.frontend.check.types import Abbreviation, Scheme, changing
+from runelift.frontend.check.types import Abbreviation, Scheme, accumulator, changing
 from runelift.frontend.check.unify import FunctionalType
 from runelift.frontend.check.uniqueness import check_uniqueness
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.prelude import ACCUMULATOR
 from runelift.ir.errors import Label, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -144,6 +145,8 @@ class Checker(Settling):
         """The definition of a hidden type."""
         if (known := self._definitions.get(hidden)) is not None:
             return known
+        if hidden.name == ACCUMULATOR:
+            return accumulator(*(self._shown(arg, anonymous) for arg in hidden.arguments))
         short = self.abbreviations[hidden.name]
         count = len(short.sizes)
         sizes = [arg.size for arg in hidden.arguments[:count] if isinstance(arg, ty.Array)]

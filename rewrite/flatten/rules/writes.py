@@ -15,6 +15,7 @@ from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
+    is_atomic,
     is_identity,
     scalar_operator,
     vector_operator,
@@ -60,6 +61,30 @@ def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     space, body = walk.flattener.fresh_kernel(nest.space, body)
     walk.flattener.derivation.fired("G1", stm, f"segscatter over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, tuple(dests), body))
+    return None
+
+
+@flattening("G1", ir.Accumulate)
+def accumulate_at_top(walk: Walk, stm: ir.Stm) -> str | None:
+    """∅ ⊢ accumulate d e xs ⇒ segaccumulate ⟨x ∈ xs⟩ d e
+
+    Provided: there is no operator, or an atomic update performs it.
+    """
+    soac = node_of(stm, ir.Accumulate)
+    if walk.nest.space or walk.level is not ir.Level.GRID:
+        return "the writes of an accumulator in a nest are those of one work-item"
+    if not all(map(is_atomic, soac.ops)):
+        return "no atomic update performs the operator of an accumulator"
+    if why := walk.prepare(stm):
+        return why
+    acc, *params = soac.lam.params
+    rows = ir.Lambda(tuple(params), soac.lam.body, soac.lam.ret)
+    nest = enter(walk, soac.width, rows, soac.arrays)
+    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
+    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    walk.flattener.derivation.fired("G1", stm, f"segaccumulate over {show_nest(nest)}")
+    emit_with_nest(walk, stm, walk.nest, ir.SegAccumulate(
+        walk.level, space, acc.name, soac.dests, soac.ops, body))
     return None
 
 
