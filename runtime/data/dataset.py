@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from runelift.ir.errors import UserError
+from runelift.ir.files import most_bytes
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
+from runelift.runtime.data.claims import impossible
 from runelift.runtime.data.text import Reader, Spec, Value
 
 RANDOM_CHUNK = 1 << 16
@@ -108,7 +110,12 @@ class RandomArray:
         return 8 // self.spec.prim.bytes if narrow else 1
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """A new array."""
+        """A new array; UserError if it is too large for this machine."""
+        if reason := impossible(self.shape, self.spec.prim.bytes):
+            raise UserError(f"{self.spec}: {reason}")
+        if self.nbytes > most_bytes():
+            raise UserError(f"{self.spec}: the array takes {self.nbytes >> 20} MiB, which is more "
+                            f"than half of the memory of this machine.")
         made, words = np.empty(math.prod(self.shape), self.dtype), self.words
         threads = max(1, min(MOST_THREADS, os.cpu_count() or 1, words // WORDS_PER_THREAD))
         ends = [words * k // threads for k in range(threads + 1)]
