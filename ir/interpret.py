@@ -200,7 +200,10 @@ class Interpreter:
                 return self._write(exp, env)
             case ir.SegAccumulate(_, space, acc, into, ops, body):
                 with self._accumulators(acc, into, ops, env) as results:
-                    self._points(space, body, (Prim.BOOL,), {**env, acc: np.False_})
+                    for point in itertools.product(*(range(_size(d.width, env)) for d in space)):
+                        self.accumulators[acc] = [array[point[:-1]] for array in results], ops
+                        indices = zip((d.index for d in space), map(np.int64, point), strict=True)
+                        self.body(body, {**env, acc: np.False_, **dict(indices)})
                 return results
             case ir.SegMap(_, space, body, ret):
                 return self._points(space, body, ret, env)

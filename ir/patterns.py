@@ -133,7 +133,7 @@ def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Refer
     counters = [points.pop()] if isinstance(kernel, ir.SegRed) else []
     env: dict[VName, _Value] = {p: _point(p) for p in points}
     env |= {c: _counter(c) for c in counters}
-    walk = _Walk(type_of, env)
+    walk = _Walk(type_of, env, made=set(bound_by(kernel)) - env.keys())
     walk.body(kernel.body)
     return list(dict.fromkeys(walk.found))
 

@@ -492,7 +492,10 @@ class SegHist:
 
 @dataclass(frozen=True, slots=True)
 class SegAccumulate:
-    """As :class:`Accumulate` over a space: ``body`` returns the accumulator ``acc`` in the end."""
+    """As :class:`Accumulate` per segment: ``body`` returns the accumulator ``acc`` in the end.
+
+    Destinations have the outer widths in front.
+    """
 
     level: Level
     space: Space

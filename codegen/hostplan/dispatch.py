@@ -201,14 +201,16 @@ def _segaccumulate(lowering: launches.Lowering, exp: SegAccumulate) -> None:
     k = lowering.builder()
     outs = lowering.results
 
-    def write(index: Exp, values: list[Value]) -> None:
-        for op in exp.ops:
-            atomic_update(k, op, outs[0], [index], values[0], imp.Space.GLOBAL)
-        if not exp.ops:
-            k.write_inside(outs, [1] * len(outs), [part for v in values for part in (index, v)])
+    def point(indices: Sequence[Exp]) -> None:
+        def write(index: Exp, values: list[Value]) -> None:
+            place = [*indices[:-1], index]
+            for op in exp.ops:
+                atomic_update(k, op, outs[0], place, values[0], imp.Space.GLOBAL)
+            if not exp.ops:
+                k.write_inside(outs, [len(place)] * len(outs),
+                               [part for value in values for part in (*place, value)])
 
-    def point(_: Sequence[Exp]) -> None:
         k.bind_accumulator(exp.acc, write)
         k.body(exp.body)
 
-    launches.each_point(lowering, k, exp.space, point, "segaccumulate", busy=True)
+    launches.each_point(lowering, k, exp.space, point, "segaccumulate")

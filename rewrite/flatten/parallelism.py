@@ -112,7 +112,8 @@ def _outer_score(stm: ir.Stm, depth: int) -> int:
         case ir.Map(lam=lam):
             inner = "sequential_inner" in stm.attrs
             return 0 if inner else worth_sequentialising(lam.body, depth + 1)
-        case ir.Redomap(lam=lam) | ir.Scanomap(lam=lam) | ir.Scatter(lam=lam) | ir.Hist(lam=lam):
+        case (ir.Redomap(lam=lam) | ir.Scanomap(lam=lam) | ir.Scatter(lam=lam) | ir.Hist(lam=lam)
+              | ir.Accumulate(lam=lam)):
             redomap = isinstance(stm.exp, ir.Redomap) and depth == 0
             return 1 + worth_sequentialising(lam.body, depth + 1) + redomap
         case ir.Loop(form=ir.ForLoop(), body=body):
