@@ -9,7 +9,14 @@ from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_re
 from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.causality import check_causality
 from runelift.frontend.check.exhaustive import uncovered
-from runelift.frontend.check.forms import base_name, first_order, has_function, tail, whole_name
+from runelift.frontend.check.forms import (
+    base_name,
+    first_order,
+    has_accumulator,
+    has_function,
+    tail,
+    whole_name,
+)
 from runelift.frontend.check.restrictions import (
     computed_sizes,
     constructive_sizes,
@@ -365,6 +372,10 @@ class Checker(Settling):
         constructive: set[VName] = set()
         named: set[VName] = set()
         written, type_ = type_, self._shown(type_)
+        if has_accumulator(type_):
+            raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' takes or "
+                              "returns an accumulator.", "Only functions that scatter_stream and "
+                              "reduce_by_index_stream call have accumulators.")
         while isinstance(written, ty.Arrow):
             named |= ty.sizes_in(written.domain)
             written = written.codomain

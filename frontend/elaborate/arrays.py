@@ -244,8 +244,9 @@ class Arrays:
             params = [self.builder.fresh("x", leaf.type) for leaf in leaves(rows[0])]
             row = rebuild(rows[0], iter([Dynamic(p.name, p.type) for p in params]))
             token = Accumulator(Dynamic(acc.name, Prim.BOOL), acc.name, element)
-            (last,) = leaves(f((token, row)))
-        lam = self.builder.lambda_((acc, *params), scope, (last.atom,), (Prim.BOOL,))
+            (last,) = leaves(f((token, row)))  # a hole's, perhaps
+            result = last.atom if isinstance(last.atom, VName) else acc.name
+        lam = self.builder.lambda_((acc, *params), scope, (result,), (Prim.BOOL,))
         dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
         inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
         types = tuple(leaf.type for leaf in leaves(dest))

@@ -16,6 +16,7 @@ from runelift.frontend.elaborate.values import (
     leaves,
     outer_size,
 )
+from runelift.ir.errors import CompilerLimitation
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 from runelift.ir.types import Atom, i64, shape_of
@@ -90,7 +91,8 @@ def _stream(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
 
 def _write(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     acc, index, value = args
-    assert isinstance(acc, Accumulator)
+    if not isinstance(acc, Accumulator):
+        raise CompilerLimitation(f"{span}: a hole cannot be an accumulator that is written to.")
     return e.arrays.write(acc, atom_of(index), value, span)
 
 

@@ -246,6 +246,8 @@ def shaped(type_: source_types.Type, scalar: Callable[[Prim, tuple[Atom, ...]], 
         case source_types.Record(fields):
             return RecordValue(tuple([(n, shaped(t, scalar, size, outer, other))
                                       for n, t in fields]))
+        case source_types.Abstract():  # an accumulator, in the place of a hole
+            return UNIT
         case source_types.Sum(fields):
             tag = scalar(TAG, outer)
             return SumValue(tag, tuple([

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError
+from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 
@@ -80,6 +82,9 @@ entry main [n] (k: i64) (xs: [n]i32) =
 def test_streams_at_host_level_are_kernels() -> None:
     compiled = runelift.compile(PROGRAM).compiled
     assert "segaccumulate.grid" in pretty(compiled.versioned)
+    (nested,) = (fun for fun in compiled.versioned.funs if fun.name == "nested")
+    assert re.search(r"segaccumulate.grid .*<i_\d+ < m_\d+, i_\d+ < n_\d+>",
+                     pretty(replace(compiled.versioned, funs=(nested,))))
     for form in (compiled.core, compiled.optimised, compiled.versioned):
         assert parse(pretty(form)) == form
 
@@ -89,8 +94,35 @@ def test_streams_at_host_level_are_kernels() -> None:
     ("\\(acc: *acc ([]i64)) x -> let _ = write acc x x in acc", "was consumed"),
     ("\\(acc: *acc ([]i64)) x -> let y = acc[0] in write acc x y", "acc"),
     ("\\(acc: *acc i64 i64) x -> acc", "takes the type of an array"),
+    ("\\(acc: *acc ([]i64)) x -> write (if x > 0 then ??? else acc) x x", "hole"),
     ("\\(acc: *acc ([]i64)) x -> (replicate 2 acc)[0]", "acc"),
 ])
 def test_what_is_refused(function: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+    with pytest.raises((UserError, CompilerLimitation), match=message):
         runelift.compile(f"entry main (xs: []i64) = scatter_stream (copy xs) ({function}) xs")
+
+
+def test_accumulators_stay_inside() -> None:
+    for text in ("entry main (acc: acc ([3]i32)) = 1i32",
+                 "entry main (f: i32): acc ([3]i32) = ???"):
+        with pytest.raises(UserError, match="takes or returns an accumulator"):
+            runelift.compile(text)
+
+
+def test_module_types_have_accumulators() -> None:
+    program = runelift.compile("""
+module m : { type~ sink val put [n]: *acc ([n]i64) -> i64 -> *acc ([n]i64) } = {
+  type~ sink = acc ([]i64)
+  def put [n] (acc: *acc ([n]i64)) (x: i64): *acc ([n]i64) = write acc x (x + 1)
+}
+entry main (xs: []i64) = scatter_stream (copy xs) m.put xs""", device="interpreter")
+    assert program.main(np.array([1, 0, 7])).tolist() == [1, 2, 7]
+
+
+def test_a_hole_fails_where_it_is_reached() -> None:
+    program = runelift.compile("""
+entry main (xs: []i64) =
+  scatter_stream (copy xs) (\\(acc: *acc ([]i64)) x -> if x > 1 then ??? else write acc x 1) xs""")
+    assert np.asarray(program.main(np.array([1, 0]))).tolist() == [1, 1]
+    with pytest.raises(ProgramFailure, match="hole"):
+        np.asarray(program.main(np.array([1, 5])))
