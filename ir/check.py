@@ -147,7 +147,8 @@ class _Checker:
                         raise self.fail(stm, "only the last version has no guard")
                     self.same_kinds(self.body(version.body, len(ret), stm), ret, stm)
                 return
-            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
+            case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
+                  | ir.SegAccumulate()):
                 self._segop(exp, stm)
                 return
         for lam in lambdas_of(exp):
@@ -171,6 +172,8 @@ class _Checker:
         with self.scope():
             for dim in exp.space:
                 self.bind_index(dim.index, stm)
+            if isinstance(exp, ir.SegAccumulate):
+                self.bind(ir.Param(exp.acc, Prim.BOOL), stm)
             for lam in lambdas_of(exp):
                 self.lambda_(lam, stm)
             self.group = exp.level is ir.Level.GROUP  # a LOCAL operation holds sequential code

@@ -111,6 +111,8 @@ def _statement(stm: ir.Stm, consumed: set[VName]) -> None:
             consumed.update(dest.array for dest in dests)
         case ir.Hist(ops=ops) | ir.SegHist(ops=ops):
             consumed.update(dest for op in ops for dest in op.dests)
+        case ir.Accumulate(dests=into) | ir.SegAccumulate(dests=into):
+            consumed.update(into)
     for body in bodies_of(exp):
         _body(body, consumed)
     for lam in lambdas_of(exp):

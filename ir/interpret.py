@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -107,6 +108,8 @@ class Interpreter:
 
     def __init__(self, choose: Choose = last_version) -> None:
         self.choose = choose
+        self.accumulators: dict[VName, tuple[list[Value], tuple[ir.Operator, ...]]] = {}
+        """By the names that bind them: their arrays, and the operator if there is one."""
 
     def body(self, body: ir.Body, env: Env) -> list[Value]:
         """The results of a body; ``env`` gets its bindings."""
@@ -204,6 +207,20 @@ class Interpreter:
             case ir.Hist(width, hist_ops, lam, arrays):
                 mapped = self._map(_size(width, env), lam, arrays, env)
                 return self._hist(hist_ops, mapped, env, ())
+            case ir.Accumulate(width, into, ops, lam, arrays):
+                with self._accumulators(lam.params[0].name, into, ops, env) as results:
+                    for i in range(_size(width, env)):
+                        self.call(lam, [np.False_, *(env[a][i] for a in arrays)], env)
+                return results
+            case ir.AccWrite():
+                return self._write(exp, env)
+            case ir.SegAccumulate(_, space, acc, into, ops, body):
+                with self._accumulators(acc, into, ops, env) as results:
+                    for point in itertools.product(*(range(_size(d.width, env)) for d in space)):
+                        self.accumulators[acc] = [array[point[:-1]] for array in results], ops
+                        indices = zip((d.index for d in space), map(np.int64, point), strict=True)
+                        self.body(body, {**env, acc: np.False_, **dict(indices)})
+                return results
             case ir.SegMap(_, space, body, ret):
                 return self._points(space, body, ret, env)
             case ir.SegRed(_, space, ops, body, ret):
@@ -295,6 +312,27 @@ class Interpreter:
                         dest[bin_] = value
             results += dests
         return results
+
+    @contextmanager
+    def _accumulators(self, acc: VName, dests: tuple[VName, ...], ops: tuple[ir.Operator, ...],
+                      env: Env) -> Iterator[list[Value]]:
+        """Copies of destinations, into which writes to ``acc`` go meanwhile."""
+        arrays = [env[dest].copy() for dest in dests]
+        outside = self.accumulators.get(acc)
+        self.accumulators[acc] = arrays, ops
+        yield arrays
+        if outside is not None:
+            self.accumulators[acc] = outside
+
+    def _write(self, exp: ir.AccWrite, env: Env) -> list[Value]:
+        arrays, ops = self.accumulators[exp.acc]
+        index, values = atom(exp.index, env), [atom(a, env) for a in exp.values]
+        if 0 <= index < len(arrays[0]):
+            for op in ops:
+                values = self.call(op.lam, [*(array[index] for array in arrays), *values], env)
+            for array, value in zip(arrays, values, strict=True):
+                array[index] = value
+        return [np.False_]
 
     # Segmented operations
 

@@ -240,6 +240,14 @@ class Reader(Transformer[Token, Any]):
     def hist(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> ir.Exp:
         return ir.Hist(width, parts[:-1], parts[-1], arrays)
 
+    def accumulate(self, dests: tuple[VName, ...], width: Atom, arrays: tuple[VName, ...],
+                   *parts: Any) -> ir.Exp:
+        return ir.Accumulate(width, dests, parts[:-1], parts[-1], arrays)
+
+    def accwrite(self, acc: Token, places: tuple[Atom, ...], values: tuple[Atom, ...]) -> ir.Exp:
+        token, index = places
+        return ir.AccWrite(vname(acc), token, index, values)
+
     # Segmented operations and versions
 
     def seg_dim(self, index: Token, width: Atom) -> ir.SegDim:
@@ -266,6 +274,10 @@ class Reader(Transformer[Token, Any]):
 
     def seghist(self, level: Token, space: tuple[ir.SegDim, ...], *parts: Any) -> ir.Exp:
         return ir.SegHist(_level(level), space, parts[:-1], parts[-1])
+
+    def segaccumulate(self, level: Token, dests: tuple[VName, ...], acc: Token,
+                      space: tuple[ir.SegDim, ...], *parts: Any) -> ir.Exp:
+        return ir.SegAccumulate(_level(level), space, vname(acc), dests, parts[:-1], parts[-1])
 
     def versions(self, site: Token, ret: tuple[Type, ...], *alternatives: ir.Version) -> ir.Exp:
         return ir.Versions(str(site), alternatives, ret)

@@ -133,7 +133,7 @@ def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Refer
     counters = [points.pop()] if isinstance(kernel, ir.SegRed) else []
     env: dict[VName, _Value] = {p: _point(p) for p in points}
     env |= {c: _counter(c) for c in counters}
-    walk = _Walk(type_of, env)
+    walk = _Walk(type_of, env, made=set(bound_by(kernel)) - env.keys())
     walk.body(kernel.body)
     return list(dict.fromkeys(walk.found))
 
@@ -220,7 +220,8 @@ class _Walk:
                     own[form.index] = _counter(form.index)
                 self.env.update(own)
                 self.loop(body, own)
-            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
+            case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
+                  | ir.SegAccumulate()):
                 self.env |= {d.index: _point(d.index) for d in stm.exp.space}
                 self.other(stm)
             case _:

@@ -175,6 +175,16 @@ def _exp(exp: ir.Exp) -> Lines:
                 yield f"{_PAD}into {_atoms(hist.dests)} bins {_atom(hist.bins)}"
                 yield from _indent(_operators([hist.op]))
             yield from _indent(_lambda(lam))
+        case ir.Accumulate(width, into, ops, lam, arrays):
+            yield f"accumulate {_atoms(into)} {_atom(width)} {_atoms(arrays)}"
+            yield from _indent(_operators(ops))
+            yield from _indent(_lambda(lam))
+        case ir.AccWrite(acc, token, index, values):
+            yield f"write {acc} {_atoms((token, index))} {_atoms(values)}"
+        case ir.SegAccumulate(level, space, acc, into, ops, body):
+            yield f"segaccumulate.{level.value} {_atoms(into)} {acc} {_space(space)}"
+            yield from _indent(_operators(ops))
+            yield from _indent(_block(_body(body)))
         case ir.SegMap(level, space, body, ret):
             yield f"segmap.{level.value} {_space(space)} : {_types(ret)}"
             yield from _indent(_block(_body(body)))

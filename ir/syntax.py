@@ -378,6 +378,36 @@ class Hist:
     arrays: tuple[VName, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """``lam`` on an accumulator and the i-th elements; results: the destinations after all writes.
+
+    The first parameter of ``lam`` is the accumulator, a bool.  :class:`AccWrite` takes its value
+    and gives the next one, which ``lam`` returns in the end: so writes keep their order, and none
+    is lost.  The values mean nothing.  Without ``ops`` a write replaces an element of each
+    destination, otherwise it combines it with the only operator.  Elements are in any order.
+    """
+
+    width: Atom
+    dests: tuple[VName, ...]
+    ops: tuple[Operator, ...]
+    lam: Lambda
+    arrays: tuple[VName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccWrite:
+    """Write ``values`` at an index of the destinations of the accumulator that ``acc`` binds.
+
+    A write out of bounds is ignored.  ``token`` is the accumulator's value; the result is the next.
+    """
+
+    acc: VName
+    token: Atom
+    index: Atom
+    values: tuple[Atom, ...]
+
+
 # Segmented operations (versioned IR)
 
 
@@ -460,6 +490,21 @@ class SegHist:
     body: Body
 
 
+@dataclass(frozen=True, slots=True)
+class SegAccumulate:
+    """As :class:`Accumulate` per segment: ``body`` returns the accumulator ``acc`` in the end.
+
+    Destinations have the outer widths in front.
+    """
+
+    level: Level
+    space: Space
+    acc: VName
+    dests: tuple[VName, ...]
+    ops: tuple[Operator, ...]
+    body: Body
+
+
 # Versions
 
 
@@ -482,14 +527,14 @@ class Versions:
 
 
 Soac: TypeAlias = Map | Redomap | Scanomap | Scatter | Hist
-SegOp: TypeAlias = SegMap | SegRed | SegScan | SegScatter | SegHist
+SegOp: TypeAlias = SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate
 SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
-SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
+SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist, SegAccumulate)
 Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Copy | Assert | If | Loop
-    | Map | Redomap | Scanomap | Scatter | Hist
-    | SegMap | SegRed | SegScan | SegScatter | SegHist | Versions
+    | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite
+    | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
 )
 
 

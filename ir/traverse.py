@@ -17,8 +17,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
-FLAT = frozenset({ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Concat, ir.Convert, ir.Copy, ir.Index,
-                  ir.Iota, ir.PrimOp,
+FLAT = frozenset({ir.AccWrite, ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Concat, ir.Convert, ir.Copy,
+                  ir.Index, ir.Iota, ir.PrimOp,
                   ir.Rearrange, ir.Replicate, ir.Reshape, ir.Update})
 """The expressions with nothing inside: most of a program, so that a look at the kind saves time."""
 
@@ -39,7 +39,7 @@ def bodies_of(exp: ir.Exp) -> tuple[ir.Body, ...]:
             return (then_, else_)
         case ir.SegMap(body=body) | ir.SegRed(body=body) | ir.SegScan(body=body):
             return (body,)
-        case ir.SegScatter(body=body) | ir.SegHist(body=body):
+        case ir.SegScatter(body=body) | ir.SegHist(body=body) | ir.SegAccumulate(body=body):
             return (body,)
         case ir.Versions(alternatives=alternatives):
             return tuple(version.body for version in alternatives)
@@ -57,7 +57,9 @@ def lambdas_of(exp: ir.Exp) -> tuple[ir.Lambda, ...]:
             return (*(op.lam for op in ops), lam)
         case ir.Hist(ops=ops, lam=lam):
             return (*(op.op.lam for op in ops), lam)
-        case ir.SegRed(ops=ops) | ir.SegScan(ops=ops):
+        case ir.Accumulate(ops=ops, lam=lam):
+            return (*(op.lam for op in ops), lam)
+        case ir.SegRed(ops=ops) | ir.SegScan(ops=ops) | ir.SegAccumulate(ops=ops):
             return tuple(op.lam for op in ops)
         case ir.SegHist(ops=ops):
             return tuple(op.op.lam for op in ops)
@@ -222,6 +224,11 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
         case ir.Hist(width, hist_ops, lam, arrays):
             return ir.Hist(m.atom(width), tuple(map(m.hist_op, hist_ops)), m.lam(lam),
                         m.names(arrays))
+        case ir.Accumulate(width, accs, ops, lam, arrays):
+            return ir.Accumulate(m.atom(width), m.names(accs), tuple(map(m.operator, ops)),
+                                 m.lam(lam), m.names(arrays))
+        case ir.AccWrite(acc, token, at, values):
+            return ir.AccWrite(m.name(acc), m.atom(token), m.atom(at), m.atoms(values))
         case ir.SegMap(level, space, body, ret):
             return ir.SegMap(level, m.space(space), m.body(body), m.types(ret))
         case ir.SegRed(level, space, ops, body, ret):
@@ -234,6 +241,9 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
             return ir.SegScatter(level, m.space(space), _dests(m, dests), m.body(body))
         case ir.SegHist(level, space, hist_ops, body):
             return ir.SegHist(level, m.space(space), tuple(map(m.hist_op, hist_ops)), m.body(body))
+        case ir.SegAccumulate(level, space, acc, accs, ops, body):
+            return ir.SegAccumulate(level, m.space(space), m.bind(acc), m.names(accs),
+                                    tuple(map(m.operator, ops)), m.body(body))
         case ir.Versions(site, alternatives, ret):
             return ir.Versions(site, tuple(
                 ir.Version(v.guard and m.guard(v.guard), v.kind, m.body(v.body))
@@ -362,6 +372,9 @@ def bound_by(exp: ir.Exp) -> Iterator[VName]:
             yield from (dim.index for dim in space)
         case ir.SegScatter(space=space) | ir.SegHist(space=space):
             yield from (dim.index for dim in space)
+        case ir.SegAccumulate(space=space, acc=acc):
+            yield from (dim.index for dim in space)
+            yield acc
 
 
 def free_vars(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> set[VName]:

@@ -214,7 +214,8 @@ class Writer:
         choice = self.random.choice([
             "map", "map2", "scan", "scan_segments", "scan_vectors", "loop", "while_", "if", "let",
             "reverse", "with", "scatter", "hist", "record", "name", "in_place", "rows", "shapes",
-            "module_scan", "f16_hist", "f16"])
+            "module_scan", "f16_hist", "f16",
+            "scatter_stream", "hist_stream"])
         if choice == "name":
             return self.pick(scope, 1)
         written: str = getattr(self, f"vector_{choice}")(scope, depth - 1)
@@ -299,6 +300,29 @@ class Writer:
         halves = f"(map (\\x -> f16.i32 (x & 63) / 8) {self.vector(scope, depth)})"
         return (f"map (\\x -> i32.f16 (x * 8)) (loop {xs} = copy {halves} for {i} < m do "
                 f"{xs} with [{i}] = {xs}[m - {i} - 1] * 0.7 + f16.i32 ({self.pick(scope, 0)}))")
+
+    def vector_scatter_stream(self, scope: dict[str, int], depth: int) -> str:
+        """Two writes to different places, or one that may be out of bounds."""
+        i, x = self.fresh("i"), self.fresh("x")
+        inner = {**scope, x: 0}
+        first = f"{self.pick(inner, 0)} < {self.pick(inner, 0)}"
+        again = f"write (write acc ({i} * 2) {x}) ({i} * 2 + 1) ({self.scalar(inner, depth)})"
+        return (f"scatter_stream (copy {self.pick(scope, 1)}) "
+                f"(\\(acc: *acc ([m]i32)) ({i}, {x}) -> if {first} then "
+                f"write acc ({i} * 2) ({self.scalar(inner, depth)}) else {again}) "
+                f"(zip (iota m) {self.vector(scope, depth)})")
+
+    def vector_hist_stream(self, scope: dict[str, int], depth: int) -> str:
+        """As many writes as an element says."""
+        x, j = self.fresh("x"), self.fresh("j")
+        op, unit = self.random.choice([
+            ("(+)", "0"), ("i32.max", "i32.lowest"), ("(\\x y -> x * y + x + y)", "0")])
+        inner = {**scope, x: 0}
+        return (f"reduce_by_index_stream (copy {self.pick(scope, 1)}) {op} {unit} "
+                f"(\\(acc: *acc ([m]i32)) {x} -> loop acc for {j} < {x} & 3 do "
+                f"if {self.pick(inner, 0)} == 1 then acc else "
+                f"write acc (i64.i32 ({x} + {j} & 7)) ({self.scalar({**inner, j: 0}, depth)})) "
+                f"{self.vector(scope, depth)}")
 
     def vector_record(self, scope: dict[str, int], depth: int) -> str:
         r = self.fresh("r")

@@ -251,11 +251,29 @@ inline $T ${NEAR}_of_f64(double x) {
 
 // Numbers of type f16, which are floats here (docs/design/half.md).  A pointer to half is the one
 // use of that type which every device allows.
+// PoCL's conversions are not vectorised, so that processors compute them with floats.  A sum with a
+// large enough power of two has no digits beyond those of an f16.
+#ifdef LIBM
+inline float f16_of_bits(ushort bits) {
+    float x = as_float((uint)(bits & 0x7fff) << 13) * 0x1p112f;
+    uint special = x >= 0x1p16f ? 0x7f800000u : 0u;
+    return as_float(as_uint(x) | special | (uint)(bits & 0x8000) << 16); }
+inline ushort bits_of_f16(float x) {
+    float size = fabs(x);
+    uint bits = size < 0x1p16f ? as_uint(size * 0x1p-112f) >> 13 : size != size ? 0x7e00u : 0x7c00u;
+    return (ushort)(bits | (as_uint(x) >> 16 & 0x8000u)); }
+inline float near_f16(float x) {
+    float size = fabs(x);
+    uint power = as_uint(size) & 0x7f800000u;
+    power = power < 0x38800000u ? 0x38800000u : power > 0x47800000u ? 0x47800000u : power;
+    float large = as_float(power + (13u << 23));
+    size = (size + large) - large;
+    return copysign(size >= 0x1p16f ? INFINITY : size, x); }
+#else
 inline float f16_of_bits(ushort bits) { return vload_half(0, (const half *)&bits); }
-
 inline ushort bits_of_f16(float x) { ushort bits; vstore_half_rte(x, 0, (half *)&bits); return bits; }
-
 inline float near_f16(float x) { return f16_of_bits(bits_of_f16(x)); }
+#endif
 
 // A float between the numbers next to it, of which the odd one stands for both: rounding it to f16
 // gives what rounding the exact number gives (Boldo and Melquiond 2008, "Emulation of FMA and

@@ -177,7 +177,8 @@ class _Coalescer:
     def inside(self, stm: ir.Stm, *, looped: bool) -> ir.Stm:
         """The statement with lazy copies in the bodies that the host runs."""
         match stm.exp:
-            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
+            case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
+                  | ir.SegAccumulate()):
                 return stm
             case ir.Loop(params, _, body):
                 known, looped = [p.param for p in params], True

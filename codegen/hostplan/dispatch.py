@@ -7,6 +7,7 @@
 | ``SegMap`` | :func:`_segmap_items` here: a work-item per point | else |
 | ``SegRed``, ``SegScan``, ``SegHist`` | :mod:`~runelift.codegen.segops` | always |
 | ``SegScatter`` | :func:`_segscatter` here: a work-item per point | always |
+| ``SegAccumulate`` | :func:`_segaccumulate` here: a work-item per point | always |
 
 The table in :mod:`~runelift.codegen.segops` states which module of that folder is taken when.
 Several lowerings of one operation become branches of the host plan: the host decides among them
@@ -19,11 +20,11 @@ from collections.abc import Callable, Sequence
 
 from runelift.codegen.intragroup.group_version import lower_group
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.kernel_builder import PlanEnv, Scratch, is_small
+from runelift.codegen.kernel.kernel_builder import PlanEnv, Scratch, Value, is_small
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.segops.product_tiles import lower_product
-from runelift.codegen.segops.seghist import seghist
+from runelift.codegen.segops.seghist import atomic_update, seghist
 from runelift.codegen.segops.segmap_wide import lower_wide
 from runelift.codegen.segops.segments import segments_of_map
 from runelift.codegen.segops.segred import segred
@@ -35,12 +36,24 @@ from runelift.codegen.segops.segred_columns import (
 )
 from runelift.codegen.segops.segscan_two_pass import segscan
 from runelift.codegen.segops.transpose import lower_transposition, transposition_of
+from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
+from runelift.ir.imp import Exp
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap, product_of
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import Level, Loop, SegHist, SegMap, SegRed, SegScan, SegScatter, Stm
+from runelift.ir.syntax import (
+    Level,
+    Loop,
+    SegAccumulate,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    Stm,
+)
 from runelift.ir.types import elem_of, i64, shape_of
 
 REGISTER_ARRAYS_BYTES = 256
@@ -69,6 +82,8 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
             _segscatter(lowering, stm.exp)
         case SegHist():
             seghist(lowering, stm.exp)
+        case SegAccumulate():
+            _segaccumulate(lowering, stm.exp)
         case _:
             raise CompilerBug(f"{type(stm.exp).__name__} is no segmented operation")
     return lowering.done()
@@ -179,3 +194,23 @@ def _segscatter(lowering: launches.Lowering, exp: SegScatter) -> None:
     launches.each_point(lowering, k, exp.space,
                lambda ix: k.write_inside(outs, [d.rank for d in exp.dests], k.body(exp.body)),
                "segscatter")
+
+
+def _segaccumulate(lowering: launches.Lowering, exp: SegAccumulate) -> None:
+    """Writes replace elements, in any order, or are atomic updates."""
+    k = lowering.builder()
+    outs = lowering.results
+
+    def point(indices: Sequence[Exp]) -> None:
+        def write(index: Exp, values: list[Value]) -> None:
+            place = [*indices[:-1], index]
+            for op in exp.ops:
+                atomic_update(k, op, outs[0], place, values[0], imp.Space.GLOBAL)
+            if not exp.ops:
+                k.write_inside(outs, [len(place)] * len(outs),
+                               [part for value in values for part in (*place, value)])
+
+        k.bind_accumulator(exp.acc, write)
+        k.body(exp.body)
+
+    launches.each_point(lowering, k, exp.space, point, "segaccumulate")

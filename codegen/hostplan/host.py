@@ -137,7 +137,8 @@ class HostBuilder(Control):
                 self.loop(stm, stm.exp)
             case ir.Versions():
                 self.versions(stm, stm.exp)
-            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist():
+            case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
+                  | ir.SegAccumulate()):
                 self.operation(stm, stm.exp)
             case _:
                 self._sequential(stm)

@@ -269,12 +269,12 @@ def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
             yield from (d.count for d in dims if isinstance(d, ir.SliceDim))
         case (ir.SegMap(_, space) | ir.SegRed(_, space) | ir.SegScan(_, space)
               | ir.SegScatter(_, space)
-              | ir.SegHist(_, space)):
+              | ir.SegHist(_, space) | ir.SegAccumulate(_, space)):
             yield from (dim.width for dim in space)
             if isinstance(exp, ir.SegHist):
                 yield from (op.bins for op in exp.ops)
         case (ir.Map(width) | ir.Redomap(width) | ir.Scanomap(width) | ir.Scatter(width)
-              | ir.Hist(width)):
+              | ir.Hist(width) | ir.Accumulate(width)):
             yield width
             if isinstance(exp, ir.Hist):
                 yield from (op.bins for op in exp.ops)

@@ -17,7 +17,16 @@ from runelift.codegen.plan.views import interleaved
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import product
-from runelift.ir.syntax import Level, Param, SegHist, SegMap, SegOp, SegScatter, Stm
+from runelift.ir.syntax import (
+    Level,
+    Param,
+    SegAccumulate,
+    SegHist,
+    SegMap,
+    SegOp,
+    SegScatter,
+    Stm,
+)
 from runelift.ir.types import Type, shape_of
 
 INTERLEAVE_ABOVE = 4
@@ -51,6 +60,8 @@ class SegOps(LazyCopies):
                 self._destinations(stm, [d.array for d in dests])
             case SegHist(_, _, ops):
                 self._destinations(stm, [d for o in ops for d in o.dests])
+            case SegAccumulate(dests=accumulated):
+                self._destinations(stm, accumulated)
             case _:
                 for param in pat:
                     self._make_room(param, exp)

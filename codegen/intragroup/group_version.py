@@ -226,7 +226,7 @@ class GroupBuilder(PointsBuilder):
             count = len(op_.dests)
             assert not isinstance(bin_, View)
             if atomic:
-                atomic_update(self, op_, place[0], [*segment, bin_], rest[0],
+                atomic_update(self, op_.op, place[0], [*segment, bin_], rest[0],
                               imp.Space.LOCAL if self.is_local(place[0]) else imp.Space.GLOBAL)
             else:
                 self.combine_inside(op_.op, self.scalar(op_.bins), place[:count],

@@ -29,6 +29,8 @@ from runelift.ir.syntax import Body, Param, PrimOp, Stm
 from runelift.ir.types import ArrayType, Atom, Const, Type, shape_of
 
 Value: TypeAlias = Exp | View
+Writer: TypeAlias = Callable[[Exp, list[Value]], None]
+"""Emits the code of a write to an accumulator: of values, at an index."""
 PRIVATE_BYTES = 128
 """Arrays of constant size up to this many bytes are kept in private memory."""
 CACHE_LINE_BYTES = 64
@@ -97,6 +99,7 @@ class CodeBuilder:
     later: list[Set[VName]] = field(default_factory=lambda: [frozenset()])
     dest: dict[VName, View] = field(default_factory=dict)
     idle: set[VName] = field(default_factory=set)
+    accumulators: dict[VName, Writer] = field(default_factory=dict)
     loc: Loc | None = None
 
     # Code

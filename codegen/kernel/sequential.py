@@ -21,7 +21,7 @@ from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, Const, elem_of
+from runelift.ir.types import FALSE, Atom, Const, elem_of
 
 MOST_SELECTED_STATEMENTS = 4
 """Branches with at most this many cheap operations together run both."""
@@ -89,8 +89,14 @@ class KernelBuilder(SecondOrder):
                 self.scatter(stm.pat, stm.exp)
             case ir.Hist():
                 self.hist(stm.pat, stm.exp)
+            case ir.Accumulate():
+                self.run_stream(stm.pat, stm.exp)
+            case ir.AccWrite(acc, _, index, values):
+                place = self.declare("place", Prim.I64, self.scalar(index))
+                self.accumulators[acc](place, [self.any(value) for value in values])
+                self.bind_scalar(stm.pat[0], imp.Lit(FALSE))
             case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
-                  | ir.Versions()):
+                  | ir.SegAccumulate() | ir.Versions()):
                 raise CompilerBug(f"{type(stm.exp).__name__} inside of sequential code")
             case _:
                 assert_never(stm.exp)

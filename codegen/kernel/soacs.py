@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runelift.codegen.kernel.kernel_builder import CodeBuilder, Value
+from runelift.codegen.kernel.kernel_builder import CodeBuilder, Value, Writer
 from runelift.codegen.plan.views import View, within
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Reducing
-from runelift.ir.syntax import Body, Hist, Lambda, Loop, Operator, Param, Redomap, Scanomap, Scatter
+from runelift.ir.syntax import (
+    Accumulate,
+    Body,
+    Hist,
+    Lambda,
+    Loop,
+    Operator,
+    Param,
+    Redomap,
+    Scanomap,
+    Scatter,
+)
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Const
+from runelift.ir.types import FALSE, Const
 
 
 class SecondOrder(CodeBuilder):
@@ -215,6 +226,34 @@ class SecondOrder(CodeBuilder):
                 assert not isinstance(bin_, View)
                 self.combine_inside(o.op, self.scalar(o.bins), place[:count], [bin_], rest[:count])
                 rest, place = rest[count:], place[count:]
+
+        self.loop(self.scalar(exp.width), step)
+        self.bind_all(pat, outs)
+
+    def bind_accumulator(self, acc: VName, write: Writer) -> None:
+        """Bind an accumulator, whose value means nothing, to the code of a write to it."""
+        self.bind_scalar(Param(acc, Prim.BOOL), imp.Lit(FALSE))
+        self.accumulators[acc] = write
+
+    def run_stream(self, pat: tuple[Param, ...], exp: Accumulate) -> None:
+        """The elements after each other write into the destinations."""
+        read = [*exp.arrays, *free_vars(exp.lam)]
+        for param in pat:
+            self.keep_private(param)
+        outs = [self.writable(p, d, read) for p, d in zip(pat, exp.dests, strict=True)]
+
+        def write(index: Exp, values: list[Value]) -> None:
+            for op_ in exp.ops:
+                self.combine_inside(op_, outs[0].shape[0], outs, [index], values)
+            if not exp.ops:
+                self.write_inside(outs, [1] * len(outs), [p for v in values for p in (index, v)])
+
+        acc, *params = exp.lam.params
+        row = Lambda(tuple(params), exp.lam.body, exp.lam.ret)
+
+        def step(index: Exp) -> None:
+            self.bind_accumulator(acc.name, write)
+            self.apply(row, self.elements(row, exp.arrays, index))
 
         self.loop(self.scalar(exp.width), step)
         self.bind_all(pat, outs)

@@ -165,7 +165,7 @@ def _in_local_memory(lowering: launches.Lowering, exp: SegHist, copies: VName, *
     def change(number: int, bin_: Exp, values: list[Value]) -> None:
         op_ = exp.ops[number]
         if atomic:
-            atomic_update(k, op_, views[number][0], [bin_], values[0], imp.Space.LOCAL)
+            atomic_update(k, op_.op, views[number][0], [bin_], values[0], imp.Space.LOCAL)
         else:
             k.combine_inside(op_.op, k.scalar(op_.bins), views[number], [bin_], values)
 
@@ -309,7 +309,7 @@ def _in_place(lowering: launches.Lowering, exp: SegHist) -> None:
         segment = list(indices[:-1])
 
         def change(number: int, bin_: Exp, values: list[Value]) -> None:
-            atomic_update(k, exp.ops[number], outs[number], [*segment, bin_], values[0],
+            atomic_update(k, exp.ops[number].op, outs[number], [*segment, bin_], values[0],
                           imp.Space.GLOBAL)
 
         _update(k, exp, segment, change)(indices[-1])
@@ -338,20 +338,20 @@ def _sequential(lowering: launches.Lowering, exp: SegHist) -> None:
         lowering.launch(k, "seghist_sequential", Size.of(1), Size.of(1))
 
 
-def atomic_update(k: KernelBuilder, op_: HistOp, out: View, indices: Sequence[Exp], value: Value,
+def atomic_update(k: KernelBuilder, op_: Operator, out: View, indices: Sequence[Exp], value: Value,
                   space: imp.Space) -> None:
     """An update that other work-items may do to the same element at the same time."""
     assert not isinstance(value, View)
     assert out.mem is not None
-    (type_,) = op_.op.lam.ret
+    (type_,) = op_.lam.ret
     prim, place = launches.require_scalar(type_), out.at(indices)
     with k.block() as code:
-        if (native := _native_operation(op_.op)) is not None:
+        if (native := _native_operation(op_)) is not None:
             k.emit(imp.Atomic(native, prim, out.mem, place, value, space))
         else:
             old = k.names.fresh("old")
             with k.block() as body:
-                (new,) = k.apply(op_.op.lam, [imp.Var(old), value])
+                (new,) = k.apply(op_.lam, [imp.Var(old), value])
             assert not isinstance(new, View)
             k.emit(imp.AtomicUpdate(out.mem, place, prim, space, old, tuple(body), new))
-    k.emit(imp.If(within(indices[-1], k.scalar(op_.bins)), tuple(code)))
+    k.emit(imp.If(within(indices[-1], out.shape[-1]), tuple(code)))

@@ -9,7 +9,14 @@ from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_re
 from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.causality import check_causality
 from runelift.frontend.check.exhaustive import uncovered
-from runelift.frontend.check.forms import base_name, first_order, has_function, tail, whole_name
+from runelift.frontend.check.forms import (
+    base_name,
+    first_order,
+    has_accumulator,
+    has_function,
+    tail,
+    whole_name,
+)
 from runelift.frontend.check.restrictions import (
     computed_sizes,
     constructive_sizes,
@@ -23,12 +30,13 @@ from runelift.frontend.check.restrictions import (
 )
 from runelift.frontend.check.settling import Settling
 from runelift.frontend.check.stars import unique_pattern
-from runelift.frontend.check.types import Abbreviation, Scheme, changing
+from runelift.frontend.check.types import Abbreviation, Scheme, accumulator, changing
 from runelift.frontend.check.unify import FunctionalType
 from runelift.frontend.check.uniqueness import check_uniqueness
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.prelude import ACCUMULATOR
 from runelift.ir.errors import Label, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -143,6 +151,8 @@ class Checker(Settling):
         """The definition of a hidden type."""
         if (known := self._definitions.get(hidden)) is not None:
             return known
+        if hidden.name == ACCUMULATOR:
+            return accumulator(*(self._shown(arg, anonymous) for arg in hidden.arguments))
         short = self.abbreviations[hidden.name]
         count = len(short.sizes)
         sizes = [arg.size for arg in hidden.arguments[:count] if isinstance(arg, ty.Array)]
@@ -376,6 +386,10 @@ class Checker(Settling):
         constructive: set[VName] = set()
         named: set[VName] = set()
         written, type_ = type_, self._shown(type_)
+        if has_accumulator(type_):
+            raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' takes or "
+                              "returns an accumulator.", "Only functions that scatter_stream and "
+                              "reduce_by_index_stream call have accumulators.")
         while isinstance(written, ty.Arrow):
             named |= ty.sizes_in(written.domain)
             written = written.codomain

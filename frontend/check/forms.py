@@ -81,6 +81,11 @@ def first_order(type_: ty.Type) -> bool:
             and all(map(first_order, ty.inside(type_))))
 
 
+def has_accumulator(type_: ty.Type) -> bool:
+    """True if a type without hidden parts has accumulators inside."""
+    return isinstance(type_, ty.Abstract) or any(map(has_accumulator, ty.inside(type_)))
+
+
 def loosen(type_: ty.Type, solved: Substitution) -> ty.Type:
     """``type_`` with a fresh flexible size everywhere."""
     match type_:

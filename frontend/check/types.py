@@ -15,7 +15,7 @@ from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.parser import parse_type
-from runelift.frontend.syntax.prelude import FOREIGN_TYPES, LIFTED, signature
+from runelift.frontend.syntax.prelude import ACCUMULATOR, FOREIGN_TYPES, LIFTED, signature
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -182,6 +182,12 @@ class TypeReader:
             if short.hidden:
                 return ty.Abstract.of(name, *given)
             return short.applied(*given, self.anonymous)
+        if name in ("acc", ACCUMULATOR):
+            if len(args) != 1 or isinstance(args[0], ast.SizeArg):
+                raise ProgramError(Diagnostic(
+                    "type-arguments", span, "Type 'acc' takes the type of an array.",
+                    hints=("An accumulator for an array xs: [n]i32 is of type acc ([n]i32).",)))
+            return accumulator(self.read(args[0]))
         if name in PRIMS and args:
             raise ProgramError(Diagnostic(
                 "type-arguments", span, f"Type '{name}' takes no arguments.",
@@ -198,6 +204,11 @@ class TypeReader:
             hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)
         raise ProgramError(Diagnostic("unknown-type", span, f'Unknown type "{name}".',
                                       hints=hints))
+
+
+def accumulator(array: ty.Type) -> ty.Type:
+    """The type of accumulators for arrays of a type."""
+    return ty.Abstract.of(ACCUMULATOR, (), (array,))
 
 
 def _counted(sizes: Sized, types: Sized) -> str:
@@ -246,6 +257,8 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
                 bound = sizes.setdefault(param, _PRELUDE_NAMES.fresh(param)) if param else None
                 return ty.Arrow(read(domain), read(codomain), unique_parts(domain),
                              unique_parts(codomain), bound)
+            case ast.TypeName(_, qual, (ast.TypeArray() as array,)) if str(qual) == ACCUMULATOR:
+                return accumulator(read(array))
             case ast.TypeName(_, qual) if str(qual) not in PRIMS:
                 word = str(qual)
                 return ty.TypeVar(types.setdefault(word, _PRELUDE_NAMES.fresh(word)))

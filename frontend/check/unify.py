@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend.syntax import types as ty
+from runelift.frontend.syntax.prelude import ACCUMULATOR
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Factor, Size
@@ -80,7 +81,7 @@ class Substitution:
     """The type parameters that may be functions."""
     functional: set[str] = field(default_factory=set)
     """The hidden types that may be functions."""
-    changing: set[str] = field(default_factory=set)
+    changing: set[str] = field(default_factory=lambda: {ACCUMULATOR})
     """The hidden types whose values may differ in size."""
     size_lifted: set[VName] = field(default_factory=set)
     """The type parameters whose values may differ in size."""

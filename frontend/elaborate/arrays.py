@@ -8,6 +8,7 @@ from functools import partial
 
 from runelift.frontend.elaborate.builder import Builder, Scope
 from runelift.frontend.elaborate.values import (
+    Accumulator,
     Dynamic,
     RecordValue,
     SumValue,
@@ -21,7 +22,7 @@ from runelift.frontend.elaborate.values import (
 )
 from runelift.ir import failures
 from runelift.ir import syntax as ir
-from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import OPS, Prim
@@ -226,6 +227,42 @@ class Arrays:
         types = tuple(leaf.type for leaf in leaves(dest))
         node = ir.Hist(width, (ir.HistOp(outer_size(dest), dests, op),), lam, inputs)
         return self._bound(node, types, "hs", dest, span)
+
+    def accumulate(self, dest: Value, operator: tuple[Apply, Value] | None, f: Apply, array: Value,
+                   span: Span) -> Value:
+        """``scatter_stream``, or ``reduce_by_index_stream`` with an operator and its neutral."""
+        ops: tuple[ir.Operator, ...] = ()
+        if operator is not None:
+            neutral, dest = self.aligned([operator[1], dest], span)
+            combine, neutral = self._stable(operator[0], neutral, span)
+            dest = self.complete(dest, neutral, span)
+            ops = (self._operator(combine, neutral, span, comm=True),)
+        (element,) = self._rows([dest])
+        with self.builder.scope() as scope:
+            acc = self.builder.fresh("acc", Prim.BOOL)
+            rows = self._rows([array])
+            params = [self.builder.fresh("x", leaf.type) for leaf in leaves(rows[0])]
+            row = rebuild(rows[0], iter([Dynamic(p.name, p.type) for p in params]))
+            token = Accumulator(Dynamic(acc.name, Prim.BOOL), acc.name, element)
+            (last,) = leaves(f((token, row)))  # a hole's, perhaps
+            result = last.atom if isinstance(last.atom, VName) else acc.name
+        lam = self.builder.lambda_((acc, *params), scope, (result,), (Prim.BOOL,))
+        dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
+        inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
+        types = tuple(leaf.type for leaf in leaves(dest))
+        node = ir.Accumulate(outer_size(array), dests, ops, lam, inputs)
+        return self._bound(node, types, "accs", dest, span)
+
+    def write(self, acc: Accumulator, index: Atom, value: Value, span: Span) -> Accumulator:
+        """The accumulator after a write."""
+        value = self.complete(value, acc.element, span)
+        atoms = tuple(leaf.atom for leaf in leaves(value))
+        if len(atoms) != len(list(leaves(acc.element))):
+            raise CompilerLimitation("An accumulator for values of a sum type needs a destination "
+                                     "that has values of all constructors.")
+        node = ir.AccWrite(acc.acc, acc.token.atom, index, atoms)
+        token = self.builder.emit1(node, Prim.BOOL, "acc", span)
+        return replace(acc, token=Dynamic(token, Prim.BOOL))
 
     def partition(self, predicates: Sequence[Apply], array: Value, span: Span) -> list[Value]:
         """The elements that satisfy the first predicate, the second, ..., and none.

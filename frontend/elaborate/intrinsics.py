@@ -8,6 +8,7 @@ from functools import partial
 from runelift.frontend.elaborate.numeric import member
 from runelift.frontend.elaborate.scalars import Evaluator, Run, atom_of, fold, leaf
 from runelift.frontend.elaborate.values import (
+    Accumulator,
     Dynamic,
     Function,
     TupleValue,
@@ -15,6 +16,7 @@ from runelift.frontend.elaborate.values import (
     leaves,
     outer_size,
 )
+from runelift.ir.errors import CompilerLimitation
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 from runelift.ir.types import Atom, i64, shape_of
@@ -79,6 +81,19 @@ def _hist(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     f, neutral, count, bins, values = args
     dest = e.arrays.replicate(atom_of(count), neutral, span)
     return e.arrays.hist(dest, _apply1(e, f, span), neutral, leaf(bins), values, span)
+
+
+def _stream(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
+    dest, *operator, f, array = args
+    given = (_apply1(e, operator[0], span), operator[1]) if operator else None
+    return e.arrays.accumulate(dest, given, _apply1(e, f, span), array, span)
+
+
+def _write(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
+    acc, index, value = args
+    if not isinstance(acc, Accumulator):
+        raise CompilerLimitation(f"{span}: a hole cannot be an accumulator that is written to.")
+    return e.arrays.write(acc, atom_of(index), value, span)
 
 
 def _tabulate(rank: int) -> Run:
@@ -276,6 +291,9 @@ _TABLE: dict[str, tuple[int, Run]] = {
     "reduce_by_index": (5, _reduce_by_index), "hist": (5, _hist),
     "tabulate": (2, _tabulate(1)), "tabulate_2d": (3, _tabulate(2)),
     "tabulate_3d": (4, _tabulate(3)),
+    "scatter_stream": (3, _stream), "intrinsics.scatter_stream": (3, _stream),
+    "reduce_by_index_stream": (5, _stream), "intrinsics.hist_stream": (5, _stream),
+    "write": (3, _write), "intrinsics.acc_write": (3, _write),
     "all": (2, _quantified("and")), "any": (2, _quantified("or")),
     "and": (1, _quantified("and")), "or": (1, _quantified("or")),
     "iota": (1, _iota), "indices": (1, _indices), "replicate": (2, _replicate),

@@ -81,6 +81,18 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Accumulator:
+    """An accumulator that the core lambda of the name ``acc`` binds; ``element`` is one of its.
+
+    Its value changes with each write (:class:`~runelift.ir.syntax.AccWrite`).
+    """
+
+    token: Dynamic
+    acc: VName
+    element: Value = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class TypeArg:
     """The meaning of a type parameter: a type, and the environment of the names in it."""
 
@@ -88,7 +100,7 @@ class TypeArg:
     env: Env = field(compare=False)
 
 
-Value: TypeAlias = Dynamic | TupleValue | RecordValue | SumValue | Function | TypeArg
+Value: TypeAlias = Dynamic | TupleValue | RecordValue | SumValue | Function | Accumulator | TypeArg
 
 
 Env: TypeAlias = "Mapping[str | VName, Value]"
@@ -100,6 +112,8 @@ def leaves(value: Value) -> Iterator[Dynamic]:
     match value:
         case Dynamic():
             yield value
+        case Accumulator(token):
+            yield token
         case TupleValue(items):
             for item in items:
                 yield from leaves(item)
@@ -118,6 +132,8 @@ def rebuild(value: Value, parts: Iterator[Dynamic]) -> Value:
     match value:
         case Dynamic():
             return next(parts)
+        case Accumulator(_, acc, element):
+            return Accumulator(next(parts), acc, element)
         case TupleValue(items):
             return TupleValue(tuple([rebuild(item, parts) for item in items]))
         case RecordValue(fields):
@@ -230,6 +246,8 @@ def shaped(type_: source_types.Type, scalar: Callable[[Prim, tuple[Atom, ...]], 
         case source_types.Record(fields):
             return RecordValue(tuple([(n, shaped(t, scalar, size, outer, other))
                                       for n, t in fields]))
+        case source_types.Abstract():  # an accumulator, in the place of a hole
+            return UNIT
         case source_types.Sum(fields):
             tag = scalar(TAG, outer)
             return SumValue(tag, tuple([

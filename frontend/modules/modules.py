@@ -462,7 +462,7 @@ def _is_known(specified: Specified, found: Structure) -> bool:
 def _check_type_names(exp: ast.TypeExp | None, scope: Structure,
                       params: Iterable[ast.SizeParam | ast.TypeParam]) -> None:
     """The types that a module type names exist, though perhaps no module has it."""
-    names = {*PRIMS, *(p.name for p in params)}
+    names = {"acc", *PRIMS, *(p.name for p in params)}
     for node in walk(exp):
         if isinstance(node, ast.TypeName) and not node.name.quals and (
                 node.name.name not in names and scope.type(node.name.name) is None):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.layered import Layered
-from runelift.frontend.syntax.prelude import LIBRARY_MODULES, member
+from runelift.frontend.syntax.prelude import ACCUMULATOR, LIBRARY_MODULES, member
 from runelift.ir.errors import Code, Diagnostic, ProgramError
 from runelift.ir.prim import FLOATS, SAME_BITS, Prim
 from runelift.ir.source import Span
@@ -231,7 +231,8 @@ def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
             inner = Builtin(part)
         if inner is None and k == 0 and part in LIBRARY_MODULES:
             inner = Structure({name: ast.QualName((), f"{part}.{name}")
-                               for name in LIBRARY_MODULES[part]})
+                               for name in LIBRARY_MODULES[part]},
+                              {"acc": ast.QualName((), ACCUMULATOR)})
         if inner is None:
             near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
                 mod, Structure) else []

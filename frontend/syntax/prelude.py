@@ -12,13 +12,16 @@ from functools import cache
 
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, SAME_BITS, Prim
 
-_AD, _ACC = "automatic differentiation", "accumulators"
-LIBRARY_MODULES = {"intrinsics": tuple(f"flat_{what}_{rank}d" for what in ("index", "update")
-                                       for rank in (2, 3, 4))}
-"""The modules of ``library.fut`` and their members."""
+_AD = "automatic differentiation"
+LIBRARY_MODULES = {"intrinsics": (
+    *(f"flat_{what}_{rank}d" for what in ("index", "update") for rank in (2, 3, 4)),
+    "scatter_stream", "hist_stream", "acc_write")}
+"""The modules of the library and their values."""
 
-UNSUPPORTED = {"jvp": _AD, "vjp": _AD, "jvp2": _AD, "vjp2": _AD,
-               "scatter_stream": _ACC, "reduce_by_index_stream": _ACC}
+ACCUMULATOR = "intrinsics.acc"
+"""The type of accumulators: ``acc ([n]t)``."""
+
+UNSUPPORTED = {"jvp": _AD, "vjp": _AD, "jvp2": _AD, "vjp2": _AD}
 """Functions of Futhark's prelude that stand for a feature which Runelift does not have."""
 
 FOREIGN = {
@@ -46,6 +49,9 @@ FOREIGN_TYPES = {
 ASSUMED = "?"
 """A value of any type: a member of a module of which only the module type is known."""
 
+_ACC = f"{ACCUMULATOR} ([k]a)"
+_WRITER = f"(*{_ACC} -> b -> {_ACC})"
+
 FUNCTIONS: dict[str, str] = {
     # second-order
     "map": "(a -> x) -> [n]a -> *[n]x",
@@ -64,6 +70,11 @@ FUNCTIONS: dict[str, str] = {
     "scatter_2d": "*[k][l]a -> [n](i64, i64) -> [n]a -> *[k][l]a",
     "scatter_3d": "*[k][l][m]a -> [n](i64, i64, i64) -> [n]a -> *[k][l][m]a",
     "reduce_by_index": "*[k]a -> (a -> a -> a) -> a -> [n]i64 -> [n]a -> *[k]a",
+    **dict.fromkeys(("scatter_stream", "intrinsics.scatter_stream"),
+                    f"*[k]a -> {_WRITER} -> [n]b -> *[k]a"),
+    **dict.fromkeys(("reduce_by_index_stream", "intrinsics.hist_stream"),
+                    f"*[k]a -> (a -> a -> a) -> a -> {_WRITER} -> [n]b -> *[k]a"),
+    **dict.fromkeys(("write", "intrinsics.acc_write"), f"*{_ACC} -> i64 -> a -> *{_ACC}"),
     "hist": "(a -> a -> a) -> a -> (k: i64) -> [n]i64 -> [n]a -> *[k]a",
     "tabulate": "(n: i64) -> (i64 -> a) -> *[n]a",
     "tabulate_2d": "(n: i64) -> (m: i64) -> (i64 -> i64 -> a) -> *[n][m]a",

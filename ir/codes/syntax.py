@@ -26,8 +26,7 @@ entry main (x: i32): i32 =
 """),
     Explanation(
         "unsupported-feature", "a part of the language that Runelift does not have",
-        "Futhark has this, Runelift does not: automatic differentiation (jvp, vjp) and "
-        "accumulators.",
+        "Futhark has this, Runelift does not: automatic differentiation (jvp, vjp).",
         wrong="""\
 entry main (x: f32): f32 = vjp (\\y -> y * y) x 1
 """, cure="""\

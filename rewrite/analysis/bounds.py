@@ -310,7 +310,7 @@ class Known:
                 return known
             case (ir.SegMap(_, space) | ir.SegScatter(_, space) | ir.SegRed(_, space)
                   | ir.SegScan(_, space)
-                  | ir.SegHist(_, space)):
+                  | ir.SegHist(_, space) | ir.SegAccumulate(_, space)):
                 # The operators see values only, but may stand anywhere in the space as well.
                 return self.space(space)
             case (ir.Map(width, lam) | ir.Redomap(width, _, lam) | ir.Scanomap(width, _, lam)

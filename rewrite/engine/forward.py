@@ -153,7 +153,8 @@ class ForwardWalk:
             case ir.SegMap(space=space) | ir.SegRed(space=space) | ir.SegScan(space=space):
                 for dim in space:
                     self.scope.bind_index(dim.index, dim.width)
-            case ir.SegScatter(space=space) | ir.SegHist(space=space):
+            case (ir.SegScatter(space=space) | ir.SegHist(space=space)
+                  | ir.SegAccumulate(space=space)):
                 for dim in space:
                     self.scope.bind_index(dim.index, dim.width)
             case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist():

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.errors import CompilerLimitation
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, Type, array_of, elem_of, row_of, shape_of, zero
 from runelift.rewrite.flatten.flattener import Flattener
@@ -23,6 +24,9 @@ from runelift.rewrite.flatten.nest import Nest, whole
 
 def in_turn(flattener: Flattener, stm: ir.Stm, kernel: ir.SegOp) -> tuple[ir.Stm, ...]:
     """Statements of the host that mean the same as ``stm``, whose points do not run at once."""
+    if isinstance(kernel, ir.SegAccumulate):
+        raise CompilerLimitation("A function that writes to an accumulator makes an array whose "
+                                 "size is not known before it runs.")
     flattener.learn_body(kernel.body)
     flattener.learn_params(ir.Param(dim.index, Prim.I64) for dim in kernel.space)
     if isinstance(kernel, ir.SegMap):
@@ -36,7 +40,8 @@ def in_turn(flattener: Flattener, stm: ir.Stm, kernel: ir.SegOp) -> tuple[ir.Stm
     return (*points, replace(stm, exp=replace(kernel, space=space, body=read)))
 
 
-def _operands(flattener: Flattener, kernel: ir.SegOp) -> tuple[Type, ...]:
+def _operands(flattener: Flattener,
+              kernel: ir.SegRed | ir.SegScan | ir.SegScatter | ir.SegHist) -> tuple[Type, ...]:
     """The types of what the body of an operation returns."""
     match kernel:
         case ir.SegScatter(dests=dests):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.types import Atom, Const
+from runelift.ir.types import Atom, Const, elem_of
 
 INTRA_WIDTH = 32
 """Constant widths below this are not worth the work-items of a group (Futhark's figure)."""
@@ -22,7 +22,8 @@ def is_parallel(stm: ir.Stm) -> bool:
     if "sequential" in stm.attrs:
         return False
     match stm.exp:
-        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist():
+        case (ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist()
+              | ir.Accumulate()):
             return True
         case ir.Loop(body=body):
             return has_parallelism(body)
@@ -41,6 +42,11 @@ def scalar_operator(op: ir.Operator) -> bool:
     return all(isinstance(type_, Prim) for type_ in op.lam.ret)
 
 
+def is_atomic(op: ir.Operator) -> bool:
+    """True if an atomic update of one word performs the operator."""
+    return len(op.lam.ret) == 1 and scalar_operator(op) and elem_of(op.lam.ret[0]).bits >= 32
+
+
 def vector_operator(op: ir.Operator) -> ir.Map | None:
     """The map that is the whole of the operator, if it is ``λ a b → map ⊕ a b``."""
     match op.lam.body:
@@ -56,7 +62,8 @@ def segops(body: ir.Body) -> Iterator[ir.SegOp]:
     """The segmented operations in ``body``, also inside control flow."""
     for stm in body.stms:
         match stm.exp:
-            case ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist() as segop:
+            case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
+                  | ir.SegAccumulate()) as segop:
                 yield segop
             case ir.Loop(body=inner):
                 yield from segops(inner)
@@ -105,7 +112,8 @@ def _outer_score(stm: ir.Stm, depth: int) -> int:
         case ir.Map(lam=lam):
             inner = "sequential_inner" in stm.attrs
             return 0 if inner else worth_sequentialising(lam.body, depth + 1)
-        case ir.Redomap(lam=lam) | ir.Scanomap(lam=lam) | ir.Scatter(lam=lam) | ir.Hist(lam=lam):
+        case (ir.Redomap(lam=lam) | ir.Scanomap(lam=lam) | ir.Scatter(lam=lam) | ir.Hist(lam=lam)
+              | ir.Accumulate(lam=lam)):
             redomap = isinstance(stm.exp, ir.Redomap) and depth == 0
             return 1 + worth_sequentialising(lam.body, depth + 1) + redomap
         case ir.Loop(form=ir.ForLoop(), body=body):

@@ -88,6 +88,8 @@ def test_operations_on_two_numbers(device: str | None) -> None:
         differ = bits(found) != bits(wanted)
         if "min" in call or "max" in call:  # either zero is the smaller one
             differ &= (found != 0) | (wanted != 0)
+        if "copysign" in call:  # devices do not keep the sign of NaN
+            differ &= ~np.isnan(ys)
         assert not differ.any(), call
 
 

@@ -38,6 +38,7 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     reductions.redomap_with_inner_parallelism,
     reductions.reduction_without_inner_parallelism,
     writes.scatter_under_nest,
+    writes.accumulate_under_nest,
     writes.vector_hist_interchange,
     writes.hist_under_nest,
     writes.update_under_nest,

@@ -52,15 +52,22 @@ def irregular(walk: Walk, stm: Stm) -> str | None:
     """The reason why a SOAC cannot run under Σ as a single operation, if any."""
     soac = stm.exp
     assert isinstance(soac, SOACS)
-    if not walk.invariant(soac.width):
-        return f"its width '{base_name(soac.width)}' differs between points of the nest"
-    for param in stm.pat:
-        if not walk.regular(param.type):
-            return f"'{param.name.base}' has another shape at each point of the nest"
+    if why := uneven(walk, stm, soac.width):
+        return why
     inside = {p.name for s in soac.lam.body.stms for p in s.pat}
     for type_ in soac.lam.ret:
         if any(size in inside for size in shape_of(type_)):
             return "its results have different shapes"
+    return None
+
+
+def uneven(walk: Walk, stm: Stm, width: Atom) -> str | None:
+    """The reason why ``stm`` has another width or shape of results at each point, if it has."""
+    if not walk.invariant(width):
+        return f"its width '{base_name(width)}' differs between points of the nest"
+    for param in stm.pat:
+        if not walk.regular(param.type):
+            return f"'{param.name.base}' has another shape at each point of the nest"
     return None
 
 

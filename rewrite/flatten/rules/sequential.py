@@ -9,6 +9,7 @@ from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import whole
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
+    is_atomic,
     is_identity,
     scalar_operator,
     vector_operator,
@@ -16,7 +17,7 @@ from runelift.rewrite.flatten.parallelism import (
 from runelift.rewrite.flatten.walk import Walk
 
 
-@flattening("sequential", *ir.SOACS, ir.Loop)
+@flattening("sequential", *ir.SOACS, ir.Accumulate, ir.Loop)
 def sequential_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     """∅ ⊢ e ⇒ segmap ⟨_ < 1⟩ e      e has no parallelism that a rule could use
 
@@ -75,6 +76,8 @@ def _must_be_sequential(stm: ir.Stm) -> bool:
             odd = [op for op in ops if not scalar_operator(op)]
             return bool(odd) and is_identity(lam) and not (
                 len(ops) == 1 and vector_operator(ops[0]))
+        case ir.Accumulate(ops=ops):
+            return not all(map(is_atomic, ops))
         case ir.Hist(ops=ops):
             return any(not scalar_operator(op.op) for op in ops) and not (
                 len(ops) == 1 and vector_operator(ops[0].op))

@@ -9,12 +9,14 @@ from typing import TypeVar
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.traverse import substitute_body
 from runelift.ir.types import Atom, Type, array_of, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
+    is_atomic,
     is_identity,
     scalar_operator,
     vector_operator,
@@ -28,6 +30,7 @@ from runelift.rewrite.flatten.rules.common import (
     node_of,
     prim_of,
     show_nest,
+    uneven,
 )
 from runelift.rewrite.flatten.rules.reductions import element_of_replicate, operator_needs_nest
 from runelift.rewrite.flatten.walk import Walk
@@ -60,6 +63,37 @@ def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     space, body = walk.flattener.fresh_kernel(nest.space, body)
     walk.flattener.derivation.fired("G1", stm, f"segscatter over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, tuple(dests), body))
+    return None
+
+
+@flattening("G1", ir.Accumulate)
+def accumulate_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ accumulate d e xs ⇒ segaccumulate (Σ, ⟨x ∈ xs⟩) d' e      d' is d over Σ
+
+    Provided: there is no operator, or an atomic update performs it.
+    """
+    soac = node_of(stm, ir.Accumulate)
+    if walk.level is not ir.Level.GRID:
+        return "one work-item of a group makes all writes of an accumulator"
+    if why := uneven(walk, stm, soac.width):
+        return why
+    if not all(map(is_atomic, soac.ops)):
+        return "no atomic update performs the operator of an accumulator"
+    if why := operator_needs_nest(walk, soac.ops):
+        return why
+    if why := walk.prepare(stm):
+        return why
+    acc, *params = soac.lam.params
+    rows = ir.Lambda(tuple(params), soac.lam.body, soac.lam.ret)
+    nest = enter(walk, soac.width, rows, soac.arrays)
+    dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in soac.dests)
+    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
+    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    fresh = fresh_param(walk, acc.name.base, acc.type)
+    walk.flattener.derivation.fired("G1", stm, f"segaccumulate over {show_nest(nest)}")
+    emit_with_nest(walk, stm, walk.nest, ir.SegAccumulate(
+        walk.level, space, fresh.name, dests, walk.flattener.copy_operators(soac.ops),
+        substitute_body(body, {acc.name: fresh.name})))
     return None
 
 
