@@ -82,7 +82,7 @@ def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> 
                          for p in lam.params)
         names = tuple(p.name for p in elements)
         element = ir.Lambda(elements, ir.Body((), names), tuple(p.type for p in elements))
-        return ir.Map(operator.width, element, lam.body.result)
+        return ir.Map(operator.width, element, tuple(p.name for p in lam.params))
     *before, last = lam.body.stms
     bound = {p.name for s in before for p in s.pat}
     match last.exp:
@@ -99,7 +99,7 @@ def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> 
 def _turned(
     walk: Walk, soac: ir.Redomap | ir.Scanomap, made: ir.Map, loc: Loc | None
 ) -> tuple[tuple[VName, ...], tuple[ir.Param, ...], ir.Lambda, tuple[VName, ...]]:
-    """What G4 maps over and its parameters; the lambda of the fold inside, and its arrays."""
+    """The arrays that G4 maps over, their parameters, the lambda of the fold inside, its arrays."""
     lam, flattener = soac.lam, walk.flattener
     array_of_row = dict(zip((p.name for p in lam.params), soac.arrays, strict=True))
     outside: list[tuple[VName, ir.Param]] = []
