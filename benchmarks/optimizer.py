@@ -272,13 +272,13 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
     spaces = {space.operation.name: space for space in program.spaces("main")}
     measured = MeasuredProgram(program)
     met = measured.try_settings("main", args, force=force, thresholds={})
-    whole = sum(each.seconds for each in met)
+    whole = sum(spent for _, spent in met)
     chosen: dict[str, int] = {}
-    for each in met:
-        if each.seconds >= NORMAL.parameters.share * whole:
-            contest = SuccessiveHalving(spaces[each.operation[0]], strategy=strategy)
+    for operation, spent in met:
+        if spent >= NORMAL.parameters.share * whole:
+            contest = SuccessiveHalving(spaces[operation[0]], strategy=strategy)
             measured.try_settings("main", args, force=force, thresholds={}, searches={
-                each.operation: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})
+                operation: partial(contest.search, "", 1.0, seconds * spent / whole)})
             chosen |= contest.space.named(contest.best())
     return chosen
 

@@ -77,7 +77,7 @@ from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.strategies import compare, parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
-from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
+from runelift.runtime.tuner.strategies.trials import Budget, MeasuredCosts
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
@@ -415,7 +415,7 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     started = time.perf_counter()
     costs = costs_of(forest, ForcedRuns(every=True).measure(runner, forest, own,
                                                            repeats=ForcedRuns.repeats))
-    measured = Instrumented(costs, time.perf_counter() - started)
+    measured = costs, time.perf_counter() - started
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     names, oracles = options.strategies.split(","), list[Measuring]()
 
@@ -459,10 +459,10 @@ class Measuring(Live):
 
     costs: Costs | None = None
 
-    def instrument(self, method: MeasuringMethod) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """Measure, and keep what was found."""
         found = Live.instrument(self, method)
-        self.costs = found.costs
+        self.costs, _ = found
         return found
 
 

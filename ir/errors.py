@@ -111,6 +111,10 @@ class ProgramWarning(UserWarning):
         return self.diagnostic.render()
 
 
+class HiddenEntryWarning(UserWarning):
+    """Python code cannot call an entry point as an attribute; carries the text."""
+
+
 class ProgramFailure(UserError):
     """The program failed while it ran: an index out of bounds, a failed assertion, ...
 
@@ -124,6 +128,18 @@ class ProgramFailure(UserError):
 
 class CompilerLimitation(RuneliftError):
     """The program is right, but this compiler cannot compile it yet.  Exit status 2."""
+
+
+class VersionUnavailable(UserError):
+    """A version that was asked for cannot run here, with the reason.
+
+    ``version`` is its name, ``site/index``.
+    """
+
+    def __init__(self, version: str, reason: str) -> None:
+        super().__init__(f"version {version} was asked for, but cannot run here: {reason}.")
+        self.version = version
+        self.reason = reason
 
 
 class CompilerBug(RuneliftError):

@@ -6,6 +6,8 @@ The meaning is Futhark's:
 * ``div`` and ``mod`` round towards minus infinity, ``quot`` and ``rem`` towards zero.
 * Shifts by the width or more give 0 (or the sign).
 * Floats follow IEEE 754 without contraction; their ``mod`` is C's ``fmod``.
+* An operation on f16 is the one on f32, rounded to f16.  For sums, products, quotients and roots
+  that is the nearest f16 (Figueroa 1995, "When is double rounding innocuous?").
 
 :mod:`.prim` says which operations there are and by which laws.  It is a module apart, so that
 commands that compute nothing need not wait for NumPy.
@@ -264,12 +266,16 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "atan2pi": lambda x, y: np.arctan2(x, y) / math.pi,
     "hypot": np.hypot,
     "copysign": np.copysign,
-    "nextafter": np.nextafter,
+    "nextafter": lambda x, y: np.where(x == y, y, np.nextafter(x, y)),
     "ldexp": lambda x, y: np.ldexp(x, np.fmin(np.fmax(y, -5000), 5000).astype(np.int32)),
     "bits": _reinterpreted,
     "fma": _fused,
 }
 """For every row of :data:`~.prim.OPS` its function, elementwise over arrays of its operand type."""
+
+
+NOT_BY_F32 = frozenset({"bits", "nextafter", "fma"})
+"""The operations on f16 that are not those on f32, rounded."""
 
 
 def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:
@@ -278,8 +284,12 @@ def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:
     Division by zero is the caller's to check; here it gives an arbitrary value.
     """
     with np.errstate(all="ignore"):
-        values = MEANING[name](*(np.asarray(arg, prim.dtype) for arg in args))
-    return np.asarray(values).astype(OPS[name].result(prim).dtype, copy=False)[()]
+        given = [np.asarray(arg, prim.dtype) for arg in args]
+        if prim is Prim.F16 and name not in NOT_BY_F32:
+            one = np.float32(1)  # makes a signalling NaN quiet, as conversions of devices do
+            given = [arg.astype(Prim.F32.dtype) * one for arg in given]
+        values = np.asarray(MEANING[name](*given))
+        return values.astype(OPS[name].result(prim).dtype, copy=False)[()]
 
 
 def convert(value: Scalar, to: Prim) -> Scalar:

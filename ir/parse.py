@@ -17,7 +17,7 @@ from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.sizes import Size, ceil_div, greatest, least
+from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.source import Source, Span
 from runelift.ir.tables import Tables
 from runelift.ir.types import ArrayType, Atom, Const, Type
@@ -103,9 +103,6 @@ class Reader(Transformer[Token, Any]):
     def value_param(self, param: ir.Param) -> ir.Param:
         return param
 
-    def params(self, *params: ir.Param) -> tuple[ir.Param, ...]:
-        return params
-
     def param(self, name: Token, type_: Type) -> ir.Param:
         return ir.Param(vname(name), type_)
 
@@ -113,9 +110,6 @@ class Reader(Transformer[Token, Any]):
         *shape, prim = parts
         elem = Prim(str(prim))
         return ArrayType(elem, tuple(shape)) if shape else elem
-
-    def types(self, *types: Type) -> tuple[Type, ...]:
-        return types
 
     def body(self, *parts: Any) -> ir.Body:
         *stms, result = parts
@@ -144,11 +138,10 @@ class Reader(Transformer[Token, Any]):
     def truth(self, token: Token) -> Const:
         return Const(str(token) == "true", Prim.BOOL)
 
-    def atoms(self, *atoms: Atom) -> tuple[Atom, ...]:
-        return atoms
+    def several(self, *items: T) -> tuple[T, ...]:
+        return items
 
-    list = atoms
-    dims = atoms
+    atoms = list = dims = params = types = dests = space = several
 
     def slice(self, start: Atom, count: Atom, stride: Atom) -> ir.SliceDim:
         return ir.SliceDim(start, count, stride)
@@ -237,9 +230,6 @@ class Reader(Transformer[Token, Any]):
     def dest(self, array: Token, rank: Token) -> ir.Dest:
         return ir.Dest(vname(array), int(rank[1:]))
 
-    def dests(self, *dests: ir.Dest) -> tuple[ir.Dest, ...]:
-        return dests
-
     def scatter(self, dests: tuple[ir.Dest, ...], width: Atom, arrays: tuple[VName, ...],
                 lam: ir.Lambda) -> ir.Exp:
         return ir.Scatter(width, lam, arrays, dests)
@@ -254,9 +244,6 @@ class Reader(Transformer[Token, Any]):
 
     def seg_dim(self, index: Token, width: Atom) -> ir.SegDim:
         return ir.SegDim(vname(index), width)
-
-    def space(self, *dims: ir.SegDim) -> tuple[ir.SegDim, ...]:
-        return dims
 
     def block(self, body: ir.Body) -> ir.Body:
         return body
@@ -313,10 +300,7 @@ class Reader(Transformer[Token, Any]):
         return sum(terms, Size.of(0))
 
     def product(self, *factors: Size) -> Size:
-        result = Size.of(1)
-        for factor in factors:
-            result = result * factor
-        return result
+        return product(factors)
 
     def integer(self, token: Token) -> Size:
         return Size.of(int(token))

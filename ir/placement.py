@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from runelift.ir.names import VName
 from runelift.ir.syntax import Rearrange, Stm, Update
 from runelift.ir.types import shape_of
 
@@ -28,10 +29,12 @@ SCRATCH = "scratch"
 class Placement:
     """Statement ``place`` behind a map updates an array by a result of the map.
 
+    ``root``: the array before the first update of the row of updates that this one belongs to.
     Dimension k of the value is dimension ``perm[k]`` of the result.
     """
 
     place: int
+    root: VName
     update: Update
     result: int
     perm: tuple[int, ...]
@@ -41,13 +44,23 @@ def placements(stms: Sequence[Stm]) -> Iterator[Placement]:
     """The updates right behind the first statement, a map, that its results go into, in order."""
     orders = {p.name: (k, tuple(range(len(shape_of(p.type)))))
               for k, p in enumerate(stms[0].pat)}
+    roots: dict[VName, VName] = {}
     for n, stm in enumerate(stms[1:], 1):
         match stm.exp:
             case Rearrange(perm, array) if array in orders:
                 k, before = orders[array]
                 orders[stm.pat[0].name] = k, tuple(before[d] for d in perm)
-            case Update(value=value) if MOVED in stm.attrs and value in orders:
+            case Update(array=array, value=value) if MOVED in stm.attrs and value in orders:
                 k, order = orders[value]  # type: ignore[index]
-                yield Placement(n, stm.exp, k, order)
+                root = roots[stm.pat[0].name] = roots.get(array, array)
+                yield Placement(n, root, stm.exp, k, order)
             case _:
                 return
+
+
+def by_root(placed: Sequence[Placement]) -> dict[VName, list[Placement]]:
+    """Placements by the array that they change.  Only those of one array may overlap."""
+    found: dict[VName, list[Placement]] = {}
+    for placement in placed:
+        found.setdefault(placement.root, []).append(placement)
+    return found

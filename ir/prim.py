@@ -29,6 +29,7 @@ class Prim(Enum):
     U16 = "u16"
     U32 = "u32"
     U64 = "u64"
+    F16 = "f16"
     F32 = "f32"
     F64 = "f64"
     BOOL = "bool"
@@ -41,7 +42,7 @@ class Prim(Enum):
         self.is_int = self.is_signed or self.is_unsigned
         """True for integer types of either signedness."""
         self.is_float = spelled[0] == "f"
-        """True for f32 and f64."""
+        """True for f16, f32 and f64."""
         self.bits = 8 if spelled == "bool" else int(spelled[1:])
         """The width in bits; ``bool`` is stored in a byte."""
         self.bytes = self.bits // 8
@@ -52,6 +53,8 @@ class Prim(Enum):
         self.greatest: int | float = math.inf if self.is_float else (
             1 if spelled == "bool" else (1 << (self.bits - self.is_signed)) - 1)
         """The largest value."""
+        self.mantissa = {"f16": 11, "f32": 24, "f64": 53}.get(spelled, 0)
+        """The binary digits of a floating-point number, the leading one included."""
 
     __hash__ = object.__hash__  # there is one of each; Enum's own hashes names, and in Python
 
@@ -62,12 +65,11 @@ class Prim(Enum):
 
     def nearest(self, value: float) -> float:
         """The number of this floating-point type that is nearest; infinity if it is too large."""
-        if self is Prim.F64:
-            return float(value)
+        layout = {"f16": "e", "f32": "f", "f64": "d"}[self.value]
         try:
-            rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+            rounded: float = struct.unpack(layout, struct.pack(layout, float(value)))[0]
         except OverflowError:
-            return math.copysign(math.inf, value)
+            return math.inf if value > 0 else -math.inf
         return rounded
 
     def __str__(self) -> str:
@@ -79,7 +81,8 @@ SIGNED = tuple(p for p in INTS if p.is_signed)
 FLOATS = tuple(p for p in Prim if p.is_float)
 NUMBERS = INTS + FLOATS
 SCALARS = tuple(Prim)
-SAME_BITS = {Prim.F32: Prim.U32, Prim.F64: Prim.U64, Prim.U32: Prim.F32, Prim.U64: Prim.F64}
+_BITS_OF = {Prim.F16: Prim.U16, Prim.F32: Prim.U32, Prim.F64: Prim.U64}
+SAME_BITS = _BITS_OF | {bits: prim for prim, bits in _BITS_OF.items()}
 """The unsigned integer of each float, and the float of these."""
 
 

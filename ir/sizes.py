@@ -15,7 +15,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
@@ -193,7 +193,7 @@ def written(op: str, left: Size, right: Size) -> Size:
     return Size(size.terms, (op, left, right))
 
 
-def product(sizes: list[Size]) -> Size:
+def product(sizes: Iterable[Size]) -> Size:
     """The product of sizes; 1 if there are none."""
     total = Size.of(1)
     for size in sizes:

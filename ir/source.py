@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ class Source:
     _newlines: list[int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        ends = [k for k, character in enumerate(self.text) if character == "\n"]
+        ends = [match.start() for match in re.finditer("\n", self.text)]
         object.__setattr__(self, "_newlines", ends)
 
     def line(self, place: int) -> int:

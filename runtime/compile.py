@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runelift.ir.errors import UserError
+from runelift.ir.errors import HiddenEntryWarning, UserError
 from runelift.ir.files import read_source
 from runelift.ir.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.processes import compile_ahead
 from runelift.runtime.program import Program
-from runelift.runtime.versions.tuning_file import tuning_of
+from runelift.runtime.versions.tuning_file import checked_values, tuning_of
 
 if TYPE_CHECKING:
     from runelift.runtime.prebuild.first_run import FirstRun
@@ -26,16 +27,17 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
-    exists.  ``settings`` go before it, and must be names of the program with values that its
-    parameters can have.  With ``fp_contract`` the device may round ``a * b + c`` once instead of
-    twice, which is faster, and no longer what the interpreter computes to the last bit.  Where it
-    ``runs`` in this process, others may start to build its kernels.  Raises UserError or
-    CompilerLimitation.
+    exists.  ``settings`` go before it.  Names that are not in a file must be names of the program,
+    with values that its parameters can have.  With ``fp_contract`` the device may round ``a * b +
+    c`` once instead of twice, which is faster, and no longer what the interpreter computes to the
+    last bit.  Where it ``runs`` in this process, others may start to build its kernels.  Raises
+    UserError or CompilerLimitation.
     """
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
     chosen = tuning_of(path, tuning)
-    values = {**chosen.values, **(settings or {})}
+    settings = checked_values(settings or {})
+    values = {**chosen.values, **settings}
     compiled = if_current(
         load_compiled(source, policy=policy) or compile_ahead.take(source, policy), values)
     info, first = select(device), None
@@ -48,11 +50,21 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
                 first.end()
             raise
     program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
-    for problem in program.problems(settings or {}):
+    given = {} if chosen.file is not None else chosen.values
+    for problem in program.problems({**given, **settings}):
         raise UserError(problem.replace("; it is ignored", ""))
     if chosen.file is not None:
-        program.take(chosen, settings or {})
+        program.take(chosen, settings)
+    _warn_of_hidden(program)
     return program
+
+
+def _warn_of_hidden(program: Program) -> None:
+    """Warn of entry points that cannot be called as attributes, at the caller's caller."""
+    if program.hidden:
+        names = " and ".join(f"program[{name!r}]" for name in program.hidden)
+        warnings.warn("Programs have attributes of their own with the names of these entry points; "
+                      f"call them as {names}.", HiddenEntryWarning, stacklevel=3)
 
 
 def _first_run(info: DeviceInfo | None, device: str | None, source: Source) -> FirstRun | None:

@@ -16,6 +16,7 @@ from runelift.codegen.plan.plan import Interface, Plan
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import store_compiled
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
 from runelift.runtime.execution.device_array import DeviceArray
@@ -83,6 +84,7 @@ class LoadedProgram:
 
     def executable(self, entry: str) -> Executable:
         """The executable of an entry point's plan on the device."""
+        forked.check()
         if entry not in self._executables:
             _import_running()
             self._executables[entry] = running.Executable(self.plan(entry), self.device,
@@ -120,7 +122,8 @@ class LoadedProgram:
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
                 record: bool) -> Outcome:
         """Run an entry point on the device."""
-        self.prepare_first_run(entry, args, force, thresholds)
+        forked.check()
+        self.prepare_first_run(entry, args, dict(force), thresholds)
         plan, executable = self.plan(entry), self.executable(entry)
         bound = self.bind(plan, list(args))
         if not record:
@@ -158,6 +161,7 @@ class LoadedProgram:
     @property
     def device(self) -> Device:
         """The device with its context and queues, opened when first used."""
+        forked.check()
         if self._device is None:
             _import_running()
             assert self.info is not None

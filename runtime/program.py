@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.comparable import spec_of
+from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.execution.arguments import check_arguments
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.loaded_program import LoadedProgram
 from runelift.runtime.records.record import Record
+from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 from runelift.runtime.versions.tuning_file import (
     Identity,
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
 class Program:
     """A compiled program.
 
-    Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out.  With
+    Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out.
+    ``program["name"]`` is the method ``program.name``, even if :attr:`hidden` has the name.  With
     ``device_arrays=True``, arrays come out as :class:`DeviceArray`.  A record, a value of a sum
     type or an array of tuples comes out as an
     :class:`~runelift.runtime.execution.opaques.Opaque`, and can be passed in again.  With
@@ -55,6 +58,11 @@ class Program:
         self.loaded = LoadedProgram(compiled, device, self._chosen,
                                     fp_contract=fp_contract, first=first)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The program for another process, which opens the device anew."""
+        return _restored, (self.compiled, spec_of(self.device_info), self.thresholds, self.policy,
+                           self.loaded.fp_contract)
+
     @property
     def entries(self) -> tuple[str, ...]:
         """The names of the entry points."""
@@ -64,6 +72,16 @@ class Program:
         if name.startswith("_") or name not in self.compiled.interfaces:
             raise AttributeError(f"the program has no entry point '{name}'; it has "
                                  f"{', '.join(self.compiled.interfaces)}")
+        return self[name]
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The entry points that are no attributes, as programs have their own of these names."""
+        return tuple(name for name in self.entries
+                     if name.startswith("_") or name in vars(self) or hasattr(Program, name))
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        self.interface(name)  # UserError if there is none
 
         def entry(*args: Any, device_arrays: bool = False) -> Any:
             signature = self.compiled.signatures[name]
@@ -79,22 +97,40 @@ class Program:
             device_arrays: bool = False) -> tuple[list[Any], Record | None]:
         """Run an entry point; its results, and its record if one was asked for.
 
-        ``force`` names the alternative to run at a site; ``thresholds`` override the tuning.
+        ``force`` names the alternative to run at a site.  VersionUnavailable says why it cannot run
+        here.  ``thresholds`` override the tuning.
         """
+        required = self._required(entry, force) if force else RequiredVersions()
         if self.device_info is None:
             # late: start-up; programs run on devices as a rule
             from runelift.ir.interpret import interpret
 
             fun_args = check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        raw, made, _ = self.loaded.perform(
-            entry, args, force or {}, self._chosen(thresholds),
+        raw, made, *_ = self.loaded.perform(
+            entry, args, required, self._chosen(thresholds),
             record=self.recording if record is None else record)
         if made is not None and self.recording:
             self.records.append(made)
         results = [self._result(value, spec, device_arrays)
                    for value, spec in zip(raw, self.loaded.plan(entry).results, strict=True)]
         return results, made
+
+    def _required(self, entry: str, force: Mapping[str, int]) -> RequiredVersions:
+        """The versions that a run must use; UserError if the program has none such."""
+        self.interface(entry)
+        sites = self.tree.entry(entry).sites()
+        for site, index in force.items():
+            if site not in sites:
+                raise UserError(f"Entry point '{entry}' has no choice of versions '{site}'; it has "
+                                f"{', '.join(sites) or 'none'}.")
+            if not 0 <= index < len(sites[site].alternatives):
+                raise UserError(f"'{site}' has {len(sites[site].alternatives)} versions, and so "
+                                f"no version {index}.  They are counted from 0.")
+        if self.device_info is None:
+            raise UserError("The interpreter has no versions, so that none can be forced.  "
+                            "Name a device.")
+        return RequiredVersions(force)
 
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
         """The given thresholds, or those of the program if there are none."""
@@ -232,3 +268,11 @@ class Program:
         result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
+
+
+def _restored(compiled: Compiled, device: str, thresholds: dict[str, int], policy: str,
+              contract: bool) -> Program:
+    """A program that another process has sent."""
+    program = Program(compiled, select(device), policy=policy, fp_contract=contract)
+    program.thresholds = thresholds  # which may have size guards
+    return program

@@ -2,8 +2,8 @@
 
 A program is made from a seed: nested maps with reductions, scans, histograms, scatters, filters,
 loops, branches, updates in place and layouts, with operators over scalars, tuples, records, arrays
-and hidden types of modules, and matches on sum types.  Numbers are integers, or floats that are
-small multiples of a half, so that results are equal to the last bit.
+and hidden types of modules, and matches on sum types.  Numbers are integers, or floats (f16, too)
+that are small multiples of a half, so that results are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Writer:
             choices += ["if", "loop", "let", "while_", "converted", "match", "fields", "module"]
             if any(r == 1 for r in scope.values()):
                 choices += ["reduce", "reduce", "index", "reduce_pair", "filtered", "halves",
-                            "module_reduce", "shapes"]
+                            "module_reduce", "shapes", "f16", "f16_reduce"]
         choice = self.random.choice(choices)
         if choice == "atom":
             return self.pick(scope, 0)
@@ -153,6 +153,19 @@ class Writer:
         return (f"i32.f32 (reduce (+) 0f32 (map (\\{x} -> f32.i32 ({x} & 255) * 0.5) "
                 f"{self.vector(scope, depth)}))")
 
+    def scalar_f16(self, scope: dict[str, int], depth: int) -> str:
+        a, b = (f"f16.i32 ({each})" for each in (self.scalar(scope, depth), self.pick(scope, 0)))
+        return self.random.choice([
+            f"i32.u16 (f16.to_bits ({a} * 0.3f16 - {b} / 7)) & 1023", f"i32.bool ({a} / 3 < {b})",
+            f"i32.f16 (f16.max ({a} * {b}) (-99) + 0x1.8p-1f16) & 255",
+            f"i32.f32 (f32.f16 (f16.f32 (f32.i32 ({a} |> i32.f16) / 3)) * 8) & 255"])
+
+    def scalar_f16_reduce(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        given = f"(map (\\{x} -> f16.i32 ({x} & 3) * 0.5) {self.vector(scope, depth)})"
+        return self.random.choice([f"i32.f16 (2 * reduce (+) 0f16 {given})",
+                                   f"i32.f16 (f16.maximum (scan (+) 0f16 {given}) |> f16.min 9)"])
+
     def scalar_index(self, scope: dict[str, int], depth: int) -> str:
         xs = self.pick(scope, 1)
         return f"if length {xs} > 0 then {xs}[length {xs} / 2] else 7"
@@ -201,7 +214,7 @@ class Writer:
         choice = self.random.choice([
             "map", "map2", "scan", "scan_segments", "scan_vectors", "loop", "while_", "if", "let",
             "reverse", "with", "scatter", "hist", "record", "name", "in_place", "rows", "shapes",
-            "module_scan"])
+            "module_scan", "f16_hist", "f16"])
         if choice == "name":
             return self.pick(scope, 1)
         written: str = getattr(self, f"vector_{choice}")(scope, depth - 1)
@@ -273,6 +286,19 @@ class Writer:
         bins = f"(map (\\{x} -> i64.i32 ({x} & 7)) {self.pick(scope, 1)})"
         return (f"reduce_by_index (copy {self.pick(scope, 1)}) {op} {unit} {bins} "
                 f"{self.vector(scope, depth)}")
+
+    def vector_f16_hist(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        op, unit = self.random.choice([("(+)", "0"), ("f16.max", "(-f16.inf)")])
+        bins = f"(map (\\{x} -> i64.i32 ({x} & 7)) {self.pick(scope, 1)})"
+        return (f"map i32.f16 (reduce_by_index (replicate m 1f16) {op} {unit} {bins} "
+                f"(map (\\{x} -> f16.i32 ({x} & 3)) {self.vector(scope, depth)}))")
+
+    def vector_f16(self, scope: dict[str, int], depth: int) -> str:
+        xs, i = self.fresh("xs"), self.fresh("i")
+        halves = f"(map (\\x -> f16.i32 (x & 63) / 8) {self.vector(scope, depth)})"
+        return (f"map (\\x -> i32.f16 (x * 8)) (loop {xs} = copy {halves} for {i} < m do "
+                f"{xs} with [{i}] = {xs}[m - {i} - 1] * 0.7 + f16.i32 ({self.pick(scope, 0)}))")
 
     def vector_record(self, scope: dict[str, int], depth: int) -> str:
         r = self.fresh("r")

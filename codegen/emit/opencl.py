@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
 
-from runelift.codegen.emit.prelude import TYPES, linked
+from runelift.codegen.emit.prelude import STORED, TYPES, linked
 from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_around
 from runelift.codegen.passes.unrolling import splits_into_pieces
 from runelift.ir import imp
@@ -56,6 +56,11 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=",
           "or": "|", "xor": "^"}
 _FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint",
               "mod": "fmod"}
+_EXACT = frozenset({"neg", "abs", "min", "max", "mod", "floor", "ceil", "trunc", "round",
+                    "copysign", "sgn", "eq", "lt", "le", "isnan", "isinf"})
+"""Operations on floats that give an f16, or no float, for numbers that are f16."""
+_OF_HALVES = frozenset({"fma", "nextafter"})
+"""Operations on f16 that are not those on f32, rounded."""
 _BRANCH_FREE = _INFIX.keys() | {"shl", "shr", "lshr"}
 """Operations that certainly compile without branches."""
 _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
@@ -196,7 +201,7 @@ class _Printer:
 
     def _local_array(self, array: imp.LocalArray) -> str:
         """An array by its element type; one within another starts at that one's start."""
-        type_ = TYPES[array.prim]
+        type_ = STORED[array.prim]
         place = name(array.within) if array.within else f"{name(array.name)}_cells"
         if self.teams > 1 and array.within is None:
             place = f"({place} + team * {name(_team_cells(array.name))})"
@@ -239,7 +244,7 @@ class _Printer:
         if isinstance(param, imp.ScalarParam):
             return f"const {TYPES[param.prim]} {name(param.name)}"
         qualifier = "" if param.written else "const "
-        return f"{qualifier}__global {TYPES[param.prim]} *{name(param.name)}"
+        return f"{qualifier}__global {STORED[param.prim]} *{name(param.name)}"
 
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
         lines, taken = list[str](), list(self.taken(stms))
@@ -304,11 +309,12 @@ class _Printer:
                 return [f"{pad}{TYPES[prim]} {name(v)}{value or ' = 0'};"]
             case imp.DeclareArray(v, prim, length):
                 size = name(length) if isinstance(length, VName) else length
-                return [f"{pad}{TYPES[prim]} {name(v)}[{size}];"]
+                return [f"{pad}{STORED[prim]} {name(v)}[{size}];"]
             case imp.Assign(v, value):
                 return [f"{pad}{name(v)} = {self.exp(value)};"]
-            case imp.Store(mem, index, value):
-                return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
+            case imp.Store(mem, index, value, prim):
+                stored = f"bits_of_f16({self.exp(value)})" if prim is Prim.F16 else self.exp(value)
+                return [f"{pad}{name(mem)}[{self.index(index)}] = {stored};"]
             case imp.For() | imp.While():
                 return self._loop(stm, depth)
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
@@ -432,8 +438,9 @@ class _Printer:
                 return name(v)
             case imp.Lit(const):
                 return literal(const)
-            case imp.Load(mem, index):
-                return f"{name(mem)}[{self.index(index)}]"
+            case imp.Load(mem, index, prim):
+                element = f"{name(mem)}[{self.index(index)}]"
+                return f"f16_of_bits({element})" if prim is Prim.F16 else element
             case imp.Convert(from_, to, arg):
                 return _convert(from_, to, self.exp(arg))
             case imp.Select(cond, then_, else_, prim):
@@ -477,6 +484,8 @@ class _Printer:
         return f"({_MODULAR[prim]}){self.exp(exp)}" if cast else self.exp(exp)
 
     def _apply(self, op: str, prim: Prim, args: list[str]) -> str:
+        if prim is Prim.F16:
+            return self._apply_to_halves(op, args)
         type_ = TYPES[prim]
         if prim is Prim.BOOL and op in ("and", "or"):
             return f"({args[0]} {_INFIX[op] * 2} {args[1]})"
@@ -489,6 +498,8 @@ class _Printer:
             wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
             return f"({type_})(-{wide}{args[0]})"
         casted = ", ".join(f"({type_})({a})" for a in args)
+        if op == "bits" and prim is Prim.U16:
+            return f"f16_of_bits({casted})"
         if op == "bits":
             return f"as_{TYPES[SAME_BITS[prim]]}({casted})"
         if prim.is_float:
@@ -506,6 +517,16 @@ class _Printer:
         return f"{op}_{prim.value}({casted})"
 
 
+    def _apply_to_halves(self, op: str, args: list[str]) -> str:
+        """An operation on f16: that on f32, and then rounding."""
+        if op == "bits":
+            return f"bits_of_f16({args[0]})"
+        if op in _OF_HALVES:
+            return f"{op}_f16({', '.join(args)})"
+        text = self._apply(op, Prim.F32, args)
+        return text if op in _EXACT else f"near_f16({text})"
+
+
 def literal(const: Const) -> str:
     """A constant in C."""
     value, prim = const.value, const.prim
@@ -518,7 +539,7 @@ def literal(const: Const) -> str:
         if number in (float("inf"), float("-inf")):
             return f"({TYPES[prim]})({'-' if number < 0 else ''}INFINITY)"
         text = number.hex()
-        return f"{text}f" if prim is Prim.F32 else text
+        return text if prim is Prim.F64 else f"{text}f"
     if prim is Prim.I64:
         return "(-9223372036854775807L - 1)" if value == prim.least else f"{int(value)}L"
     if prim is Prim.U64:
@@ -535,5 +556,9 @@ def _convert(from_: Prim, to: Prim, arg: str) -> str:
     if to is Prim.BOOL:
         return f"(uchar)({arg} != 0)"
     if from_.is_float and to.is_int:
-        return f"{to.value}_of_{from_.value}({arg})"
+        return f"{to.value}_of_{'f32' if from_ is Prim.F16 else from_.value}({arg})"
+    if to is Prim.F16 and from_ is Prim.F64:
+        return f"f16_of_f64({arg})"
+    if to is Prim.F16 and from_ not in (Prim.F16, Prim.BOOL, Prim.I8, Prim.U8):
+        return f"near_f16((float)({arg}))"
     return f"({TYPES[to]})({arg})"

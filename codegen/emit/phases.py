@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.emit.opencl import LOCAL_CELL, phase_function, phase_name
-from runelift.codegen.emit.prelude import TYPES
+from runelift.codegen.emit.prelude import STORED, TYPES
 from runelift.ir import imp
 from runelift.ir.prim import Prim
 
@@ -58,4 +58,4 @@ def argument(param: imp.KernelParam, value: str) -> str:
     """A C expression as an argument for ``param``."""
     if isinstance(param, imp.ScalarParam):
         return value
-    return f"(__global {TYPES[param.prim]} *)({value})"
+    return f"(__global {STORED[param.prim]} *)({value})"

@@ -247,6 +247,42 @@ inline $T ${NEAR}_of_f32(float x) {
 inline $T ${NEAR}_of_f64(double x) {
     return fabs(x) < $LIMIT ? ($T)($SIGNED)x : isfinite(x) ? ($T)$LEAST : ($T)0; }
 
+//// ALL
+
+// Numbers of type f16, which are floats here (docs/design/half.md).  A pointer to half is the one
+// use of that type which every device allows.
+inline float f16_of_bits(ushort bits) { return vload_half(0, (const half *)&bits); }
+
+inline ushort bits_of_f16(float x) { ushort bits; vstore_half_rte(x, 0, (half *)&bits); return bits; }
+
+inline float near_f16(float x) { return f16_of_bits(bits_of_f16(x)); }
+
+// A float between the numbers next to it, of which the odd one stands for both: rounding it to f16
+// gives what rounding the exact number gives (Boldo and Melquiond 2008, "Emulation of FMA and
+// correctly rounded sums").  "rest" is the exact number less x.
+inline float made_odd(float x, float rest) {
+    uint bits = as_uint(x);
+    if (rest == 0 || (bits & 1) || !isfinite(x)) return x;
+    return as_float((rest > 0) == (x > 0) ? bits + 1 : bits - 1); }
+
+inline float f16_of_f64(double x) {
+    float near = (float)x;
+    if (fabs(near) < 0x1p-30f) return near_f16(near);
+    return near_f16(made_odd(near, (float)(x - (double)near))); }
+
+// The product is exact, and so is the rest of the sum (Knuth, "Seminumerical Algorithms", 4.2.2).
+inline float fma_f16(float x, float y, float z) {
+    float product = x * y, sum = product + z, part = sum - product;
+    float rest = (product - (sum - part)) + (z - part);
+    return near_f16(made_odd(sum, rest)); }
+
+inline float nextafter_f16(float x, float y) {
+    if (isnan(x) || isnan(y)) return NAN;
+    if (x == y) return y;
+    ushort bits = bits_of_f16(x);
+    if (x == 0) return f16_of_bits((ushort)(y > 0 ? 1 : 0x8001));
+    return f16_of_bits((ushort)((x < y) == (x > 0) ? bits + 1 : bits - 1)); }
+
 //// FLOAT
 
 inline ulong u64_of_$NAME($T x) {

@@ -19,8 +19,11 @@ from runelift.ir.prim import FLOATS, INTS, SIGNED, Prim
 TYPES = {
     Prim.I8: "char", Prim.I16: "short", Prim.I32: "int", Prim.I64: "long",
     Prim.U8: "uchar", Prim.U16: "ushort", Prim.U32: "uint", Prim.U64: "ulong",
-    Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
+    Prim.F16: "float", Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
 }
+"""The types of values.  An f16 is a float that is equal to some f16."""
+STORED = TYPES | {Prim.F16: "ushort"}
+"""The types of elements of memory.  An f16 is there by its bits."""
 FAMILY_MARK = "//// "
 """A line that begins like this names the family of types of the templates after it."""
 C_FUNCTIONS = {
@@ -76,7 +79,8 @@ def _families() -> Mapping[str, Sequence[Mapping[str, str]]]:
         "SIGNED": [_integer(prim) for prim in SIGNED],
         "UNSIGNED": [_integer(prim) for prim in INTS if prim.is_unsigned],
         "INTEGER": [_integer(prim) for prim in INTS],
-        "FLOAT": [{"NAME": prim.value, "T": TYPES[prim]} for prim in FLOATS],
+        "FLOAT": [{"NAME": prim.value, "T": TYPES[prim]} for prim in FLOATS
+                  if STORED[prim] == TYPES[prim]],
         **{family: [{"F": name} for name in names] for family, names in C_FUNCTIONS.items()},
     }
 

@@ -21,7 +21,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import PLACED, placements
+from runelift.ir.placement import PLACED, Placement, by_root, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
@@ -239,13 +239,22 @@ class Buffers:
         ``followed``: the statements of the body, with the names that are used after each.
         """
         stms = [stm for stm, _ in followed[place:]]
-        exp, found = stms[0].exp, list(placements(stms))
-        wanted = [p for p in found if PLACED in stms[p.place].attrs]
-        if not wanted:
-            return
+        found = list(placements(stms))
+        for root, placed in by_root(found).items():
+            wanted = [p for p in placed if PLACED in stms[p.place].attrs]
+            if wanted:
+                _, after = followed[place + placed[0].place]
+                others = {p.update.array for p in found if p.root != root}
+                self._place_in(root, wanted, stms[0], after | others)
+
+    def _place_in(self, array: VName, wanted: Sequence[Placement], stm: ir.Stm,
+                  later: Set[VName]) -> None:
+        """Give results of the map ``stm`` room in ``array``.
+
+        ``later``: the names used after the map, but for the updates of this array.
+        """
+        exp, whole = stm.exp, self.views[array]
         assert isinstance(exp, ir.SegMap)
-        array = found[0].update.array
-        whole, (_, later) = self.views[array], followed[place + found[0].place]
         if whole.mem is None or not self._may_change(array, whole.mem, later, exp):
             return
         second = self.names.fresh(array)
@@ -254,7 +263,7 @@ class Buffers:
             view = place_of(whole.slice(dims), placed.perm, exp, second,
                             interleave=self.interleave)
             if view is not None:
-                self.places.given[stms[0].pat[placed.result].name] = view
+                self.places.given[stm.pat[placed.result].name] = view
         if any(view.mem == second for view in self.places.given.values()):
             self.places.rename(second, whole.mem)
             self.emit(plan.Bind(second, whole.mem))

@@ -174,6 +174,25 @@ def united(parts: tuple[Unique, ...]) -> Unique:
     return parts
 
 
+def fresh_enough(have: Unique, wanted: Unique, type_: Type | None) -> bool:
+    """True if a result of a type, fresh as ``have`` says, is as fresh as is wanted.
+
+    Scalars are always fresh, and a tuple or record of fresh parts is fresh.
+    """
+    match type_:
+        case Tuple(items):
+            parts: tuple[Type, ...] = items
+        case Record(fields):
+            parts = tuple(part for _, part in fields)
+        case _:
+            return not wanted or bool(have) or not holds_arrays(type_)
+
+    def each(flags: Unique) -> tuple[Unique, ...]:
+        return flags if isinstance(flags, tuple) else (flags,) * len(parts)
+
+    return all(map(fresh_enough, each(have), each(wanted), parts))
+
+
 def with_unique_result(type_: Type, arity: int, unique: Unique) -> Type:
     """A function type that says which parts of its result after ``arity`` arguments are unique."""
     if arity == 0 or not isinstance(type_, Arrow):

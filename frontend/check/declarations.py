@@ -9,7 +9,7 @@ from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_re
 from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.causality import check_causality
 from runelift.frontend.check.exhaustive import uncovered
-from runelift.frontend.check.forms import base_name, first_order, has_function, tail
+from runelift.frontend.check.forms import base_name, first_order, has_function, tail, whole_name
 from runelift.frontend.check.restrictions import (
     computed_sizes,
     constructive_sizes,
@@ -20,7 +20,6 @@ from runelift.frontend.check.restrictions import (
     sizes_of_inner_names,
     unknown_parameters,
     unused_sizes,
-    whole_name,
 )
 from runelift.frontend.check.settling import Settling
 from runelift.frontend.check.stars import unique_pattern
@@ -212,9 +211,10 @@ class Checker(Settling):
         if dec.body.type is not None and not dec.params:
             result = less_unique(self.solved.resolve(dec.type), dec.body.type)
             if result is not None:
+                shown = self._show(result)
                 raise self._error("unique-result", dec.span, f'The result of "{dec.specified}" has '
-                                  f"type {ty.show(result)}, but the module type specifies "
-                                  f"*{ty.show(result)}.")
+                                  f"type {shown}, but the module type specifies *{shown}.",
+                                  "Let the function return a copy: copy e.")
 
     def _constant_size(self, dec: ast.ValDec) -> Size | None:
         if dec.params or dec.type is not Prim.I64:

@@ -10,14 +10,19 @@ from runelift.frontend.syntax import types as ty
 from runelift.ir.source import Span
 
 
-def base_name(pattern: ast.Pattern) -> str:
-    """The name that a pattern gives to the whole value."""
+def whole_name(pattern: ast.Pattern) -> str | None:
+    """The name of all that a pattern matches, if it has one."""
     match pattern:
         case ast.PatName(_, name):
             return name
         case ast.PatAscript(_, inner):
-            return base_name(inner)
-    return "arg"
+            return whole_name(inner)
+    return None
+
+
+def base_name(pattern: ast.Pattern) -> str:
+    """The name that a pattern gives to the whole value, or one for all that have none."""
+    return whole_name(pattern) or "arg"
 
 
 def names_bound(patterns: Iterable[ast.Pattern]) -> Iterator[ast.PatName]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from runelift.frontend.check.aliases import fresh_enough
+from runelift.frontend.check.forms import whole_name
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import Node, walk
@@ -105,16 +107,6 @@ def own_size(pattern: ast.Pattern) -> ast.Name | None:
     return None
 
 
-def whole_name(pattern: ast.Pattern) -> str | None:
-    """The name of all that a pattern matches, if it has one."""
-    match pattern:
-        case ast.PatName(_, name):
-            return name
-        case ast.PatAscript(_, inner):
-            return whole_name(inner)
-    return None
-
-
 def _names(pattern: ast.Pattern) -> set[str]:
     return {node.name for node in walk(pattern) if isinstance(node, ast.PatName)}
 
@@ -150,15 +142,7 @@ def plain_sizes(type_: ty.Type) -> set[VName]:
 def less_unique(declared: ty.Type, found: ty.Type) -> ty.Type | None:
     """A result in a declared type that shares nothing with arguments while the one found may."""
     while isinstance(declared, ty.Arrow) and isinstance(found, ty.Arrow):
-        if not _covers(found.fresh, declared.fresh):
+        if not fresh_enough(found.fresh, declared.fresh, declared.codomain):
             return declared.codomain
         declared, found = declared.codomain, found.codomain
     return None
-
-
-def _covers(have: ty.Unique, wanted: ty.Unique) -> bool:
-    if wanted is False or have is True:
-        return True
-    if isinstance(wanted, tuple) and isinstance(have, tuple):
-        return all(map(_covers, have, wanted))
-    return False

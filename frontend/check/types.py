@@ -182,10 +182,6 @@ class TypeReader:
                 hints=(f"An array of it is written []{name}.",)))
         if name in PRIMS:
             return PRIMS[name]
-        if name == "f16":
-            raise ProgramError(Diagnostic("unsupported-feature", span,
-                                          "Runelift has no 16-bit floats (f16).",
-                                          hints=("Use f32.",)))
         if name in self.broken:
             raise ProgramError()
         known = [*self.variables, *self.abbreviations, *PRIMS]

@@ -26,6 +26,7 @@ from runelift.frontend.check.aliases import (
     collect,
     each_leaf,
     flags,
+    fresh_enough,
     holds_arrays,
     join,
     leaves,
@@ -323,12 +324,12 @@ class Walk:
 
     def function_argument(self, wanted: Type, tree: Tree, arg: ast.Exp) -> None:
         """A function given where one with a unique result is wanted must have one."""
-        arity, fresh = _result(wanted)
+        arity, fresh, type_ = _result(wanted)
         if not (fresh and isinstance(tree, Leaf)):
             return
-        known = _result(arg.type) if tree.arity == 0 and isinstance(arg, ast.Name) else (
-            tree.arity, bool(tree.unique))
-        if known == (arity, False):
+        known = _result(arg.type)[:2] if tree.arity == 0 and isinstance(arg, ast.Name) else (
+            tree.arity, tree.unique)
+        if known[0] == arity and not fresh_enough(known[1], fresh, type_):
             self.error("unique-result", arg.span, "The result of this function must be unique.",
                        "Let the function return a copy: copy e.")
 
@@ -454,9 +455,10 @@ def _called(fun: ast.Exp) -> str:
     return f'"{fun.name}"' if isinstance(fun, ast.Name) else "a function"
 
 
-def _result(type_: Type | None) -> tuple[int, bool]:
-    """The number of arguments a function takes, and True if parts of its result are unique."""
-    arity, fresh = 0, False
+def _result(type_: Type | None) -> tuple[int, Unique, Type | None]:
+    """The number of arguments that a function takes, the unique parts of its result, its type."""
+    arity: int = 0
+    fresh: Unique = False
     while isinstance(type_, Arrow):
-        arity, fresh, type_ = arity + 1, bool(type_.fresh), type_.codomain
-    return arity, fresh
+        arity, fresh, type_ = arity + 1, type_.fresh, type_.codomain
+    return arity, fresh, type_

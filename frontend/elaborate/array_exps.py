@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runelift.frontend.elaborate.sizes import size_atom
-from runelift.frontend.elaborate.values import Dynamic, Env, TypeArg, Value, leaves, rebuild, shaped
+from runelift.frontend.elaborate.values import (
+    Dynamic,
+    Env,
+    Function,
+    TypeArg,
+    Value,
+    leaves,
+    rebuild,
+    shaped,
+)
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.literals import constant
-from runelift.frontend.syntax.types import Array, Type, show
+from runelift.frontend.syntax.types import Array, Arrow, Type, TypeVar, show
 from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
@@ -36,14 +45,32 @@ def zeros(e: Evaluator, type_: Type, outer: tuple[Atom, ...], env: Env, span: Sp
         known = size_atom(e, length, env, span)
         return i64(0) if known is None else known
 
-    def variable(name: VName, shape: tuple[Atom, ...]) -> Value:
-        arg = env.get(name)
+    def other(part: TypeVar | Arrow, shape: tuple[Atom, ...]) -> Value:
+        if isinstance(part, Arrow):
+            return _zeros_after(e, part, env)
+        arg = env.get(part.name)
         if not isinstance(arg, TypeArg):
             raise CompilerLimitation(f"{span}: zeros of a type that is not known here.")
         return zeros(e, arg.type, shape, arg.env, span)
 
     return shaped(type_, lambda prim, shape: e.arrays.blank(array_of(shape, prim), span), size,
-                  outer, variable)
+                  outer, other)
+
+
+def _zeros_after(e: Evaluator, type_: Arrow, env: Env) -> Function:
+    """The function of a type whose results are zeros."""
+    params: list[VName | None] = []
+    result: Type = type_
+    while isinstance(result, Arrow):
+        params.append(result.param)
+        result = result.codomain
+
+    def run(args: tuple[Value, ...], span: Span) -> Value:
+        named: dict[str | VName, Value] = {**env}
+        named.update((p, arg) for p, arg in zip(params, args, strict=True) if p is not None)
+        return zeros(e, result, (), named, span)
+
+    return Function(len(params), run)
 
 
 def hole(e: Evaluator, exp: ast.Hole, env: Env) -> Value:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from runelift.frontend.check.forms import base_name
-from runelift.frontend.check.restrictions import whole_name
+from runelift.frontend.check.forms import base_name, whole_name
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator

@@ -172,7 +172,7 @@ def _pattern(e: Evaluator, prim: Prim, x: Atom, span: Span) -> Atom:
 _MEMBERS: Mapping[str, Member] = {
     "highest": lambda e, prim: _constant(prim, prim.greatest),
     "lowest": lambda e, prim: _constant(prim, prim.least),
-    "epsilon": lambda e, prim: _constant(prim, 2.0 ** (-23 if prim is Prim.F32 else -52)),
+    "epsilon": lambda e, prim: _constant(prim, 2.0 ** (1 - prim.mantissa)),
     "num_bits": lambda e, prim: _constant(Prim.I32, prim.bits),
     "sum": _reduction("add"), "product": _reduction("mul"),
     "maximum": _reduction("max"), "minimum": _reduction("min"),

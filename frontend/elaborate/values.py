@@ -203,32 +203,37 @@ def dimensions(type_: source_types.Type, value: Value,
                 yield from dimensions(item, project(value, label), depth)
 
 
+Other: TypeAlias = Callable[
+    ["source_types.TypeVar | source_types.Arrow", "tuple[Atom, ...]"], Value]
+"""Makes a value of a type that has no form of its own, in an array of a shape."""
+
+
 def shaped(type_: source_types.Type, scalar: Callable[[Prim, tuple[Atom, ...]], Dynamic],
            size: Callable[[Size], Atom], outer: tuple[Atom, ...] = (),
-           variable: Callable[[VName, tuple[Atom, ...]], Value] | None = None) -> Value:
+           other: Other | None = None) -> Value:
     """A value of a type, or an array of shape ``outer`` of them, from its parts.
 
-    ``scalar`` makes an array of a shape, of primitive elements.  ``variable`` makes one of the type
-    that a type parameter stands for.  ``size`` makes the length of a dimension.
+    ``scalar`` makes an array of a shape, of primitive elements.  ``other`` makes one of the type
+    that a type parameter stands for, or a function.  ``size`` makes the length of a dimension.
     """
     match type_:
         case Prim():
             return scalar(type_, outer)
-        case source_types.TypeVar(name) if variable is not None:
-            return variable(name, outer)
+        case source_types.TypeVar() | source_types.Arrow() if other is not None:
+            return other(type_, outer)
         case source_types.Array(length, elem):
-            return shaped(elem, scalar, size, (*outer, size(length)), variable)
+            return shaped(elem, scalar, size, (*outer, size(length)), other)
         case source_types.Tuple(()):
             return scalar(Prim.BOOL, outer) if outer else UNIT
         case source_types.Tuple(items):
-            return TupleValue(tuple([shaped(t, scalar, size, outer, variable) for t in items]))
+            return TupleValue(tuple([shaped(t, scalar, size, outer, other) for t in items]))
         case source_types.Record(fields):
-            return RecordValue(tuple([(n, shaped(t, scalar, size, outer, variable))
+            return RecordValue(tuple([(n, shaped(t, scalar, size, outer, other))
                                       for n, t in fields]))
         case source_types.Sum(fields):
             tag = scalar(TAG, outer)
             return SumValue(tag, tuple([
-                (name, tuple([shaped(t, scalar, size, outer, variable)
+                (name, tuple([shaped(t, scalar, size, outer, other)
                               for t in source_types.payload(field)]))
                 for name, field in fields]))
     raise CompilerLimitation(f"A value of type {source_types.show(type_)} has no known form.")

@@ -22,7 +22,7 @@ from typing import TypeAlias, TypeVar
 from runelift.frontend.modules.assumed import HAVING, assumed, is_parametric, prelude_signature
 from runelift.frontend.modules.recursion import as_loop
 from runelift.frontend.modules.renaming import rename, with_params
-from runelift.frontend.modules.sealing import Sealing, hides
+from runelift.frontend.modules.sealing import Sealing, applied, hides
 from runelift.frontend.modules.structures import (
     PRIMS,
     Builtin,
@@ -34,6 +34,7 @@ from runelift.frontend.modules.structures import (
     find_module,
     find_signature,
     type_member,
+    with_meaning,
     wrong,
 )
 from runelift.frontend.syntax import ast, module_ast
@@ -47,6 +48,9 @@ Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]
 
 T = TypeVar("T")
 NOTHING = Signature()
+EMPTY = Structure()
+LIFTED = ("", "~", "^")
+"""Marks of types, from those that may least to those that may most."""
 
 
 def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
@@ -67,6 +71,8 @@ class _Evaluator:
         self._signatures: dict[str, Signature] = {}
         """Module types of the prelude."""
         self._checked: set[module_ast.ModLambda] = set()
+        self._bodies = 0
+        """How many lists of module types were read."""
         self._sealing = Sealing(self._fresh, self._emit)
 
     def _fresh(self, name: str) -> str:
@@ -227,7 +233,7 @@ class _Evaluator:
                                   prims=HAVING[name]) for each, specified in listed.items()}
 
         listed = self._signatures[name]
-        return Signature(here(listed.values), here(listed.types))
+        return replace(listed, values=here(listed.values), types=here(listed.types))
 
     def _check_elements(self, dec: ast.CoreDec) -> None:
         """Elements of arrays are not of a type that may have functions or sizes inside."""
@@ -255,9 +261,8 @@ class _Evaluator:
 
     # Module types
 
-    def _signature(self, sig: module_ast.SigExp, scope: Structure,
-                   known: Signature = NOTHING) -> Signature:
-        """The members that a module type lists, inside one that lists ``known`` before it."""
+    def _signature(self, sig: module_ast.SigExp, scope: Structure) -> Signature:
+        """The members that a module type lists."""
         match sig:
             case module_ast.SigName(span, ast.QualName((), name)) if (
                     name in HAVING and name not in scope.signatures):
@@ -265,71 +270,80 @@ class _Evaluator:
             case module_ast.SigName(span, name):
                 return find_signature(name, scope, span)
             case module_ast.SigBody(_, specs):
-                found = Signature()
-                inner = scope.copy()
+                self._bodies += 1
+                body = self._bodies
+                found, inner = Signature(bodies=frozenset((body,))), scope.copy()
                 for spec in specs:
-                    more = self._spec(spec, inner, known.plus(found))
+                    more = self._spec(spec, inner)
                     if not isinstance(spec, module_ast.IncludeSpec):
                         _check_new(more, found, spec.span)
                     found = found.plus(more)
+                    inner.add(more.symbols(body))
                 return found
             case module_ast.SigWith():
-                return self._refined(sig, self._signature(sig.sig, scope, known), scope, known)
+                return self._refined(sig, self._signature(sig.sig, scope), scope)
             case module_ast.SigArrow():
                 return Signature(arrow=(sig, scope.copy()))
 
-    def _refined(self, sig: module_ast.SigWith, base: Signature, scope: Structure,
-                 known: Signature) -> Signature:
+    def _refined(self, sig: module_ast.SigWith, base: Signature, scope: Structure) -> Signature:
         """``base with t = u``: the module type in which ``t`` is known to be ``u``."""
-        inner = base
+        inner, name = base, sig.name.name
         for qual in sig.name.quals:
-            if qual not in inner.modules:
-                return base
-            inner = inner.modules[qual]
-        if sig.name.name not in inner.types:
+            inner = inner.modules.get(qual, NOTHING)
+        if name not in inner.types:
+            raise wrong("unknown-type", sig.span, f"The module type has no type '{sig.name}'.")
+        name = inner.abstract(name)
+        old = inner.types[name].spec
+        assert isinstance(old, module_ast.TypeSpec)
+        if old.definition is not None:
             raise wrong("unknown-type", sig.span,
-                        f"The module type has no type '{sig.name.name}'.")
-        old = inner.types[sig.name.name].spec
-        if isinstance(old, module_ast.TypeSpec) and old.definition is not None:
-            raise wrong("unknown-type", sig.span,
-                        f"The module type says already what type '{sig.name.name}' is.")
-        kind = old.kind if isinstance(old, module_ast.TypeSpec) else ""
-        spec = module_ast.TypeSpec(sig.span, sig.name.name, sig.type_params, sig.definition, kind)
-        outside = not any(isinstance(node, ast.TypeName) and node.name.name in known.types
-                          for node in walk(sig.definition))
-        return base.refined((*sig.name.quals, sig.name.name),
-                            Specified(spec, scope.copy(), outside))
+                        f"The module type says already what type '{sig.name}' is.")
+        if [type(p) for p in old.type_params] != [type(p) for p in sig.type_params]:
+            raise wrong("type-arguments", sig.span, f"Cannot refine the type '{sig.name}': it has "
+                        "other parameters in the module type.",
+                        f"Write with {sig.name} with as many parameters of each kind as there.")
+        spec = module_ast.TypeSpec(sig.span, name, sig.type_params, sig.definition, old.kind)
+        return base.refined((*sig.name.quals, name), self._specified_type(spec, scope))
 
-    def _spec(self, spec: module_ast.Spec, scope: Structure, known: Signature) -> Signature:
-        """The members that one line of a module type lists, after those that list ``known``."""
+    def _specified_type(self, spec: module_ast.TypeSpec, scope: Structure) -> Specified:
+        """A type that a module type lists."""
+        _check_distinct([p.name for p in spec.type_params], spec.span)
+        _check_type_names(spec.definition, scope, spec.type_params)
+        inner = with_params(scope, spec.type_params, ())
+        return Specified(replace(spec, definition=rename(spec.definition, inner)))
+
+    def _spec(self, spec: module_ast.Spec, scope: Structure) -> Signature:
+        """The members that one line of a module type lists."""
         match spec:
             case module_ast.ValSpec(span, name, type_params, type_exp):
                 _check_distinct([p.name for p in type_params], span)
                 _check_arguments(type_exp, set())
-                _check_type_names(type_exp, scope, known, type_params)
-                return Signature(values={name: Specified(spec, scope)})
-            case module_ast.TypeSpec(span, name, type_params):
-                _check_distinct([p.name for p in type_params], span)
-                _check_type_names(spec.definition, scope, known, type_params)
-                return Signature(types={name: Specified(spec, scope)})
+                _check_type_names(type_exp, scope, type_params)
+                inner = with_params(scope, type_params, ())
+                value = Specified(replace(spec, type_exp=rename(type_exp, inner)))
+                return Signature(values={name: value}, order=(("value", name),))
+            case module_ast.TypeSpec(_, name):
+                return Signature(types={name: self._specified_type(spec, scope)},
+                                 order=(("type", name),))
             case module_ast.ModSpec(_, name, sig):
-                inner = scope.copy()
-                inner.types |= {name: ast.QualName((), name) for name in known.types}
-                return Signature(modules={name: self._signature(sig, inner)})
+                return Signature(modules={name: self._signature(sig, scope)},
+                                 order=(("module", name),))
             case module_ast.IncludeSpec(_, sig):
-                return self._signature(sig, scope, known)
+                return self._signature(sig, scope)
 
-    def _ascribe(self, mod: Mod, sig: Signature, span: Span,
-                 outer: Structure | None = None, path: str = "") -> Mod:
+    def _ascribe(self, mod: Mod, sig: Signature, span: Span, around: Structure = EMPTY,
+                 path: str = "") -> Mod:
         """The module with only those names that the module type lists.
 
-        It is called ``path``, with a dot behind, in the modules ``outer`` around it.
+        It is called ``path``, with a dot behind, in the module around it; ``around`` is what the
+        symbols of the module types around stand for.
         """
         if isinstance(mod, Functor):
             if sig.arrow is None:
                 raise wrong("not-a-structure", span, "A module without parameter is asked for "
                             "here.", "Apply it to a module first.")
-            return self._restricted(mod, *sig.arrow, span)
+            arrow, scope = sig.arrow
+            return self._restricted(mod, arrow, with_meaning(scope, around), span)
         if sig.arrow is not None:
             raise wrong("not-parametric", span, "A parametric module is asked for here.")
         if isinstance(mod, Builtin):
@@ -337,17 +351,14 @@ class _Evaluator:
         modules: dict[str, Mod] = _pick(mod.modules.get, sig.modules, "module", span)
         found = Structure(
             _pick(mod.value, sig.values, "value", span),
-            _pick(mod.type, sig.types, "type", span))
-        around = Structure(types=dict(outer.types), modules=dict(outer.modules)
-                           ) if outer is not None else Structure()
-        around.modules |= {name: mod.modules[name] for name in sig.modules}
-        for name, specified in sig.types.items():
-            self._check_kind(name, specified.spec, found.types[name], span)
-        typed = self._check_specs(found, around, sig, path, span)
-        around.types |= found.types
+            _pick(mod.type, sig.types, "type", span), modules)
+        table = sig.meaning(found, around)
+        types = {name: self._kept_type(found.types[name], specified.spec, table, path, span)
+                 for name, specified in sig.types.items()}
+        typed = self._check_specs(found, table, sig, path, span)
         return Structure(
-            found.values | typed, found.types,
-            {name: self._ascribe(modules[name], inner, span, around, f"{path}{name}.")
+            found.values | typed, types,
+            {name: self._ascribe(modules[name], inner, span, table, f"{path}{name}.")
              for name, inner in sig.modules.items()})
 
     def _restricted(self, functor: Functor, arrow: module_ast.SigArrow, scope: Structure,
@@ -363,60 +374,67 @@ class _Evaluator:
         self._check_functor(restricted, f"{functor.param}.")
         return restricted
 
-    def _check_kind(self, name: str, spec: module_ast.ValSpec | module_ast.TypeSpec,
-                    actual: ast.QualName, span: Span) -> None:
-        """A type has the parameters that are specified, and functions inside only if they may."""
+    def _kept_type(self, actual: ast.QualName, spec: module_ast.ValSpec | module_ast.TypeSpec,
+                   table: Structure, path: str, span: Span) -> ast.QualName:
+        """A type of a module that gets a module type, as lifted as the latter says.
+
+        It has the parameters that are specified, and if its definition is not, it may be lifted
+        only as far as is specified.
+        """
         dec = self._types.get(actual.name)
         if dec is None or not isinstance(spec, module_ast.TypeSpec):
-            return
+            return actual
         if [type(p) for p in dec.type_params] != [type(p) for p in spec.type_params]:
-            raise wrong("type-arguments", span, f'The type "{name}" has other parameters than its '
-                        "module type asks for.")
-        if dec.kind == "^" and spec.kind != "^":
-            raise wrong("function-not-allowed", span, f'The type "{name}" may be functional, but '
-                        "its module type asks for a non-lifted one.",
+            raise wrong("type-arguments", span, f'The type "{spec.name}" has other parameters than '
+                        "its module type asks for.")
+        if dec.kind == spec.kind:
+            return actual
+        if spec.definition is not None:
+            new = rename(ast.TypeDec(spec.span, self._fresh(path + spec.name), spec.type_params,
+                                     spec.definition, spec.kind), table)
+            self._emit(new)
+            return ast.QualName((), new.name)
+        if LIFTED.index(dec.kind) < LIFTED.index(spec.kind):
+            return actual
+        if dec.kind == "^":
+            raise wrong("function-not-allowed", span, f'The type "{spec.name}" may be functional, '
+                        "but its module type asks for a non-functional one.",
                         "Non-lifted type abbreviations may not contain functions.")
+        raise wrong("lifted-abbreviation", span, f'The type "{spec.name}" is size-lifted, but its '
+                    "module type asks for a non-lifted one.",
+                    f"Write type~ {spec.name} in the module type.")
 
-    def _check_specs(self, found: Structure, around: Structure, sig: Signature,
+    def _check_specs(self, found: Structure, table: Structure, sig: Signature,
                      path: str, span: Span) -> dict[str, ast.QualName]:
         """Declarations that have types only if the members have those that are specified.
 
         The result are the functions that have these types: their own may be more general.
-        ``around`` are the members of the modules around, which the module type may name.
         """
         typed: dict[str, ast.QualName] = {}
         for specified in (*sig.types.values(), *sig.values.values()):
-            spec, scope = specified.spec, specified.scope.copy()
-            scope.values |= found.values
-            scope.types |= {**around.types, **found.types}
-            scope.modules |= around.modules
+            spec = specified.spec
+            inner = with_params(table, spec.type_params, ())
+            params = rename(spec.type_params, table)
             if isinstance(spec, module_ast.ValSpec):
                 if _is_known(specified, found):
                     continue
-                inner = with_params(scope, spec.type_params, ())
                 value = found.values[spec.name]
                 type_exp = rename(spec.type_exp, inner)
                 if specified.prims:
                     put_at(spec.span, type_exp)
                 general = isinstance(type_exp, ast.TypeArrow)
                 self.out.append(ast.ValDec(
-                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
-                    rename(spec.type_params, scope), (), type_exp,
-                    ast.Name(spec.span, value), specified=path + spec.name,
+                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False, params, (),
+                    type_exp, ast.Name(spec.span, value), specified=path + spec.name,
                     only_checks=not general))
                 if general:
                     typed[spec.name] = ast.QualName((), self.out[-1].name)
-            elif spec.definition is not None and not spec.type_params:
-                own = ast.TypeName(spec.span, found.types[spec.name])
+            elif spec.definition is not None:
+                own = applied(found.types[spec.name], spec)
                 param = ast.PatAscript(spec.span, ast.PatName(span, "x"), own)
-                outer = specified.scope.copy()
-                if not specified.refined:
-                    outer.modules |= around.modules
-                    outer.types |= {**around.types, **{
-                        name: type_ for name, type_ in found.types.items() if name != spec.name}}
                 self.out.append(ast.ValDec(
-                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False, (), (param,),
-                    rename(spec.definition, outer),
+                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False, params, (param,),
+                    rename(spec.definition, inner),
                     ast.Name(spec.span, ast.QualName((), "x")), specified=path + spec.name,
                     only_checks=True))
         return typed
@@ -431,10 +449,10 @@ def _is_known(specified: Specified, found: Structure) -> bool:
         if name in found.types)
 
 
-def _check_type_names(exp: ast.TypeExp | None, scope: Structure, known: Signature,
+def _check_type_names(exp: ast.TypeExp | None, scope: Structure,
                       params: Iterable[ast.SizeParam | ast.TypeParam]) -> None:
     """The types that a module type names exist, though perhaps no module has it."""
-    names = {*PRIMS, *known.types, *(p.name for p in params)}
+    names = {*PRIMS, *(p.name for p in params)}
     for node in walk(exp):
         if isinstance(node, ast.TypeName) and not node.name.quals and (
                 node.name.name not in names and scope.type(node.name.name) is None):

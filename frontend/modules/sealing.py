@@ -36,48 +36,37 @@ class Sealing:
     hidden: set[str] = field(default_factory=set)
     """The hidden types, and the types that have such in their definitions."""
 
-    def seal(self, mod: Mod, sig: Signature, prefix: str, outer: Structure) -> Mod:
+    def seal(self, mod: Mod, sig: Signature, prefix: str, around: Structure) -> Mod:
         """A module that has just what ``sig`` lists, without the definitions that it leaves out.
 
-        ``prefix`` is the name of the module with a dot behind, ``outer`` what the modules around
-        have that was sealed before.
+        ``prefix`` is the name of the module with a dot behind, ``around`` what the symbols of the
+        module types around stand for.
         """
         if not isinstance(mod, Structure) or sig.arrow is not None:
             return mod
         sealed = Structure()
-        around = Structure(dict(mod.values), dict(outer.types), dict(outer.modules))
-        later = {name for name, specified in sig.types.items() if _names_modules(specified)}
-        for name in sorted(sig.types, key=later.__contains__):
-            if name in later:
-                self._modules(mod, sig, prefix, sealed, around)
-            sealed.types[name] = self._type(mod.types[name], sig.types[name], prefix, around)
-            around.types[name] = sealed.types[name]
-        self._modules(mod, sig, prefix, sealed, around)
-        for name, specified in sig.values.items():
-            sealed.values[name] = self._value(mod.values[name], specified, prefix, around)
-            around.values[name] = sealed.values[name]
+        for kind, name in sig.order:
+            table = sig.meaning(sealed, around)
+            if kind == "type":
+                sealed.types[name] = self._type(mod.types[name], sig.types[name], prefix, table)
+            elif kind == "module":
+                sealed.modules[name] = self.seal(mod.modules[name], sig.modules[name],
+                                                 f"{prefix}{name}.", table)
+            else:
+                sealed.values[name] = self._value(mod.values[name], sig.values[name], prefix,
+                                                  table)
         return sealed
 
-    def _modules(self, mod: Structure, sig: Signature, prefix: str, sealed: Structure,
-                 around: Structure) -> None:
-        """Seal the modules inside, unless that was done before."""
-        for name, inner in sig.modules.items():
-            if name not in sealed.modules:
-                found = self.seal(mod.modules[name], inner, f"{prefix}{name}.", around)
-                sealed.modules[name] = around.modules[name] = found
-
     def _type(self, actual: ast.QualName, specified: Specified, prefix: str,
-              around: Structure) -> ast.QualName:
+              table: Structure) -> ast.QualName:
         spec = specified.spec
         assert isinstance(spec, module_ast.TypeSpec)
         span, params = spec.span, spec.type_params
         name = self.fresh(prefix + spec.name)
         if spec.definition is None:
-            own = ast.TypeName(span, actual, tuple(_argument(param) for param in params))
-            dec = ast.TypeDec(span, name, params, own, spec.kind, hidden=True)
+            dec = ast.TypeDec(span, name, params, applied(actual, spec), spec.kind, hidden=True)
         else:
-            dec = rename(ast.TypeDec(span, name, params, spec.definition, spec.kind),
-                         _scope(specified, around))
+            dec = rename(ast.TypeDec(span, name, params, spec.definition, spec.kind), table)
             if not (self.whole or self._names_hidden(dec)):
                 return actual
         self.hidden.add(name)
@@ -85,14 +74,14 @@ class Sealing:
         return ast.QualName((), name)
 
     def _value(self, actual: ast.QualName, specified: Specified, prefix: str,
-               around: Structure) -> ast.QualName:
-        spec, scope = specified.spec, _scope(specified, around)
+               table: Structure) -> ast.QualName:
+        spec = specified.spec
         assert isinstance(spec, module_ast.ValSpec)
-        type_exp = rename(spec.type_exp, with_params(scope, spec.type_params, ()))
+        type_exp = rename(spec.type_exp, with_params(table, spec.type_params, ()))
         if not (self.whole or self._names_hidden(type_exp)):
             return actual
         name = self.fresh(prefix + spec.name)
-        self.emit(ast.ValDec(spec.span, name, spec.span, False, rename(spec.type_params, scope), (),
+        self.emit(ast.ValDec(spec.span, name, spec.span, False, rename(spec.type_params, table), (),
                              type_exp, ast.Name(spec.span, actual), specified=prefix + spec.name,
                              sealed=True))
         return ast.QualName((), name)
@@ -102,21 +91,9 @@ class Sealing:
                    for each in walk(node))
 
 
-def _names_modules(specified: Specified) -> bool:
-    """True if the definition of a type has types of modules in it."""
-    return isinstance(specified.spec, module_ast.TypeSpec) and any(
-        isinstance(node, ast.TypeName) and node.name.quals
-        for node in walk(specified.spec.definition))
-
-
-def _scope(specified: Specified, around: Structure) -> Structure:
-    """The scope of a line of a module type, with the sealed types of the modules around."""
-    scope = specified.scope.copy()
-    if not specified.refined:
-        scope.values |= around.values
-        scope.types |= around.types
-        scope.modules |= around.modules
-    return scope
+def applied(actual: ast.QualName, spec: module_ast.TypeSpec) -> ast.TypeName:
+    """The type ``actual`` of the parameters that a specification names."""
+    return ast.TypeName(spec.span, actual, tuple(map(_argument, spec.type_params)))
 
 
 def _argument(param: ast.SizeParam | ast.TypeParam) -> ast.TypeExp | ast.SizeArg:

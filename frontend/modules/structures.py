@@ -104,29 +104,30 @@ Mod: TypeAlias = Structure | Functor | Builtin
 
 @dataclass(frozen=True, slots=True)
 class Specified:
-    """A value or type that a module type lists, and the scope that this was written in.
+    """A value or type that a module type lists.
 
-    ``refined``: its definition was added by ``with`` and has no names of the module type in it.
-    ``prims``: the built-in modules that are known to have it.
+    Names of members that the module type lists before it are symbols (:meth:`Signature.symbols`).
+    All other names are global.  ``prims``: the built-in modules that are known to have it.
     """
 
     spec: module_ast.ValSpec | module_ast.TypeSpec
-    scope: Structure
-    refined: bool = False
     prims: tuple[Prim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The names that a module type lists.
+    """The members that a module type lists.
 
-    ``arrow``: it is that of modules with a parameter, written in that scope.
+    ``arrow``: it is that of modules with a parameter, written in that scope.  ``bodies``: the
+    numbers of the lists that it was made of.  ``order``: kinds and names of members as listed.
     """
 
     values: dict[str, Specified] = field(default_factory=dict)
     types: dict[str, Specified] = field(default_factory=dict)
     modules: dict[str, Signature] = field(default_factory=dict)
     arrow: tuple[module_ast.SigArrow, Structure] | None = None
+    bodies: frozenset[int] = frozenset()
+    order: tuple[tuple[str, str], ...] = ()
 
     def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
         """The module type ``with`` a definition for one of its types."""
@@ -138,9 +139,70 @@ class Signature:
 
     def plus(self, other: Signature) -> Signature:
         """The members that either lists; a type that both list is the same type."""
-        return Signature({**self.values, **other.values},
-                         {**self.types, **other.types, **self.types},
-                         {**self.modules, **other.modules})
+        return Signature({**self.values, **other.values}, {**other.types, **self.types},
+                         {**self.modules, **other.modules}, bodies=self.bodies | other.bodies,
+                         order=tuple(dict.fromkeys(self.order + other.order)))
+
+    def abstract(self, name: str) -> str:
+        """The abstract type that a type is only another name for, else itself."""
+        spec = self.types[name].spec
+        if (isinstance(spec, module_ast.TypeSpec) and not spec.type_params
+                and isinstance(spec.definition, ast.TypeName)):
+            for other in self.types:
+                if spec.definition.name.name in (_symbol(other, body) for body in self.bodies):
+                    return self.abstract(other)
+        return name
+
+    def symbols(self, body: int, path: str = "") -> Structure:
+        """A module of names that stand for the members in what list ``body`` says after them.
+
+        A program cannot write such names.  Other module types may include the list, so what they
+        stand for is known only where a module gets the type (:meth:`meaning`).
+        """
+        def each(names: Iterable[str]) -> dict[str, ast.QualName]:
+            return {name: ast.QualName((), _symbol(path + name, body)) for name in names}
+
+        return Structure(each(self.values), each(self.types), {
+            name: inner.symbols(body, f"{path}{name}.") for name, inner in self.modules.items()})
+
+    def meaning(self, mod: Structure, around: Structure) -> Structure:
+        """``around`` with what the symbols of all lists stand for if ``mod`` has this type."""
+        found = Structure(dict(around.values), dict(around.types))
+        self.add_meaning(mod, found, self.bodies)
+        return found
+
+    def add_meaning(self, mod: Structure, table: Structure, bodies: Iterable[int],
+                    path: str = "") -> None:
+        """Add to ``table`` what the symbols of members that ``mod`` has stand for."""
+        for body in bodies:
+            for name in self.values:
+                if (value := mod.value(name)) is not None:
+                    table.values[_symbol(path + name, body)] = value
+            for name in self.types:
+                if (type_ := mod.type(name)) is not None:
+                    table.types[_symbol(path + name, body)] = type_
+        for name, sig in self.modules.items():
+            inner = mod.modules.get(name)
+            if isinstance(inner, Builtin):
+                inner = Structure(opened=(inner.prim,))
+            if isinstance(inner, Structure):
+                sig.add_meaning(inner, table, bodies, f"{path}{name}.")
+
+
+def _symbol(path: str, body: int) -> str:
+    return f"{path}@{body}"
+
+
+def with_meaning(scope: Structure, table: Structure) -> Structure:
+    """A scope in which names stand for what their symbols do in ``table``."""
+    found = scope.copy()
+    found.values = {name: table.values.get(value.name, value) for name, value in
+                    scope.values.items()}
+    found.types = {name: table.types.get(type_.name, type_) for name, type_ in
+                   scope.types.items()}
+    found.modules = {name: with_meaning(mod, table) if isinstance(mod, Structure) else mod
+                     for name, mod in scope.modules.items()}
+    return found
 
 
 def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:

@@ -31,10 +31,6 @@ def number(text: str, span: Span) -> tuple[int | float, Prim | None]:
     text = text.replace("_", "")
     suffix = None if re.match(r"0[xX]", text) and re.search(r"[fF]\d\d$", text) and (
         "p" not in text.lower()) else _SUFFIX.search(text)
-    if suffix and suffix[1] == "f16":
-        raise ProgramError(Diagnostic("unsupported-feature", span,
-                                      "Runelift has no 16-bit floats (f16).",
-                                      hints=("Use f32.",)))
     prim = Prim(suffix[1]) if suffix else None
     digits = text[: suffix.start()] if suffix else text
     value = _value(digits)

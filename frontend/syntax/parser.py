@@ -25,7 +25,8 @@ from runelift.frontend.syntax.syntax_errors import syntax_error
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 
-MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool"})
+MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64",
+                     "bool"})
 """The built-in modules; ``x.y`` is a member of one of them, or else a field."""
 
 MOST_CONSTRUCTORS = 256
@@ -63,8 +64,17 @@ def _parse(source: Source, start: str, text: str | None = None) -> Any:
         raise
 
 
+_NODES = {
+    "mod_ascript": module_ast.ModAscript, "mod_name": module_ast.ModName,
+    "include_spec": module_ast.IncludeSpec, "sig_name": module_ast.SigName,
+    "pat_ascript": ast.PatAscript, "ascript": ast.Ascript, "coerce": ast.Coerce,
+    "type_name": ast.TypeName, "if_exp": ast.IfExp, "case": ast.Case, "loop": ast.LoopExp,
+    "for_in": ast.ForInForm, "while_form": ast.WhileForm, "not_exp": ast.Not}
+"""The nodes whose fields are the children of a production, in order."""
+
+
 class _Builder(Transformer[Token, Any]):
-    """One method per production: its children to a node."""
+    """From the children of productions to nodes: a method for each that is not in ``_NODES``."""
 
     def __init__(self, source: Source) -> None:
         super().__init__()
@@ -72,14 +82,15 @@ class _Builder(Transformer[Token, Any]):
 
     def _call_userfunc(self, tree: Any, new_children: Any = None) -> Any:
         children = new_children if new_children is not None else tree.children
+        meta = tree.meta
+        span = Span(self.source, getattr(meta, "start_pos", 0), getattr(meta, "end_pos", 0))
+        if (node := _NODES.get(tree.data)) is not None:
+            return node(span, *children)
         make = getattr(self, tree.data, None)
         if make is None:
             raise AssertionError(f"no builder for {tree.data}")
-        meta = tree.meta
-        start = getattr(meta, "start_pos", 0)
-        end = getattr(meta, "end_pos", 0)
         try:
-            return make(Span(self.source, start, end), children)
+            return make(span, children)
         except ProgramError as error:
             raise VisitError(tree.data, tree, error) from error  # type: ignore[no-untyped-call]
 
@@ -110,7 +121,7 @@ class _Builder(Transformer[Token, Any]):
 
     def type_dec(self, span: Span, children: list[Any]) -> ast.TypeDec:
         word, name, *params, definition = _without_attrs(children)
-        return ast.TypeDec(span, str(name), tuple(params), definition, str(word)[4:])
+        return ast.TypeDec(span, str(name), tuple(params), definition, _lifted(word))
 
     # Modules
 
@@ -141,9 +152,6 @@ class _Builder(Transformer[Token, Any]):
     def local_dec(self, span: Span, children: list[Any]) -> module_ast.LocalDec:
         return module_ast.LocalDec(span, children[-1])
 
-    def mod_ascript(self, span: Span, children: list[Any]) -> module_ast.ModAscript:
-        return module_ast.ModAscript(span, *children)
-
     def mod_lambda(self, span: Span, children: list[Any]) -> module_ast.ModLambda:
         (param, domain), sig, body = children
         if sig is not None:
@@ -156,9 +164,6 @@ class _Builder(Transformer[Token, Any]):
         for arg in args:
             mod = module_ast.ModApply(span, mod, arg)
         return mod
-
-    def mod_name(self, span: Span, children: list[Any]) -> module_ast.ModName:
-        return module_ast.ModName(span, children[0])
 
     def mod_body(self, span: Span, children: list[Any]) -> module_ast.ModBody:
         return module_ast.ModBody(span, tuple(children))
@@ -176,9 +181,6 @@ class _Builder(Transformer[Token, Any]):
         sig, name, *params, definition = children
         return module_ast.SigWith(span, sig, name, tuple(params), definition)
 
-    def sig_name(self, span: Span, children: list[Any]) -> module_ast.SigName:
-        return module_ast.SigName(span, children[0])
-
     def sig_body(self, span: Span, children: list[Any]) -> module_ast.SigBody:
         return module_ast.SigBody(span, tuple(_without_attrs(children)))
 
@@ -192,13 +194,10 @@ class _Builder(Transformer[Token, Any]):
 
     def type_spec(self, span: Span, children: list[Any]) -> module_ast.TypeSpec:
         word, name, *params, definition = children
-        return module_ast.TypeSpec(span, str(name), tuple(params), definition, str(word)[4:])
+        return module_ast.TypeSpec(span, str(name), tuple(params), definition, _lifted(word))
 
     def mod_spec(self, span: Span, children: list[Any]) -> module_ast.ModSpec:
         return module_ast.ModSpec(span, str(children[0]), children[1])
-
-    def include_spec(self, span: Span, children: list[Any]) -> module_ast.IncludeSpec:
-        return module_ast.IncludeSpec(span, children[0])
 
     def attr(self, span: Span, children: list[Any]) -> _Attributes:
         (text,) = children
@@ -224,9 +223,9 @@ class _Builder(Transformer[Token, Any]):
     let_size = size_param
 
     def type_var(self, span: Span, children: list[Any]) -> ast.TypeParam:
-        text = str(children[0])[1:]
+        text = str(children[0])[1:].strip()
         kind = text[0] if text[0] in "~^" else ""
-        return ast.TypeParam(span, text[len(kind):], kind)
+        return ast.TypeParam(span, text[len(kind):].strip(), kind)
 
     # Types
 
@@ -262,9 +261,6 @@ class _Builder(Transformer[Token, Any]):
 
     def size_arg(self, span: Span, children: list[Any]) -> ast.SizeArg:
         return ast.SizeArg(span, children[1])
-
-    def type_name(self, span: Span, children: list[Any]) -> ast.TypeName:
-        return ast.TypeName(span, children[0])
 
     def type_array(self, span: Span, children: list[Any]) -> ast.TypeArray:
         return ast.TypeArray(span, children[1], children[2])
@@ -307,9 +303,6 @@ class _Builder(Transformer[Token, Any]):
         return ast.QualName(tuple(parts[:-1]), parts[-1])
 
     # Patterns
-
-    def pat_ascript(self, span: Span, children: list[Any]) -> ast.PatAscript:
-        return ast.PatAscript(span, *children)
 
     def pat_name(self, span: Span, children: list[Any]) -> ast.PatName:
         (name,) = children
@@ -358,12 +351,6 @@ class _Builder(Transformer[Token, Any]):
         return str(name), ast.PatAscript(span, pattern, type_)
 
     # Expressions
-
-    def ascript(self, span: Span, children: list[Any]) -> ast.Ascript:
-        return ast.Ascript(span, *children)
-
-    def coerce(self, span: Span, children: list[Any]) -> ast.Coerce:
-        return ast.Coerce(span, *children)
 
     def range(self, span: Span, children: list[Any]) -> ast.Range:
         first, second, kind, last = children
@@ -495,18 +482,9 @@ class _Builder(Transformer[Token, Any]):
         name, *steps, value, body = children
         return paths.let_update(span, str(name), self._token_span(name), _path(steps), value, body)
 
-    def if_exp(self, span: Span, children: list[Any]) -> ast.IfExp:
-        return ast.IfExp(span, *children)
-
     def match_exp(self, span: Span, children: list[Any]) -> ast.MatchExp:
         value, *cases = children
         return ast.MatchExp(span, value, tuple(cases))
-
-    def case(self, span: Span, children: list[Any]) -> ast.Case:
-        return ast.Case(span, *children)
-
-    def loop(self, span: Span, children: list[Any]) -> ast.LoopExp:
-        return ast.LoopExp(span, *children)
 
     def for_form(self, span: Span, children: list[Any]) -> ast.ForForm:
         pattern, op, bound = children
@@ -515,12 +493,6 @@ class _Builder(Transformer[Token, Any]):
                                           f"Unexpected '{op}' in a for loop.",
                                           hints=("Write 'for i < n' or 'for x in xs'.",)))
         return ast.ForForm(span, pattern, bound)
-
-    def for_in(self, span: Span, children: list[Any]) -> ast.ForInForm:
-        return ast.ForInForm(span, *children)
-
-    def while_form(self, span: Span, children: list[Any]) -> ast.WhileForm:
-        return ast.WhileForm(span, children[0])
 
     def attr_exp(self, span: Span, children: list[Any]) -> ast.Exp:
         attribute, exp = children
@@ -531,9 +503,6 @@ class _Builder(Transformer[Token, Any]):
     def lambda_exp(self, span: Span, children: list[Any]) -> ast.LambdaExp:
         *params, ret, body = children
         return ast.LambdaExp(span, tuple(params), ret, body)
-
-    def not_exp(self, span: Span, children: list[Any]) -> ast.Not:
-        return ast.Not(span, children[0])
 
 
 def _check_readable(name: str, span: Span) -> None:
@@ -548,6 +517,11 @@ def _path(steps: list[Any]) -> paths.Path:
     """The fields and indices of a path, without the brackets and dots."""
     return [step if isinstance(step, tuple) else str(step).removeprefix(".")
             for step in steps if isinstance(step, tuple) or step.type in {"FIELD", "NAME", "INT"}]
+
+
+def _lifted(word: Any) -> str:
+    """The sign behind ``type``, with space between or none."""
+    return word[-1] if word[-1] in "~^" else ""
 
 
 def _without_attrs(children: list[Any]) -> list[Any]:

@@ -147,7 +147,7 @@ _ADVICE = (
     Advice("Constructors begin with '#': #red | #green", before=r"\btype\b[^=]*=[^=#]*$",
            at=r"\|"),
     Advice("A parameter is written with its type behind it: (x: i32)",
-           before=r"\(\s*(i8|i16|i32|i64|u8|u16|u32|u64|f32|f64|bool|int|float|double|char)\s+$",
+           before=r"\(\s*(i8|i16|i32|i64|u8|u16|u32|u64|f16|f32|f64|bool|int|float|double|char)\s+$",
            at=r"[A-Za-z_]"),
     Advice("A size parameter is a name: [n]", before=r"\bdef\b[^=]*\[\s*[\w']+\s*$",
            at=r"[-+*/]"),

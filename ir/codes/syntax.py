@@ -26,12 +26,12 @@ entry main (x: i32): i32 =
 """),
     Explanation(
         "unsupported-feature", "a part of the language that Runelift does not have",
-        "Futhark has this, Runelift does not: 16-bit floats (f16), automatic differentiation (jvp, "
-        "vjp) and accumulators.",
+        "Futhark has this, Runelift does not: automatic differentiation (jvp, vjp) and "
+        "accumulators.",
         wrong="""\
-entry main (x: f16): f16 = x + 1
+entry main (x: f32): f32 = vjp (\\y -> y * y) x 1
 """, cure="""\
-entry main (x: f32): f32 = x + 1
+entry main (x: f32): f32 = 2 * x
 """),
     Explanation(
         "literal-out-of-range", "a number that does not fit its type",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runelift.ir import syntax as ir
-from runelift.ir.prim import OPS, Prim
+from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.types import Atom, Const
 
 INTRA_WIDTH = 32
@@ -13,7 +13,7 @@ INTRA_WIDTH = 32
 
 
 CHEAP_OPS = frozenset(OPS) - {
-    name for name, op in OPS.items() if not op.predicate and set(op.domain) <= {Prim.F32, Prim.F64}
+    name for name, op in OPS.items() if not op.predicate and set(op.domain) <= set(FLOATS)
 } - {"pow"}
 """Operations that cost less to repeat than to store and load."""
 

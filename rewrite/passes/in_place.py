@@ -15,7 +15,7 @@ from typing import TypeAlias
 from runelift.ir import syntax as ir
 from runelift.ir.consumption import view_of
 from runelift.ir.names import VName
-from runelift.ir.placement import Placement, placements
+from runelift.ir.placement import Placement, by_root, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import free_vars
@@ -84,15 +84,19 @@ def made_in_place(stms: Sequence[ir.Stm], known: Known, views: Views) -> list[in
     Because: a launch less, and nothing is copied.
     Source: Munksgaard, Henriksen, Sadayappan and Oancea 2022, section 4.
     """
-    found = list(placements(stms))
-    if not found:
-        return []
-    aliases = shown(found[0].update.array, views, known)
+    return sorted(place for root, found in by_root(list(placements(stms))).items()
+                  for place in _harmless(stms[0], root, found, known, views))
+
+
+def _harmless(stm: ir.Stm, root: VName, found: Sequence[Placement], known: Known, views: Views
+              ) -> list[int]:
+    """The places of those updates of one array, ``root``, whose values may be made in place."""
+    aliases = shown(root, views, known)
     targets = [region(known, p.update.dims) for p in found]
     return [p.place for n, p in enumerate(found)
             if all(disjoint(known, targets[n], other)
                    for k, other in enumerate(targets) if k != n)
-            and _Judge(stms[0], p, targets[n], known.inner()).harmless(dict(aliases))]
+            and _Judge(stm, p, targets[n], known.inner()).harmless(dict(aliases))]
 
 
 @dataclass(frozen=True, slots=True)

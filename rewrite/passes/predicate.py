@@ -103,12 +103,14 @@ def predicated_updates(walk: _Walk, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
     assert isinstance(exp, ir.If)
     if exp.cond not in walk.device:
         return None
-    sides = [_side(body) for body in (exp.then_, exp.else_)]
+    sides = [side for body in (exp.then_, exp.else_) if (side := _side(body)) is not None]
+    if len(sides) != 2:
+        return None
     dests: list[ir.Dest] = []
     written: list[list[ir.Update | None]] = [[], []]
     for position in range(len(exp.ret)):
-        updates = [side.get(position) for side in sides if side is not None]
-        if len(updates) != 2 or (updates[0] is None) == (updates[1] is None):
+        updates = [side.get(position) for side in sides]
+        if (updates[0] is None) == (updates[1] is None):
             return None
         made = updates[0] or updates[1]
         other = (exp.else_ if updates[0] is not None else exp.then_).result[position]
@@ -116,8 +118,8 @@ def predicated_updates(walk: _Walk, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
         if made.array != other or any(d.array == made.array for d in dests):
             return None
         dests.append(ir.Dest(made.array, len(made.dims)))
-        for side, update in zip(written, updates, strict=True):
-            side.append(update)
+        for column, update in zip(written, updates, strict=True):
+            column.append(update)
     types: list[Prim] = []
     for first, second in zip(*written, strict=True):
         update = first or second

@@ -308,9 +308,6 @@ def _is(atom: Atom, value: int | float | bool) -> bool:
     return isinstance(atom, Const) and atom.value == value
 
 
-_MANTISSA = {Prim.F32: 24, Prim.F64: 53}
-
-
 def _lossless(from_: Prim, to: Prim) -> bool:
     """True if ``convert.from_.to`` keeps every value."""
     if from_ is to or from_ is Prim.BOOL:
@@ -321,7 +318,7 @@ def _lossless(from_: Prim, to: Prim) -> bool:
         return to.is_float and from_.bits <= to.bits
     digits = from_.bits - from_.is_signed
     if to.is_float:
-        return digits <= _MANTISSA[to]
+        return digits <= to.mantissa
     return digits <= to.bits - to.is_signed and (to.is_signed or not from_.is_signed)
 
 

@@ -1,7 +1,7 @@
 """Files of the cache: programs, OpenCL binaries and more, safe with parallel processes.
 
-The folder belongs to the user.  Anyone who can write there can make Runelift run any code, as with
-Python's compiled files.
+Those who can write to the folder can make Runelift run any code, as with Python's compiled files.
+So it is used only if no other user can (:mod:`~runelift.runtime.cache.private`).
 """
 
 from __future__ import annotations
@@ -9,19 +9,62 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import tempfile
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
 
+from runelift.runtime.cache import private
+
+VARIABLE = "RUNELIFT_CACHE"
+"""The variable that names the folder of the cache."""
 CHECKSUM_BYTES = 32
 """The length of the checksum, which precedes the content of a file."""
+_REFUSED = "RUNELIFT_CACHE_REFUSED"
+"""The variable that tells processes which folder the user knows not to be used."""
+_trusted = set[Path]()
+"""Folders that may be used."""
 
 
-def cache_folder() -> Path:
-    """The folder of the cache."""
-    return Path(os.environ.get("RUNELIFT_CACHE") or platformdirs.user_cache_dir("runelift"))
+def cache_folder() -> Path | None:
+    """The folder of the cache, which may not exist; None if the user has no home."""
+    if named := os.environ.get(VARIABLE):
+        return Path(os.path.abspath(named))
+    usual = Path(platformdirs.user_cache_dir("runelift"))
+    return usual if usual.is_absolute() else None
+
+
+def folder_of(kind: str, *, make: bool = False) -> Path | None:
+    """The folder ``kind`` of the cache; None if there is none that may be used.
+
+    OSError if it cannot be made.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return None
+    for part in ("", *kind.split("/")):
+        folder = folder / part
+        if make:
+            private.make(folder)
+        if folder not in _trusted:
+            try:
+                why = private.obstacle(folder)
+            except OSError:
+                return None
+            if why is not None:
+                _refuse(folder, why)
+                return None
+            _trusted.add(folder)
+    return folder
+
+
+def _refuse(folder: Path, why: str) -> None:
+    """Say that a folder is not used, once for this process and those that it starts."""
+    if os.environ.get(_REFUSED) != str(folder):
+        os.environ[_REFUSED] = str(folder)
+        print(f"runelift: the cache '{folder}' is not used: {why}.", file=sys.stderr)
 
 
 def key(*parts: str) -> str:
@@ -35,47 +78,50 @@ def key(*parts: str) -> str:
 
 def load(kind: str, name: str) -> bytes | None:
     """The content of the file ``name`` in the folder ``kind``; None if missing or damaged."""
-    try:
-        data = (cache_folder() / kind / name).read_bytes()
-    except OSError:
-        return None
+    data = _read(kind, name)
     checksum, content = data[:CHECKSUM_BYTES], data[CHECKSUM_BYTES:]
     return content if hashlib.sha256(content).digest() == checksum else None
 
 
 def starts_with(kind: str, name: str, content: bytes) -> bool:
     """Test whether a file starts with this content, damaged or not."""
-    try:
-        with (cache_folder() / kind / name).open("rb") as file:
-            file.seek(CHECKSUM_BYTES)
-            return file.read(len(content)) == content
-    except OSError:
-        return False
+    return _read(kind, name, CHECKSUM_BYTES + len(content))[CHECKSUM_BYTES:] == content
 
 
 def exists(kind: str, name: str) -> bool:
     """Test whether there is a file, damaged or not."""
-    return (cache_folder() / kind / name).exists()
+    folder = folder_of(kind)
+    return folder is not None and (folder / name).exists()
 
 
 def has_any(kind: str) -> bool:
     """Test whether a folder has any file."""
+    folder = folder_of(kind)
     try:
-        return any(os.scandir(cache_folder() / kind))
+        return folder is not None and any(
+            not each.name.startswith(private.TEMPORARY) for each in os.scandir(folder))
     except OSError:
         return False
 
 
+def _read(kind: str, name: str, size: int = -1) -> bytes:
+    """The first bytes of a file, or all; empty if it cannot be read."""
+    folder = folder_of(kind)
+    try:
+        return b"" if folder is None else private.read(folder / name, size)
+    except OSError:
+        return b""
+
+
 def store(kind: str, name: str, content: bytes) -> None:
     """Write a file; its loss would only cost time, so a full disk is no error."""
-    folder = cache_folder() / kind
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        os.replace(file.name, folder / name)
-    except OSError:
-        return
+    with suppress(OSError):
+        if (folder := folder_of(kind, make=True)) is not None:
+            try:
+                private.write(folder / name, hashlib.sha256(content).digest() + content)
+            except OSError:
+                folder.rmdir()  # if it is empty
+                raise
 
 
 _fingerprint: list[str] = []

@@ -44,9 +44,9 @@ class Part:
         return memoryview(content)[ORIGIN_BYTES:]
 
     def load(self) -> Any:
-        """The object that was stored; None as for :meth:`read`."""
+        """The object that was stored; None as for :meth:`read`, or if it cannot be restored."""
         content = self.read()
-        return None if content is None else pickle.loads(content)
+        return None if content is None else restored(content)
 
     def store(self, value: Any) -> None:
         """Replace the content by an object, unless that is nested too deeply for a pickle."""
@@ -62,6 +62,14 @@ class Part:
         """Test whether there is a content of this origin, without reading all of it."""
         return self.source is not None and is_cached(self.source) and disk.starts_with(
             self.folder, self.name, _origin(self.source))
+
+
+def restored(content: memoryview) -> Any:
+    """The object of a pickle; None if it cannot be restored."""
+    try:
+        return pickle.loads(content)
+    except Exception:  # classes in a pickle of other packages' editions may raise anything
+        return None
 
 
 class ProgramEntry:

@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.open_program import open_program
@@ -40,6 +41,7 @@ from runelift.runtime.commands.tuning_output import (
     finish_search,
     finish_tuning,
     output_of,
+    write_so_far,
 )
 from runelift.runtime.devices.comparable import place_of
 from runelift.runtime.host import interrupts
@@ -52,11 +54,11 @@ from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
-from runelift.runtime.tuner.measure.protocols import MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
 from runelift.runtime.tuner.report.text import facts
-from runelift.runtime.tuner.strategies import Strategy, parse_strategy
-from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
+from runelift.runtime.tuner.strategies import parse_strategy
+from runelift.runtime.tuner.strategies.instrumentation import measuring_method
+from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning, tune_by_search
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
@@ -115,10 +117,11 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     if args.import_t4 is not None:
         with interrupts.between_runs():
             return finish_search(args, program, _imported(args, program, job))
-    if not isinstance(strategy, Instrumentation):
+    method = measuring_method(strategy)
+    if method is None:
         with interrupts.between_runs():
             return finish_search(args, program, _searched(args, strategy, job))
-    method: MeasuringMethod = strategy.method.following(EFFORTS[args.effort].policy)
+    method = method.following(EFFORTS[args.effort].policy)
     seconds = method.policy.budget.tuning * args.budget.seconds if args.budget else math.inf
     job = replace(job, method=SharedMeasuring(method, pool) if pool else method,
                   held_back=held_back, size_guards=SizeGuardKind(args.guards),
@@ -130,7 +133,8 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         else:
             with _logged(args, program, job, shown) as logged:
                 state = autotune(replace(logged, parameters=search and replace(
-                    search, progress=shown.trying, within=shown.within)))
+                    search, progress=shown.trying, within=shown.within)),
+                    keep=partial(write_so_far, args, program))
     if isinstance(runner, Remote):
         if not state.interrupted:
             runner.save_manifest()
@@ -148,7 +152,7 @@ def _job(args: argparse.Namespace, program: Program, runner: Measurable) -> Tuni
 
 def _parameter_search(args: argparse.Namespace, strategy: Strategy) -> ParameterSearch | None:
     """The search for parameters of kernels, if the options ask for one."""
-    asked = isinstance(strategy, Instrumentation) and not (
+    asked = measuring_method(strategy) is not None and not (
         args.no_parameters or args.no_verify or args.replay)
     return ParameterSearch(args.parameters, args.seed) if (
         asked and EFFORTS[args.effort].policy.parameters.seconds > 0) else None

@@ -13,7 +13,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.commands.open_program import (
+    forced,
     open_program,
     pick_entry,
     version_names_in_errors,
@@ -33,6 +34,7 @@ from runelift.runtime.commands.options import (
     add_contract,
     add_device,
     add_entry,
+    add_force,
     add_only,
     add_policy,
     add_program,
@@ -45,6 +47,7 @@ from runelift.runtime.records.statistics import Summary, summarise
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Case, datasets_of
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from runelift.runtime.versions.choose import RequiredVersions
 
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
 
@@ -63,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_only(parser)
     parser.add_argument("--json", metavar="FILE",
                         help="write all times as JSON, to standard output if FILE is '-'")
+    add_force(parser)
     add_device(parser)
     add_tuning(parser)
     add_policy(parser)
@@ -114,7 +118,8 @@ def execute(args: argparse.Namespace) -> int:
         label = name if entry == "main" else f"{entry}: {name}"
         try:
             with version_names_in_errors(program):
-                found = measure(program, entry, arguments(), args.runs)
+                found = measure(program, entry, arguments(), args.runs,
+                                forced(args, program, entry))
         except (UserError, CompilerLimitation) as error:
             print(f"runelift: {label}: {error}", file=sys.stderr)
             failed = True
@@ -132,8 +137,9 @@ def execute(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dict[str, Any]:
-    """Times of ``runs`` runs in seconds, after some to warm up."""
+def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
+            force: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """Times of ``runs`` runs in seconds, after some to warm up; ``force``: versions by site."""
     wall: list[float] = []
     device: list[float] = []
     launches = peak = 0
@@ -141,16 +147,17 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dic
         values = [np.asarray(arg)[()] for arg in args]
         for _ in range(runs):
             started = time.perf_counter()
-            program.run(entry, values)
+            program.run(entry, values, force=force)
             wall.append(time.perf_counter() - started)
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
     measured = MeasuredProgram(program)
     resident = measured.place(args)
-    program.run(entry, resident, device_arrays=True)
-    measured.warm_up(entry, resident)
+    program.run(entry, resident, force=force, device_arrays=True)
+    required = RequiredVersions(force or {})
+    measured.warm_up(entry, resident, force=required)
     for _ in range(runs):
-        wall.append(measured.time(entry, resident))
-        record = measured.record(entry, resident, samples=False)
+        wall.append(measured.time(entry, resident, force=required))
+        record = measured.record(entry, resident, force=required, samples=False)
         device.append(record.span)
         launches, peak = record.launches, record.peak_bytes
     return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}

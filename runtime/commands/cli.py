@@ -20,9 +20,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
-from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
+from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
 from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.devices import pyopencl_quirks
+from runelift.runtime.host import supervisor
 from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 
 COMMANDS = {
@@ -36,6 +37,7 @@ COMMANDS = {
     "dump": "print a program at a stage of compilation",
     "explain": "explain an error code, or which flattening rule fired where in a program",
     "rules": "print the rewrite rules",
+    "cache": "show or empty the cache of compiled programs and kernels",
     "devices": "list the OpenCL devices",
     "doctor": "say what is found on this machine, what is not usable, and why",
 }
@@ -43,6 +45,7 @@ RUNNING = frozenset({"run", "bench"})
 """The commands that run programs in this process, on a device."""
 HELP = frozenset({"-h", "--help"})
 OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+STOPPED = "interrupted."
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Reasons of a system to refuse to write more."""
 
@@ -88,16 +91,30 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status."""
+    """Run the command line; the exit status.
+
+    The command line of this process, without ``argv``, runs in a copy that can be killed.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and HELP.isdisjoint(arguments):
+        supervisor.begin(f"runelift: {STOPPED}\n")
+    try:
+        return _execute(arguments)
+    finally:
+        supervisor.end()
+
+
+def _execute(arguments: list[str]) -> int:
+    """Run a command; the exit status."""
     collect_rarely()
     pyopencl_quirks.disable_caches()
     freeze_at_exit()
-    arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
         with _ahead(command, arguments):
             args = make_parser(command).parse_args(arguments)
             with warnings.catch_warnings(action="default", category=UserWarning):
+                warnings.simplefilter("ignore", HiddenEntryWarning)
                 warnings.showwarning = _remark
                 status: int = args.execute(args)
         sys.stdout.flush()
@@ -111,11 +128,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RecursionError:
         return _complain("not supported: the program is nested too deeply.", LIMITATION)
     except KeyboardInterrupt:
-        return _complain("interrupted.", INTERRUPTED)
+        return _stopped()
     except BrokenPipeError:
         _silence()
         return OK
     except Exception as error:
+        if supervisor.was_interrupted():
+            return _stopped()
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             _silence()
             return _complain(f"cannot write {error.filename or 'the output'}: "
@@ -165,6 +184,12 @@ def _remark(message: Warning | str, category: type[Warning], filename: str, line
     """Show a warning as the user should see it; those about a program name their place."""
     print(message if isinstance(message, ProgramWarning) else f"runelift: warning: {message}",
           file=sys.stderr)
+
+
+def _stopped() -> int:
+    """Say that Ctrl-C has ended the command."""
+    supervisor.told()
+    return _complain(STOPPED, INTERRUPTED)
 
 
 def _complain(message: str, status: int) -> int:

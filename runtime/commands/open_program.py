@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from runelift.ir.errors import CompilerLimitation, unknown_entry
+from runelift.ir.errors import CompilerLimitation, VersionUnavailable, unknown_entry
 from runelift.runtime.commands.options import existing
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.program import Program
-from runelift.runtime.versions.version_names import with_version_names
+from runelift.runtime.versions.version_names import plan_of, with_version_names
 
 
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
@@ -33,11 +33,23 @@ def pick_entry(program: Program, name: str | None) -> str:
     return name
 
 
+def forced(args: argparse.Namespace, program: Program, entry: str) -> dict[str, int]:
+    """The versions of an entry point that ``--force`` names, by site."""
+    force = dict[str, int]()
+    for text in args.force:
+        force |= plan_of(program.tree.entry(entry), text)
+    return force
+
+
 @contextmanager
 def version_names_in_errors(program: Program) -> Iterator[None]:
     """Name versions V1, V2, ... in errors about versions that cannot run."""
     try:
         yield
+    except VersionUnavailable as error:
+        name = with_version_names(error.version, *program.tree.entries)
+        reason = with_version_names(error.reason, *program.tree.entries)
+        raise VersionUnavailable(name, reason) from error
     except CompilerLimitation as error:
         text = with_version_names(str(error), *program.tree.entries)
         if text == str(error):

@@ -31,6 +31,14 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
                              "%(default)s)")
 
 
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """The option for versions that must run."""
+    parser.add_argument("--force", metavar="VERSION", action="append", default=[],
+                        help="run this version, such as V3 of 'runelift dump --stage tree', or "
+                             "SITE=VERSION for one choice only; an error says why it cannot run "
+                             "here")
+
+
 def add_contract(parser: argparse.ArgumentParser) -> None:
     """The option to contract floating-point operations."""
     parser.add_argument("--fp-contract", action="store_true",

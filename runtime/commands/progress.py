@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import Self
 
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.strategies.trials import SearchStep
 
-if TYPE_CHECKING:
-    from runelift.runtime.commands.terminal import Terminal
 
-
-class Display(Protocol):
-    """An observer of the steps of a tuning."""
+class Display:
+    """An observer of the steps of a tuning; this one shows nothing."""
 
     def measured(self, progress: Progress) -> None:
         """A run is over."""
-        ...
 
     def searched(self, step: SearchStep) -> None:
         """A search has made a step."""
-        ...
 
     def trying(self, what: str) -> None:
         """Settings are tried, or something else of unknown length is done."""
-        ...
 
     def within(self, seconds: float) -> None:
         """The steps from here on take at most so long."""
-        ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
-class Lines:
+class Lines(Display):
     """A line on standard error for each of so many ``datasets``, once it has been measured."""
 
     def __init__(self, datasets: int) -> None:
@@ -46,23 +45,8 @@ class Lines:
             print(f"measured {progress.what}: {progress.summary} "
                   f"({len(self._measured)}/{self._total})", file=sys.stderr, flush=True)
 
-    def searched(self, step: SearchStep) -> None:
-        """Show nothing."""
 
-    def trying(self, what: str) -> None:
-        """Show nothing."""
-
-    def within(self, seconds: float) -> None:
-        """Show nothing."""
-
-    def __enter__(self) -> Display:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-def display(datasets: int) -> Lines | Terminal:
+def display(datasets: int) -> Display:
     """A display for this process, which measures so many datasets."""
     if not sys.stderr.isatty():
         return Lines(datasets)

@@ -11,6 +11,7 @@ as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with g
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.commands.open_program import (
+    forced,
     open_program,
     pick_entry,
     version_names_in_errors,
@@ -27,14 +29,18 @@ from runelift.runtime.commands.options import (
     add_contract,
     add_device,
     add_entry,
+    add_force,
     add_policy,
     add_program,
     add_tuning,
 )
-from runelift.runtime.data.values import load_values, read_values, write_values
+from runelift.runtime.data.values import load_values, read_stdin, write_values
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.forest import Forest
-from runelift.runtime.versions.version_names import plan_of, version_name
+from runelift.runtime.versions.version_names import version_name
+
+_DIGITS = re.compile(r"[0-9]{1,19}")
+"""As many digits as the largest value has."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="the file with the arguments (default: standard input)")
     parser.add_argument("-b", "--binary", action="store_true",
                         help="write the results in the binary format")
-    parser.add_argument("--force", metavar="VERSION", action="append", default=[],
-                        help="run this version, such as V3 of 'runelift dump --stage tree', or "
-                             "SITE=VERSION for one choice only; --record says which versions ran")
+    add_force(parser)
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
                         help="set a threshold, a parameter of a kernel ('runelift explain "
                              "--parameters FILE' lists them) or the value of a #[param(NAME)] for "
@@ -66,9 +70,7 @@ def execute(args: argparse.Namespace) -> int:
     program = open_program(args, settings=_assignments(args.param))
     entry = pick_entry(program, args.entry)
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
-    force = dict[str, int]()
-    for text in args.force:
-        force |= plan_of(program.tree.entry(entry), text)
+    force = forced(args, program, entry)
     with version_names_in_errors(program):
         results, record = program.run(entry, values, force=force, record=args.record)
     write_values(results, sys.stdout.buffer, args.binary)
@@ -97,7 +99,7 @@ def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
     if sys.stdin.isatty():
         print(f"runelift: reading {len(wanted)} values from the terminal; end with Ctrl-D.",
               file=sys.stderr)
-    return read_values(sys.stdin.buffer.read(), "<standard input>", wanted)
+    return read_stdin(wanted)
 
 
 def _assignments(texts: list[str]) -> dict[str, int]:
@@ -105,7 +107,7 @@ def _assignments(texts: list[str]) -> dict[str, int]:
     found = {}
     for text in texts:
         name, _, value = text.rpartition("=")
-        if not name or not value.isdigit():
-            raise UserError(f"'{text}' should be NAME=INT.")
+        if not name or _DIGITS.fullmatch(value) is None:
+            raise UserError(f"'{text:.80}' should be NAME=INT, with an integer from 0 to 2^63 - 1.")
         found[name] = int(value)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -16,7 +16,7 @@ from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.strategies.trials import SearchStep
 
 
-class Terminal:
+class Terminal(Display):
     """A line with what is measured, how much of it is done, the best so far, and the time left."""
 
     def __init__(self, console: Console | None = None) -> None:
@@ -55,10 +55,9 @@ class Terminal:
         self._from, self._seconds = time.perf_counter(), seconds
         self._bars.reset(self._task, best="")
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         self._bars.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bars.stop()

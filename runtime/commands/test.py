@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,6 +41,7 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
+from runelift.runtime.host.lifeline import end_with_parent
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
 from runelift.runtime.versions.forest import plans
@@ -100,8 +101,15 @@ def _tested(args: argparse.Namespace, paths: Sequence[Path]) -> Iterable[list[di
     if args.jobs <= 1:
         yield from map(test, paths)
         return
-    with ProcessPoolExecutor(args.jobs, get_context("spawn")) as workers:
+    with ProcessPoolExecutor(args.jobs, get_context("spawn"), _end_with_command) as workers:
         yield from workers.map(test, paths)
+
+
+def _end_with_command() -> None:
+    """Let this process end with the command that started it, even if a kernel never ends."""
+    parent = parent_process()
+    if parent is not None and isinstance(parent.sentinel, int):
+        end_with_parent(parent.sentinel)
 
 
 def _test_program(args: argparse.Namespace, path: Path) -> list[dict[str, Any]]:

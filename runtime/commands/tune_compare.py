@@ -45,14 +45,14 @@ from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.report.html.compared import compared
 from runelift.runtime.tuner.report.html.document import document, write_page
 from runelift.runtime.tuner.result import default_thresholds
-from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
+from runelift.runtime.tuner.strategies import STRATEGIES, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
 from runelift.runtime.tuner.strategies.compare import Comparison, Problem, compare, facts, render
 from runelift.runtime.tuner.strategies.forest_of_log import logged_forest, without_gaps
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
-from runelift.runtime.tuner.strategies.trials import Budget, Instrumented, parse_budget
+from runelift.runtime.tuner.strategies.trials import Budget, Strategy, parse_budget
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest
 
@@ -211,7 +211,7 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
     if measurements.interrupted:
         raise KeyboardInterrupt
     costs = costs_of(forest, measurements)
-    measured = Instrumented(costs, time.perf_counter() - started)
+    measured = costs, time.perf_counter() - started
     if not costs.datasets:
         return []
     weights = _weights(costs)

@@ -23,9 +23,8 @@ from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
 from runelift.runtime.tuner.policy import FULL, NORMAL, QUICK, TuningPolicy
-from runelift.runtime.tuner.strategies import Strategy
-from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
-from runelift.runtime.tuner.strategies.trials import parse_budget
+from runelift.runtime.tuner.strategies.instrumentation import measuring_method
+from runelift.runtime.tuner.strategies.trials import Strategy, parse_budget
 
 DEFAULT = "instrumentation"
 
@@ -133,7 +132,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 
 def check(args: argparse.Namespace, strategy: Strategy) -> None:
     """Refuse options that do not go together."""
-    complete = isinstance(strategy, Instrumentation)
+    complete = measuring_method(strategy) is not None
     if args.runs is not None and args.runs < 1:
         raise UserError("--runs must be at least 1.")
     if complete and args.budget is not None and args.budget.seconds is None:

@@ -47,6 +47,8 @@ from runelift.runtime.versions.tuning_file import GUARDS, tuning_path
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
+UNFINISHED = "unfinished"
+"""The fact of a file that is written while its tuning goes on."""
 
 
 def output_of(args: argparse.Namespace) -> Path:
@@ -62,9 +64,7 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
                 for entry in state.thresholds.entries} if args.leave_one_out else {}
     about = _facts(program, policy, state, held_out)
     if state.measured:
-        tuned = {entry.forest.entry for entry in state.thresholds.entries} | {
-            each.entry for each in state.parameters}
-        about = write_found(output_of(args), state.values, about, program, tuned)
+        about = write_found(output_of(args), state.values, about, program, _tuned(state))
     if args.export_t4 is not None:
         export_t4(args.export_t4, about_runs(args, program), state)
     if args.html is not None:
@@ -89,6 +89,26 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     return INTERRUPTED
 
 
+def write_so_far(args: argparse.Namespace, program: Program, state: State) -> None:
+    """Write what the stages have found so far: the next one may be killed.
+
+    The facts are only those that runs need; the others take longer.
+    """
+    about = {**about_program(program), UNFINISHED: True, **_facts_for_runs(program, state)}
+    write_found(output_of(args), state.values, about, program, _tuned(state))
+
+
+def _tuned(state: State) -> set[str]:
+    """The entry points that were tuned."""
+    return {entry.forest.entry for entry in state.thresholds.entries} | {
+        each.entry for each in state.parameters}
+
+
+def _facts_for_runs(program: Program, state: State) -> dict[str, Any]:
+    """The facts that runs read."""
+    return {GUARDS: guard_facts(state.guards, program.identity.device, program.policy)}
+
+
 def _facts(program: Program, policy: TuningPolicy, state: State,
            held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
     """The content of the JSON file."""
@@ -96,7 +116,7 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
             "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()},
             "validation": {name: asdict(both) for name, both in state.validated.items()},
             "tuning_policy": asdict(policy),
-            GUARDS: guard_facts(state.guards, program.identity.device, program.policy),
+            **_facts_for_runs(program, state),
             "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
 
 

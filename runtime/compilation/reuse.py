@@ -7,7 +7,6 @@ as long as the program's text, the texts of its imports, and Runelift's files ar
 from __future__ import annotations
 
 import hashlib
-import pickle
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,7 +15,7 @@ from pathlib import Path
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_source
 from runelift.ir.source import Source
-from runelift.runtime.cache.programs import ProgramEntry
+from runelift.runtime.cache.programs import ProgramEntry, restored
 from runelift.runtime.compilation.compiled import Compiled
 
 
@@ -30,10 +29,9 @@ def if_current(found: Compiled | None, parameters: Mapping[str, int]) -> Compile
 
 def load_compiled(source: Source, *, policy: str) -> Compiled | None:
     """The compiled program on disk of this text, current or not."""
-    content = ProgramEntry.of(source, policy).compiled.read()
-    if content is None:
+    part = ProgramEntry.of(source, policy).compiled
+    if (content := part.read()) is None or not isinstance(found := restored(content), Compiled):
         return None
-    found: Compiled = pickle.loads(content)
     return replace(found, snapshot=hashlib.sha256(content).hexdigest())
 
 

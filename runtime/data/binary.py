@@ -5,6 +5,8 @@ The type name has four characters (`` i32``); sizes are u64; everything is littl
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -13,18 +15,20 @@ import numpy as np
 
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
+from runelift.runtime.data.claims import impossible
 from runelift.runtime.data.text import Value, prim_of
 
 VERSION = 2
 _BLANKS = b" \t\r\n"
+_START = re.compile(rb"[ \t\r\n]*b")
 
 
-def is_binary(data: bytes) -> bool:
+def is_binary(data: bytes | bytearray) -> bool:
     """Test whether the first value in ``data`` is in the binary format."""
-    return data.lstrip(_BLANKS)[:1] == b"b"
+    return _START.match(data) is not None
 
 
-def read_binary(data: bytes, name: str) -> Iterator[Value]:
+def read_binary(data: bytes | bytearray, name: str) -> Iterator[Value]:
     """The values in ``data``; ``name`` is for messages."""
     at = 0
     while True:
@@ -36,7 +40,7 @@ def read_binary(data: bytes, name: str) -> Iterator[Value]:
         yield value
 
 
-def _read_one(data: bytes, at: int, name: str) -> tuple[Value, int]:
+def _read_one(data: bytes | bytearray, at: int, name: str) -> tuple[Value, int]:
     def fail(what: str, offset: int) -> UserError:
         return UserError(f"{name}: byte {offset}: error[malformed-data]: {what}")
 
@@ -47,7 +51,7 @@ def _read_one(data: bytes, at: int, name: str) -> tuple[Value, int]:
     version, rank = data[at + 1], data[at + 2]
     if version != VERSION:
         raise fail(f"Version {version} of the binary format; {VERSION} is supported.", at + 1)
-    label = data[at + 3 : at + 7].decode("latin-1").strip()
+    label = bytes(data[at + 3 : at + 7]).decode("latin-1").strip()
     if label not in {prim.value for prim in Prim}:
         raise fail(f"Unknown element type '{label}'.", at + 3)
     prim = Prim(label)
@@ -55,19 +59,17 @@ def _read_one(data: bytes, at: int, name: str) -> tuple[Value, int]:
     if len(data) < start:
         raise fail("The data ends within the sizes of a value.", len(data))
     shape = struct.unpack_from(f"<{rank}Q", data, at + 7)
-    count = 1
-    for size in shape:
-        count *= size
+    count = math.prod(shape)
     end = start + count * prim.bytes
     if len(data) < end:
         raise fail(f"A value of {count} elements of type {prim} needs {end - start} bytes, but "
                    f"only {len(data) - start} are left.", start)
-    dtype = prim.dtype.newbyteorder("<")
-    flat = np.frombuffer(data, dtype, count, start).astype(prim.dtype)
-    try:
-        return flat.reshape(shape)[()], end
-    except ValueError:  # an empty array, or one of too many dimensions
-        raise fail(f"An array of shape {list(shape)} is too large.", at + 7) from None
+    if reason := impossible(shape, prim.bytes):
+        raise fail(reason, at + 7)
+    dtype = np.dtype(np.uint8) if prim is Prim.BOOL else prim.dtype.newbyteorder("<")
+    flat = np.frombuffer(data, dtype, count, start)
+    converted = flat != 0 if prim is Prim.BOOL else flat.astype(prim.dtype)
+    return converted.reshape(shape)[()], end
 
 
 def write_binary(value: Value, out: BinaryIO) -> None:

@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from runelift.ir.errors import UserError
+from runelift.ir.files import most_bytes
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
+from runelift.runtime.data.claims import impossible
 from runelift.runtime.data.text import Reader, Spec, Value
 
 RANDOM_CHUNK = 1 << 16
@@ -108,7 +110,12 @@ class RandomArray:
         return 8 // self.spec.prim.bytes if narrow else 1
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """A new array."""
+        """A new array; UserError if it is too large for this machine."""
+        if reason := impossible(self.shape, self.spec.prim.bytes):
+            raise UserError(f"{self.spec}: {reason}")
+        if self.nbytes > most_bytes():
+            raise UserError(f"{self.spec}: the array takes {self.nbytes >> 20} MiB, which is more "
+                            f"than half of the memory of this machine.")
         made, words = np.empty(math.prod(self.shape), self.dtype), self.words
         threads = max(1, min(MOST_THREADS, os.cpu_count() or 1, words // WORDS_PER_THREAD))
         ends = [words * k // threads for k in range(threads + 1)]
@@ -140,11 +147,11 @@ class RandomArray:
         if prim is Prim.BOOL:
             made[:] = _parts(words, np.uint8)[:len(made)] & 1
         elif prim.is_float:
-            bits = _parts(words, np.uint32 if prim is Prim.F32 else np.uint64)[:len(made)]
-            unused = 8 if prim is Prim.F32 else 11
+            bits = _parts(words, f"u{prim.bytes}")[:len(made)]
+            unused = prim.bits - prim.mantissa
             bits >>= unused
             made[:] = bits
-            made *= 2.0 ** (unused - 8 * prim.bytes)
+            made *= 2.0 ** -prim.mantissa
             if bounds is not None:
                 made[:] = made.astype(np.float64) * (bounds.high - bounds.low) + bounds.low
         elif bounds is None:

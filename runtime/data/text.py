@@ -17,21 +17,29 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
-from runelift.ir.prim import Prim
+from runelift.ir.prim import FLOATS, Prim
 from runelift.ir.source import Source, Span
+from runelift.runtime.data.claims import MOST_DIMENSIONS, impossible
+
+MOST_DIGITS = 400
+"""Whole numbers with more digits are above the greatest number of every type."""
+MOST_QUOTED = 20
+"""The most characters of data that a message quotes."""
 
 Value: TypeAlias = Any
 """A NumPy scalar or array whose dtype is that of a :class:`~runelift.ir.prim.Prim`."""
 
 _NAMES = "|".join(prim.value for prim in Prim)
 _SUFFIXES = "|".join(prim.value for prim in Prim if prim is not Prim.BOOL)
+_FLOATS = "|".join(prim.value for prim in FLOATS)
 _TOKEN = re.compile(rf"""
     (?P<blank>  (?: \s+ | --[^\n]* )+ )
-  | (?P<special> -?(?P<module>f32|f64)\.(?P<which>nan|inf)\b )
+  | (?P<special> -?(?P<module>{_FLOATS})\.(?P<which>nan|inf)\b )
   | (?P<number>
       (?P<digits> [+-]? (?: 0[xX][0-9a-fA-F_]+ (?: \.[0-9a-fA-F_]* )? (?: [pP][+-]?[0-9]+ )?
                         | 0[bB][01_]+
-                        | [0-9][0-9_]* (?: \.[0-9_]* )? (?: [eE][+-]?[0-9_]+ )? ))
+                        | [0-9][0-9_]* (?: \.[0-9_]* )? (?: [eE][+-]?[0-9_]+ )?
+                        | \.[0-9][0-9_]* (?: [eE][+-]?[0-9_]+ )? ))
       (?P<suffix> {_SUFFIXES} )? (?![\w.]) )
   | (?P<bool>   (?: true | false )\b )
   | (?P<string> "(?: [^"\\\n] | \\. )*" )
@@ -39,7 +47,11 @@ _TOKEN = re.compile(rf"""
   | (?P<type>   (?:{_NAMES})\b )
   | (?P<mark>   [\[\](),] )
 """, re.VERBOSE)
-_HEX_FLOAT_SUFFIX = re.compile(r"(?<=[0-9a-fA-F])(f32|f64)$")
+_HEX_FLOAT_SUFFIX = re.compile(rf"(?<=[0-9a-fA-F])({_FLOATS})$")
+
+
+EXACT_HALVES = 512
+"""From this number on, an f16 is a multiple of a half, and is written with all its digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +145,8 @@ class Reader:
                 self.expect("(")
                 spec = self.spec()
                 self.expect(")")
+                if reason := impossible(spec.shape, spec.prim.bytes):
+                    self.fail(reason, start)
                 if 0 not in spec.shape:
                     self.fail(f"An empty array needs a size that is 0, but its type is {spec}.",
                               start)
@@ -152,7 +166,7 @@ class Reader:
             match = re.compile(r"\d[\d_]*(i64)?").match(self._text, self.position, self._end)
             if not match:
                 self.fail(f"Expected a size{self._found()}.")
-            shape.append(int(match[0].removesuffix("i64").replace("_", "")))
+            shape.append(int(_numeral(match[0].removesuffix("i64").replace("_", ""))))
             self.position = match.end()
             self.expect("]")
         token = self._peek()
@@ -178,8 +192,9 @@ class Reader:
 
     def _found(self) -> str:
         self.skip_blanks()
-        rest = self._text[self.position : self._end].split(maxsplit=1)
-        return f", but found '{rest[0][:20]}'" if rest else ", but the data ends here"
+        until = min(self._end, self.position + MOST_QUOTED)
+        rest = self._text[self.position:until].split(maxsplit=1)
+        return f", but found '{rest[0]}'" if rest else ", but the data ends here"
 
     def _number(self) -> _Number:
         token = self._peek()
@@ -200,7 +215,7 @@ class Reader:
         try:
             return _Number(_numeral(digits), Prim(suffix) if suffix else None, at)
         except ValueError:
-            self.fail(f"'{token['number']}' is not a number.", at)
+            self.fail(f"'{token['number'][:MOST_QUOTED]}' is not a number.", at)
 
     def _array(self, preferred: Prim | None) -> Value:
         """A nested array literal, read into one flat list of numbers and a shape."""
@@ -208,13 +223,16 @@ class Reader:
         shape, numbers = self._elements()
         prim = next((n.prim for n in numbers if n.prim), None) or _natural(
             [n.value for n in numbers], preferred)
-        if not numbers:
+        if not numbers and preferred is None:
             self.fail("The type of an empty array is unknown.", start,
                       hint="Write it as 'empty([0]i32)'.")
-        flat = np.array([self._fitting(number, prim) for number in numbers], prim.dtype)
+        with np.errstate(over="ignore"):
+            flat = np.array([self._fitting(number, prim) for number in numbers], prim.dtype)
         return flat.reshape(shape)
 
-    def _elements(self) -> tuple[tuple[int, ...], list[_Number]]:
+    def _elements(self, depth: int = 1) -> tuple[tuple[int, ...], list[_Number]]:
+        if depth > MOST_DIMENSIONS:
+            self.fail(f"An array has at most {MOST_DIMENSIONS} dimensions.")
         self.expect("[")
         rows: tuple[int, ...] | None = None
         count, numbers = 0, list[_Number]()
@@ -225,7 +243,7 @@ class Reader:
                     break
             start = self.position
             if self.looking_at("["):
-                inner, inside = self._elements()
+                inner, inside = self._elements(depth + 1)
                 numbers += inside
             else:
                 inner = ()
@@ -241,7 +259,8 @@ class Reader:
     def _fitting(self, number: _Number, prim: Prim) -> int | float | bool:
         """The value of ``number`` as an element of type ``prim``, if it can be one.
 
-        With a suffix it may be a pattern of bits: ``255i8`` is -1.
+        With a suffix it may be a pattern of bits: ``255i8`` is -1.  A negative number of an
+        unsigned type counts down from the end of its range: ``-1u16`` is 65535.
         """
         if number.prim is not None and number.prim is not prim:
             self.fail(f"An element of type {number.prim} in an array of {prim}.", number.at)
@@ -252,12 +271,15 @@ class Reader:
                 self.fail(f"This number is not a whole number, as {prim} needs.", number.at)
             if number.prim is not None and prim.greatest < number.value < 1 << prim.bits:
                 return number.value - (1 << prim.bits)
+            if prim.is_unsigned and -prim.greatest <= number.value < 0:
+                return number.value + (1 << prim.bits)
             if not prim.least <= number.value <= prim.greatest:
                 self.fail(f"The number does not fit in {prim}.", number.at)
-        return number.value
+        return number.value if prim.is_int or prim is Prim.BOOL else _rounded(number.value, prim)
 
     def _convert(self, number: _Number, prim: Prim) -> Value:
-        return np.array(self._fitting(number, prim), prim.dtype)
+        with np.errstate(over="ignore"):
+            return np.array(self._fitting(number, prim), prim.dtype)
 
 
 def _natural(values: Sequence[int | float | bool], preferred: Prim | None) -> Prim:
@@ -278,10 +300,31 @@ def _split_hex_float(digits: str) -> tuple[str, str | None]:
 def _numeral(digits: str) -> int | float:
     lower = digits.lower().lstrip("+-")
     if lower.startswith("0x"):
-        return float.fromhex(digits) if "p" in lower or "." in lower else int(digits, 16)
+        return _hex_float(digits) if "p" in lower or "." in lower else int(digits, 16)
     if lower.startswith("0b"):
         return int(digits, 2)
-    return float(digits) if set(lower) & set(".e") else int(digits)
+    if set(lower) & set(".e"):
+        return float(digits)
+    if len(lower) <= MOST_DIGITS:
+        return int(digits)
+    least = min(MOST_DIGITS, len(lower.lstrip("0")))  # Python refuses very many digits
+    value = int(lower.lstrip("0")[:MOST_DIGITS] or "0") if least < MOST_DIGITS else 10**MOST_DIGITS
+    return -value if digits.startswith("-") else value
+
+
+def _hex_float(digits: str) -> float:
+    try:
+        return float.fromhex(digits)
+    except OverflowError:
+        return -math.inf if digits.startswith("-") else math.inf
+
+
+def _rounded(value: int | float, prim: Prim) -> float:
+    """The nearest number of a floating-point type; infinity above all of them."""
+    try:
+        return prim.nearest(float(value))
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _unescape(text: str) -> bytes:
@@ -325,7 +368,9 @@ def _scalar(value: Value, prim: Prim) -> str:
     if prim.is_float and not math.isfinite(value):
         text = "nan" if math.isnan(value) else "inf"
         return ("-" if value < 0 else "") + f"{prim.value}.{text}"
-    return f"{value!s}{prim.value}"
+    # NumPy writes an f16 from 1000 on with an exponent, and with fewer digits than it has
+    exact = prim is Prim.F16 and abs(value) >= EXACT_HALVES
+    return f"{float(value) if exact else value!s}{prim.value}"
 
 
 def prim_of(value: Value) -> Prim:

@@ -2,52 +2,72 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
+import struct
+import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
-from zipfile import BadZipFile
 
 import numpy as np
 
 from runelift.ir.errors import UserError
+from runelift.ir.files import most_bytes, read_bytes, read_stream
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.data.binary import is_binary, read_binary, write_binary
-from runelift.runtime.data.text import Reader, Value, format_value, prim_of
+from runelift.runtime.data.numpy_files import NPY, ZIP, read_npy, read_npz
+from runelift.runtime.data.text import Reader, Value, format_value
 
-_GZIP, _NPY, _ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PK\x03\x04"
+_GZIP = b"\x1f\x8b"
+MOST_UNPACKED = 256 << 20
+"""The most bytes that compressed data unpack to: few bytes can claim very many."""
 
 
 def load_values(path: Path, preferred: Sequence[Prim] = ()) -> list[Value]:
     """The values in a file, whatever its format; ``preferred`` as in :func:`read_values`."""
-    return read_values(read_bytes(path), str(path), preferred)
+    return read_values(read_bytes(path, check=partial(_check_start, str(path))), str(path),
+                       preferred)
 
 
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a file; UserError if it cannot be read."""
+def read_stdin(preferred: Sequence[Prim]) -> list[Value]:
+    """The values on standard input; ``preferred`` as in :func:`read_values`."""
+    name = "<standard input>"
+    return read_values(read_stream(sys.stdin.buffer, name, most_bytes(),
+                                   partial(_check_start, name)), name, preferred)
+
+
+def _check_start(name: str, start: bytes) -> None:
+    """UserError if the first bytes of data are of no format that there is."""
+    if start.startswith((_GZIP, NPY, ZIP)) or is_binary(start):
+        return
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+        at = start.find(0)
+    except UnicodeDecodeError as error:
+        at = error.start
+    if at >= 0:
+        raise UserError(f"{name}: byte {at}: error[malformed-data]: neither text in UTF-8 nor "
+                        f"binary values.")
 
 
-def read_values(data: bytes, name: str, preferred: Sequence[Prim] = ()) -> list[Value]:
+def read_values(data: bytes | bytearray, name: str, preferred: Sequence[Prim] = ()
+                ) -> list[Value]:
     """The values in ``data``, whose format shows in its first bytes; ``name`` is for messages.
 
     ``preferred`` are the element types of the first values, for numbers in text without a suffix.
     """
     if data.startswith(_GZIP):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise UserError(f"{name}: error[malformed-data]: not a valid gzip file: {error}"
-                            ) from None
-    if data.startswith((_NPY, _ZIP)):
-        return _read_numpy(data, name)
+        data = _unpacked(data, name)
+    if data.startswith(NPY):
+        return [read_npy(data, name)]
+    if data.startswith(ZIP):
+        return list(read_npz(data, name, MOST_UNPACKED))
     if is_binary(data):
         return list(read_binary(data, name))
     try:
@@ -58,14 +78,15 @@ def read_values(data: bytes, name: str, preferred: Sequence[Prim] = ()) -> list[
     return list(Reader(Source(name, text)).values(preferred=preferred))
 
 
-def _read_numpy(data: bytes, name: str) -> list[Value]:
+def _unpacked(data: bytes | bytearray, name: str) -> bytearray:
+    """The content of gzip data; UserError if it is damaged or too large."""
     try:
-        loaded = np.load(io.BytesIO(data), allow_pickle=False)
-        arrays = [loaded] if isinstance(loaded, np.ndarray) else [loaded[k] for k in loaded.files]
-    except (ValueError, OSError, EOFError, KeyError, BadZipFile) as error:
-        raise UserError(f"{name}: error[malformed-data]: not a NumPy file of plain arrays: "
-                        f"{error}") from None
-    return [np.ascontiguousarray(a, prim_of(a).dtype).reshape(a.shape)[()] for a in arrays]
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            return read_stream(cast("BinaryIO", file), f"{name} (unpacked)", MOST_UNPACKED,
+                               partial(_check_start, name))
+    except (OSError, EOFError, zlib.error, struct.error) as error:
+        raise UserError(f"{name}: error[malformed-data]: not a valid gzip file: {error}"
+                        ) from None
 
 
 def write_values(values: Iterable[Value], out: BinaryIO, binary: bool = False) -> None:

@@ -15,7 +15,14 @@ from runelift.codegen.emit.opencl import count_barrier_calls
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver import preload
-from runelift.runtime.devices.driver.build import KERNELS, BuildTarget, binary_key, driver_has_cache
+from runelift.runtime.devices.driver.build import (
+    KERNELS,
+    BuildTarget,
+    binary_key,
+    binary_of,
+    driver_has_cache,
+    table_of,
+)
 from runelift.runtime.devices.info import DeviceInfo
 
 BUILT_ONCE = b""
@@ -66,8 +73,8 @@ def build_program(device: Device, source: str, *options: str) -> Any:
                          f"{error}", at_any_size=True) from None
     if not info.is_simulator:
         once = info.slow_binaries and binary is None
-        disk.store(KERNELS, name, BUILT_ONCE if once
-                   else program.get_info(cl.program_info.BINARIES)[0])
+        content = BUILT_ONCE if once else binary_of(program.int_ptr, table_of(program.int_ptr))
+        disk.store(KERNELS, name, content)
     return program
 
 

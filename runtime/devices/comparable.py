@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
+from runelift.runtime.devices.driver.device_spec import INTERPRETER
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceModel:
+def model_of(info: DeviceInfo) -> str:
     """The model of a device; times on devices of one model may be compared."""
-
-    name: str
-    platform: str
-    driver: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.platform}, {self.driver})"
-
-
-def model_of(info: DeviceInfo) -> DeviceModel:
-    """The model of a device."""
-    return DeviceModel(info.name, info.platform, info.driver)
+    return f"{info.name} ({info.platform}, {info.driver})"
 
 
 def select_comparable(specs: Sequence[str], *, every: bool = False) -> list[DeviceInfo]:
@@ -52,13 +40,15 @@ def select_comparable(specs: Sequence[str], *, every: bool = False) -> list[Devi
     return infos + [info for info in devices_of(first) if every and info.handle not in handles]
 
 
-def devices_of(make: DeviceModel) -> list[DeviceInfo]:
-    """The usable devices of this machine that are of this make."""
-    return [info for info in find_devices() if info.problem is None and model_of(info) == make]
+def devices_of(model: str) -> list[DeviceInfo]:
+    """The usable devices of this machine that are of this model."""
+    return [info for info in find_devices() if info.problem is None and model_of(info) == model]
 
 
-def spec_of(info: DeviceInfo) -> str:
-    """The text by which :func:`select` finds this device."""
+def spec_of(info: DeviceInfo | None) -> str:
+    """The text by which :func:`select` finds this device, or the interpreter."""
+    if info is None:
+        return INTERPRETER
     matching = [each for each in find_devices() if each.matches(info.name)]
     return f"{info.name}:{[each.handle for each in matching].index(info.handle)}"
 

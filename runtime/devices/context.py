@@ -12,6 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.opencl import FAILURE_ARGS
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.driver.icd import take_context
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.devices.memory import Buffer, Pool
@@ -26,7 +27,7 @@ RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 
 
-class Probes(Protocol):
+class _Probes(Protocol):
     """Probes of an open device: programs that find out what no standard promises."""
 
     def forward_progress(self, device: Device) -> bool:
@@ -46,7 +47,9 @@ class Device:
     sub-groups of :attr:`shares` have more than one work-item only if that works.
     """
 
-    def __init__(self, info: DeviceInfo, probes: Probes) -> None:
+    def __init__(self, info: DeviceInfo, probes: _Probes) -> None:
+        forked.used()
+        forked.keep(self)
         self.info = info
         self._probes = probes
         made = take_context(info.handle.int_ptr)
@@ -85,10 +88,12 @@ class Device:
 
     def read(self, buffer: Any, into: np.ndarray[Any, Any]) -> None:
         """Copy a buffer to the host, when all that was issued before is done."""
+        forked.check()
         cl.enqueue_copy(self.plain, into, buffer.handle, is_blocking=True)
 
     def write(self, buffer: Any, values: np.ndarray[Any, Any]) -> None:
         """Copy contiguous values from the host to a buffer."""
+        forked.check()
         cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=True)
 
     @cached_property
@@ -188,7 +193,7 @@ _opened: dict[tuple[int, DeviceInfo], Device] = {}
 _opening = threading.Lock()
 
 
-def open_device(info: DeviceInfo, probes: Probes) -> Device:
+def open_device(info: DeviceInfo, probes: _Probes) -> Device:
     """The device, opened once, so that programs can pass arrays to each other.
 
     A device with other preferences (:meth:`DeviceInfo.plain`) is another device.

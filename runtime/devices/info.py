@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 import os
 import shutil
 import struct
 import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from runelift.codegen.emit.prelude import C_FUNCTIONS
 from runelift.ir.errors import UserError
+from runelift.runtime.cache import disk, private
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.driver.device_spec import (
     INTERPRETER,
     matches,
@@ -27,6 +31,8 @@ from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
 from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
+ICD = "icd"
+"""The folder of the cache with files that name OpenCL drivers, a folder for each set of them."""
 KEPT_BYTES = 256
 """Local memory that NVIDIA's driver keeps from arguments of kernels.
 
@@ -145,17 +151,33 @@ def register_runtimes() -> list[str]:
         found["intel"] = str(intel)
     if not found:
         return []
-    folder = Path(platformdirs.user_cache_dir("runelift")) / "icd"
+    files = {path.name: path.read_bytes() for path in registered} | {
+        f"runelift-{name}.icd": f"{library}\n".encode() for name, library in found.items()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in registered:
-            (folder / path.name).write_text(path.read_text())
-        for name, library in found.items():
-            (folder / f"runelift-{name}.icd").write_text(library + "\n")
+        os.environ["OCL_ICD_VENDORS"] = str(_vendors(files))
     except OSError:
         return []
-    os.environ["OCL_ICD_VENDORS"] = str(folder)
     return [f"registered the {name} runtime ({library})" for name, library in found.items()]
+
+
+def _vendors(files: Mapping[str, bytes]) -> Path:
+    """A folder of this user alone with these files and no others."""
+    key = disk.key(*(f"{name} {content!r}" for name, content in sorted(files.items())))
+    with suppress(OSError):  # a full disk, for example
+        if (kept := disk.folder_of(f"{ICD}/{key}", make=True)) is not None:
+            _fill(kept, files)
+            return kept
+    folder = Path(tempfile.mkdtemp(prefix="runelift-icd-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _fill(folder, files)
+    return folder
+
+
+def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files that a folder lacks; other processes may do so at the same time."""
+    for name, content in files.items():
+        if not (folder / name).exists() or private.read(folder / name) != content:
+            private.write(folder / name, content)
 
 
 def _loads(library: str) -> bool:
@@ -169,6 +191,7 @@ def _loads(library: str) -> bool:
 def find_devices() -> list[DeviceInfo]:
     """All OpenCL devices, the preferred first; empty where there is no OpenCL at all."""
     register_runtimes()
+    forked.used()
     try:
         # late: start-up, and it may be missing or broken
         import pyopencl as cl

@@ -46,6 +46,12 @@ CAPTURE_COST = 0.1
 """Runs of fewer seconds take longer while they are captured."""
 SWITCH_COST = 0.001
 """Runs of fewer seconds take longer after runs of other kernels (by 3 %, on one GPU)."""
+MOST_COLD_RUNS = 2
+"""The most runs before the one with a record, until none of them builds or begins anything."""
+COLD_SHARE = 0.01
+"""The part of a run's time that builds and first launches may take."""
+FIRST_LAUNCH_SECONDS = 0.001
+"""The time that first launches of a run cost at most, apart from what a driver builds then."""
 LEAST_DIRECT_COMMANDS = 4
 """Command buffers with fewer commands gain nothing by launches without events."""
 MOST_BINDINGS = 4
@@ -124,7 +130,7 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
             force: Force, *, record: bool) -> Outcome:
     """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run."""
     if record:
-        return execute(executable, args, thresholds, force, record=True)
+        return _recorded(executable, args, thresholds, force)
     buffers = executable.decisions.under(thresholds, force).command_buffers
     key = _key(args)
     found = buffers.get(key)
@@ -165,11 +171,41 @@ def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
            force: Force, *, samples: bool) -> Record:
     """The record of a run, which counts as a run before the captured one."""
     buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
-    made = execute(executable, args, thresholds, force, record=True, samples=samples).record
+    made = _recorded(executable, args, thresholds, force, samples=samples).record
     assert made is not None
     if executable.captures_first and made.infeasible == executable.infeasible:
         buffers.setdefault(key, SeenCount.ONCE)
     return made
+
+
+def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
+              force: Force, *, samples: bool = False) -> Outcome:
+    """A run with a record.  It is made again if builds or first launches are in its times."""
+    recorded, key = executable.decisions.under(thresholds, force).recorded, _key(args)
+    if key in recorded:
+        return execute(executable, args, thresholds, force, record=True, samples=samples)
+    for _ in range(MOST_COLD_RUNS):
+        built = executable.build_seconds
+        outcome = execute(executable, dict(args), thresholds, force, record=True, samples=samples)
+        if not _is_cold(outcome, executable.build_seconds - built):
+            break
+        del outcome  # the next run may have its buffers
+        executable.watch.alive()
+    else:
+        outcome = execute(executable, args, thresholds, force, record=True, samples=samples)
+    recorded.add(key)
+    return outcome
+
+
+def _is_cold(outcome: Outcome, built: float) -> bool:
+    """True if a run took notably longer because it was the first: it built kernels for ``built``
+    seconds, or launched kernels for the first time.
+    """
+    made = outcome.record
+    assert made is not None
+    idle = made.span - made.busy
+    return built > COLD_SHARE * made.wall or (outcome.first_launches > 0 and (
+        made.span < FIRST_LAUNCH_SECONDS / COLD_SHARE or idle > COLD_SHARE * made.span))
 
 
 def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
@@ -338,8 +374,9 @@ class CommandBuffer:
         return any(isinstance(each, RunLoop) for each in self._commands)
 
     def savings(self) -> int:
-        """The number of commands that fusion will save."""
-        return 0 if self._is_fused else saved_commands(self.run.executable, self._commands)
+        """The number of commands that fusion will save; on a host's processor, none is fused."""
+        done = self._is_fused or self.run.executable.device.info.is_host
+        return 0 if done else saved_commands(self.run.executable, self._commands)
 
     def fused_programs(self) -> list[tuple[str, ...]]:
         """The programs of its fused launches."""

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
-from runelift.runtime.versions.choose import KnownChoices
+from runelift.runtime.versions.choose import KnownChoices, RequiredVersions
 from runelift.runtime.versions.size_guards import SizeGuard, size_guards_of
 
 MOST_COMMAND_BUFFERS = 256
@@ -31,17 +31,18 @@ class SeenCount(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class _Decisions:
     """Decisions that follow from sizes: versions to try, and commands of whole runs.
 
     ``settings`` are the values of all parameters, which follow from no sizes at all.
     ``command_buffers`` are of whole runs, by the sizes and scalars that they were given, or a
-    :class:`SeenCount` in place of one.
+    :class:`SeenCount` in place of one.  Runs on sizes and scalars in ``recorded`` have a record.
     """
 
     settings: tuple[int, ...] = ()
     choices: KnownChoices = field(default_factory=KnownChoices)
     command_buffers: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
+    recorded: set[tuple[int | bytes, ...]] = field(default_factory=set)
 
     @property
     def crowded(self) -> bool:
@@ -57,7 +58,8 @@ class _Recent:
     thresholds: dict[str, int]
     size_guards: dict[str, SizeGuard]
     force: dict[str, int]
-    decisions: Decisions
+    required: bool
+    decisions: _Decisions
 
 
 class DecisionCache:
@@ -65,38 +67,41 @@ class DecisionCache:
 
     def __init__(self, settings: Callable[[Mapping[str, int]], tuple[int, ...]]) -> None:
         self._settings_under = settings
-        self._settings: dict[tuple[Any, ...], Decisions] = {}
+        self._settings: dict[tuple[Any, ...], _Decisions] = {}
         self._recent: list[_Recent] = []
         """The last one first: where two take turns, both are the second."""
 
-    def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
+    def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> _Decisions:
         """The decisions under these thresholds and forced versions.
 
         Every run asks for them.  Comparing mappings takes less time than making a key of them.
         """
         size_guards = size_guards_of(thresholds)
+        required = isinstance(force, RequiredVersions)
         recent = self._recent
         for number, each in enumerate(recent):
             if (each.thresholds == thresholds and each.force == force
-                and each.size_guards == size_guards
+                    and each.required == required and each.size_guards == size_guards
                     and not each.decisions.crowded):
                 if number:
                     recent.insert(0, recent.pop(number))
                 return each.decisions
         found = self._find(thresholds, size_guards, force)
-        recent.insert(0, _Recent(dict(thresholds), dict(size_guards), dict(force), found))
+        recent.insert(0, _Recent(dict(thresholds), dict(size_guards), dict(force),
+                                 required, found))
         del recent[MOST_RECENT:]
         return found
 
     def _find(self, thresholds: Mapping[str, int], size_guards: Mapping[str, SizeGuard],
-              force: Mapping[str, int]) -> Decisions:
+              force: Mapping[str, int]) -> _Decisions:
         settings = self._settings_under(thresholds)
         chosen = tuple((name, value) for name, value in thresholds.items() if value)  # 0 is none
-        key = settings, chosen, tuple(size_guards.items()), tuple(force.items())
+        key = settings, chosen, tuple(size_guards.items()), (
+            isinstance(force, RequiredVersions), *force.items())
         if (known := self._settings.get(key)) is None or known.crowded:
             while len(self._settings) >= MOST_SETTINGS:  # the oldest
                 del self._settings[next(iter(self._settings))]
-            known = self._settings[key] = Decisions(settings)
+            known = self._settings[key] = _Decisions(settings)
         return known
 
     def forget(self) -> None:

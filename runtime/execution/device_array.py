@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
 
 
@@ -29,6 +30,11 @@ class DeviceArray:
         if out.size:
             self.device.read(self.buffer, out)
         return out
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Nothing: its memory belongs to one process."""
+        raise UserError("An array on a device cannot be sent to another process; send its "
+                        "elements, array.get().")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.get().astype(dtype, copy=False) if dtype is not None else self.get()

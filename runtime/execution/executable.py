@@ -27,8 +27,8 @@ from runelift.codegen.plan.steady_loops import is_free
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
-from runelift.ir.prim import Prim
 from runelift.runtime.cache import disk
+from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
     Infeasible,
     build_program,
@@ -40,8 +40,10 @@ from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import KERNELS
 from runelift.runtime.devices.kernel import BoundKernel, hold_in
 from runelift.runtime.execution import persistent_loops
+from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.host_scalars import SCALARS
+from runelift.runtime.execution.loop_scalars import scalar_type
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.geometry.parameter_space import (
     ParameterSpace,
@@ -92,11 +94,6 @@ def _site(launch: Launch, version: str) -> KernelSite:
     return KernelSite(launch, version, bool(kernel.failures), types)
 
 
-def scalar_type(prim: Prim) -> type[np.generic]:
-    """The NumPy type of a scalar argument."""
-    return np.uint8 if prim is Prim.BOOL else prim.dtype.type
-
-
 @dataclass(frozen=True, slots=True)
 class _KernelSet:
     """A program of a version's kernels, or of one launch's kernel if it has ``constants``."""
@@ -120,6 +117,7 @@ class Executable:
     """
 
     def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
+        forked.keep(self)
         self.plan = plan
         self.device = device
         self.generated: Generated = python_source(plan)
@@ -135,7 +133,9 @@ class Executable:
         self._built: set[str] = set()
         self._ready: dict[tuple[str, ...], Any] = {}
         self._loading: dict[tuple[str, ...], Future[Any]] = {}
-        self.building: Callable[[bool], None] = lambda begins: None
+        self.watch = BuildWatch()
+        self.builds_alone = False
+        """True if only one program is built at a time, so that a slow one delays no other."""
         self.may_fuse = not device.info.is_host
         """True if runs that come again are worth kernels for fused launches."""
         self.captures_first = False
@@ -147,6 +147,8 @@ class Executable:
         """Has other processes build programs for the cache, and waits for them if told to."""
         self.encounter_kinds: dict[tuple[Any, ...], EncounterKind] = {}
         """The kinds of encounters in records."""
+        self.launched: set[tuple[BoundKernel, int]] = set()
+        """Kernels and sizes of groups that runs with records have launched."""
         self.geometry = LaunchGeometry(device)
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
         self._fused: dict[str, BoundKernel | None] = {}
@@ -236,11 +238,10 @@ class Executable:
             if (program := self._loading.pop(source).result()) is not None:
                 self._ready[source] = program
         missing = [source for source in sources if source not in self._ready]
-        alone = len(missing) < 2 or self.device.info.builders == 1
+        alone = len(missing) < 2 or self.device.info.builders == 1 or self.builds_alone
         if not missing or (alone and self.outside is None):
             return
         started = time.perf_counter()
-        self.building(True)
         if self.outside is not None:
             self._build_outside(missing)
         with quietly(), ThreadPoolExecutor(self.device.info.builders) as pool:
@@ -248,7 +249,6 @@ class Executable:
                                        strict=True):
                 if program is not None:
                     self._ready[source] = program
-        self.building(False)
         self.build_seconds += time.perf_counter() - started
 
     def foresee(self, wanted: Iterable[NeededKernels]) -> tuple[list[tuple[str, ...]], bool]:
@@ -324,7 +324,7 @@ class Executable:
 
     def _built_or_none(self, source: tuple[str, ...]) -> Any:
         try:
-            return self._made(*source)
+            return self._made(*source, needed=False)
         except Infeasible:
             return None
 
@@ -398,7 +398,7 @@ class Executable:
             return None
         started = time.perf_counter()
         try:
-            built = cl.Kernel(self._program(*source), PERSISTENT_KERNEL)
+            built = cl.Kernel(self._program(*source, needed=False), PERSISTENT_KERNEL)
         except Infeasible:
             return None
         types = [np.uint32, np.int64, np.int64, *[None] * kernel.buffers,
@@ -413,7 +413,7 @@ class Executable:
         if source not in self._fused:
             started = time.perf_counter()
             try:
-                kernel = cl.Kernel(self._program(source), FUSED_KERNEL)
+                kernel = cl.Kernel(self._program(source, needed=False), FUSED_KERNEL)
                 self._fused[source] = BoundKernel(kernel, self.device.failure, types) if (
                     self._in_subgroups(kernel)) else None
             except Infeasible:
@@ -460,25 +460,33 @@ class Executable:
     def _without_subgroups(self, site: KernelSite, constants: Mapping[VName, int]) -> Any:
         """The program of a kernel that does without sub-groups."""
         alone = dict.fromkeys(subgroups_of(site.launch.kernel), 1)
-        options = self.options_without
+        text = self._text([site], {**constants, **alone})
         with quietly():
-            return build_program(self.device, self._text([site], {**constants, **alone}), *options)
+            return self._build_watched((text, *self.options_without), needed=True)
 
-    def _program(self, source: str, *further: str) -> Any:
-        """A program, which may have been built already."""
+    def _program(self, source: str, *further: str, needed: bool = True) -> Any:
+        """A program, which may have been built already; ``needed``: nothing can stand in for it."""
         ready = self._ready.pop((source, *further), None)
         if ready is not None:
             return ready
-        loading = self._loading.pop((source, *further), None)
-        self.building(True)
-        try:
-            if loading is not None and (program := loading.result()) is not None:
-                return program
-            with quietly():
-                return self._made(source, *further)
-        finally:
-            self.building(False)
+        if (loading := self._loading.pop((source, *further), None)) is not None:
+            found = self._watched(self._whole((source, *further)), loading.result, needed=needed)
+            if found is not None:
+                return found
+        with quietly():
+            return self._made(source, *further, needed=needed)
 
-    def _made(self, source: str, *further: str) -> Any:
+    def _made(self, source: str, *further: str, needed: bool) -> Any:
         """A program from the cache, or built; may run in any thread."""
-        return build_program(self.device, source, *self.options, *further)
+        return self._build_watched(self._whole((source, *further)), needed=needed)
+
+    def _build_watched(self, program: tuple[str, ...], *, needed: bool) -> Any:
+        return self._watched(program, lambda: build_program(self.device, *program), needed=needed)
+
+    def _watched(self, program: tuple[str, ...], make: Callable[[], Any], *, needed: bool) -> Any:
+        """A program, given with all options, made in the time that others allow it."""
+        self.watch.begins(program, needed=needed)
+        try:
+            return make()
+        finally:
+            self.watch.ends(program)

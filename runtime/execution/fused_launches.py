@@ -13,7 +13,8 @@ from runelift.codegen.emit.fused import CopyPhase, FusedPhase, fused_source
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.context import RESERVED_BYTES
 from runelift.runtime.execution.commands import FUSED, Command, Copy, Launch
-from runelift.runtime.execution.executable import Executable, scalar_type
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.loop_scalars import scalar_type
 from runelift.runtime.execution.persistent_loops import (
     MOST_PHASES,
     PhaseArguments,

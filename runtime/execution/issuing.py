@@ -44,6 +44,11 @@ class Issuer:
         self._tables = dict[bytes, Any]()  # loops may run again, and kernels are under way
         self._fallible = self._quiet = False
         self._all_issued: float | None = None
+        self.first_launches = 0
+        """The launches of kernels that had not run before, as far as records are made.
+
+        Some drivers compile for the size of a group then, and memory is mapped.
+        """
 
     def _command(self, event: Any, *, launch: bool = False) -> None:
         if self.recorder is not None:
@@ -140,6 +145,7 @@ class Issuer:
         if site.fallible:
             self._fallible = True
         if self.recorder is not None:
+            self._note_first(kernel, group)
             self.recorder.command(event, launch=True,
                                   lone_items=lone_items(groups * group, self._most))
 
@@ -147,7 +153,16 @@ class Issuer:
         """Launch a kernel that runs the iterations of a loop."""
         event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
         self._command(event, launch=True)
+        if self.recorder is not None:
+            self._note_first(kernel, group)
         self._fallible = True
+
+    def _note_first(self, kernel: BoundKernel, group: int) -> None:
+        """Count a launch if it is the first of this kernel with this size of groups."""
+        launched = self.executable.launched
+        if (kernel, group) not in launched:
+            launched.add((kernel, group))
+            self.first_launches += 1
 
     # Failures
 

@@ -80,11 +80,18 @@ class ScalarTable:
         return f"*(__global const {TYPES[prim]} *)({buffer} + {place})"
 
 
+def scalar_type(prim: Prim) -> type[np.generic]:
+    """The NumPy type of a scalar argument; kernels take an f16 as a float."""
+    if prim is Prim.F16:
+        return np.float32
+    return np.uint8 if prim is Prim.BOOL else prim.dtype.type
+
+
 def packed(rows: Sequence[Row], prims: Iterable[Prim]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The bytes of a table."""
     prims = tuple(prims)
     table = np.zeros((len(rows), len(prims), CELL), np.uint8)
     for number, prim in enumerate(prims):
-        values = np.array([row[number] for row in rows], prim.dtype)
-        table[:, number, :prim.bytes] = values.view(np.uint8).reshape(len(rows), prim.bytes)
+        values = np.array([row[number] for row in rows], scalar_type(prim))
+        table[:, number, :values.itemsize] = values.view(np.uint8).reshape(len(rows), -1)
     return table

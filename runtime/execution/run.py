@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyopencl as cl
 
 from runelift.codegen.emit.persistent import PersistentKernel
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.errors import CompilerLimitation, UserError, VersionUnavailable
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
@@ -27,7 +27,7 @@ from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import EncounterKind
-from runelift.runtime.versions.choose import Occupancies, VersionChooser
+from runelift.runtime.versions.choose import NEVER, Occupancies, VersionChooser
 
 Force: TypeAlias = Mapping[str, int]
 """The version to run at a site, whatever its guard says, by the name of the site."""
@@ -40,11 +40,15 @@ class DeviceFailed(UserError):
 
 
 class Outcome(NamedTuple):
-    """The results of a run; ``issue`` is the host's time until all was issued (seconds)."""
+    """The results of a run; ``issue`` is the host's time until all was issued (seconds).
+
+    ``first_launches``: of kernels that had not run before, if there is a record.
+    """
 
     results: tuple[Any, ...]
     record: Record | None
     issue: float
+    first_launches: int = 0
 
 
 def execute(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
@@ -65,8 +69,7 @@ class Run(Issuer):
     """
 
     CannotRun = (Infeasible, OutOfMemory)
-    never = 1 << 62
-    """More local memory than any device has."""
+    never = NEVER
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  record: bool, *, samples: bool = False) -> None:
@@ -120,7 +123,7 @@ class Run(Issuer):
                 self.recover()
         interrupts.check()
         wall = time.perf_counter() - started
-        return Outcome(results, self._record(wall, issue), issue)
+        return Outcome(results, self._record(wall, issue), issue, self.first_launches)
 
     def _record(self, wall: float, issue: float) -> Record | None:
         """The record, if there is to be one."""
@@ -223,7 +226,10 @@ class Run(Issuer):
             self.recorder.leave()
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
-        """Reject a version that could not run; the next one is tried."""
+        """Reject a version that could not run; the next one is tried, if none was required."""
+        if self.chooser.requires(number, version):
+            raise VersionUnavailable(self.chooser.name(number, version),
+                                     str(reason).splitlines()[0].rstrip(".")) from None
         if self.recorder is not None:
             self.recorder.abandon()
         self.chooser.retry()

@@ -18,13 +18,6 @@ from runelift.runtime.compilation.compiled import Compiled
 
 
 @dataclass(frozen=True, slots=True)
-class KnownRun:
-    """A run whose kernels are in the cache, and the number of its work-items, if known."""
-
-    items: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class ForcedVersions:
     """Versions by site that runs with a record force; any combination has its kernels built.
 
@@ -60,17 +53,15 @@ class Manifest:
     versions: Mapping[str, ForcedVersions]
     texts: Mapping[Hashable, str]
 
-    def find(self, run: Hashable, unforced: Hashable, force: Mapping[str, int], *, recorded: bool
-             ) -> KnownRun | None:
-        """The run, with or without a record, if it needs no other kernels.
+    def covers(self, run: Hashable, unforced: Hashable, force: Mapping[str, int], *, recorded: bool
+               ) -> bool:
+        """Test whether a run, with or without a record, needs no other kernels.
 
         ``unforced`` is the run without the versions that it forces.
         """
-        if (key := run_key(run)) in self.runs:
-            return KnownRun(self.runs[key])
         versions = self.versions.get(run_key(unforced))
-        covered = versions is not None and versions.cover(force, recorded=recorded)
-        return KnownRun(None) if covered else None
+        return run_key(run) in self.runs or (
+            versions is not None and versions.cover(force, recorded=recorded))
 
 
 def request_key(compiled: Compiled, device: str, options: Iterable[str], runs: Iterable[Hashable]

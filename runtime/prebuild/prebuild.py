@@ -18,7 +18,6 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.prebuild.kernel_collector import KernelCollector, no_memory
 from runelift.runtime.prebuild.manifest import (
     ForcedVersions,
-    KnownRun,
     Manifest,
     read_manifests,
     request_key,
@@ -190,17 +189,17 @@ class Prebuilder:
     def _find(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
               needed: dict[Any, None], *, recorded: bool = False) -> int | None:
         """Collect the kernels of a run (:meth:`collect`), unless all are known to be built."""
-        if (known := self._known(entry, args, force, recorded=recorded)) is not None:
-            return known.items
+        if self._known(entry, args, force, recorded=recorded):
+            return self._earlier[entry].runs.get(run_key(self.run(entry, args, force)))
         return self.collect(entry, args, force, needed)
 
     def _known(self, entry: str, args: Sequence[Any], force: Mapping[str, int], *,
-               recorded: bool = False) -> KnownRun | None:
-        """A run that an earlier tuning made, or all of whose versions it ran."""
+               recorded: bool = False) -> bool:
+        """Test whether an earlier tuning made a run, or ran all of its versions."""
         if (manifest := self._earlier.get(entry)) is None:
-            return None
+            return False
         run = self.run(entry, args, force)
-        return manifest.find(run, run.unforced, force, recorded=recorded)
+        return manifest.covers(run, run.unforced, force, recorded=recorded)
 
     def collect(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
                 needed: dict[Any, None], thresholds: Mapping[str, int] | None = None

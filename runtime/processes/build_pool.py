@@ -11,6 +11,7 @@ import os
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, nullcontext
@@ -39,6 +40,8 @@ OTHER_CORES = 2
 CHARACTERS_PER_ITERATION, MAX_ITERATIONS = 100, 600
 """The characters that take as long to build as an iteration of an unrolled loop, and the largest
 number of iterations that count.  Most iterations of longer loops are alike (NVIDIA's compiler)."""
+START_SECONDS = 300.0
+"""Seconds after which a process that is not ready is taken for a lost one."""
 POLL_SECONDS = 0.02
 """Seconds between looks for Ctrl-C and for programs to build."""
 
@@ -85,6 +88,10 @@ class Builders:
         self._waits, self._probes, self._target = on_demand, len(probes), target
         self._processes: list[Process] = []
         self._starting = set[Process]()
+        self._since = weakref.WeakKeyDictionary[Process, float]()
+        """The times at which processes were started, or began their last program."""
+        self._late = set[Job]()
+        """Programs that took too long."""
         if not on_demand:
             with self._changed:
                 self._start(held=first is not None)
@@ -119,6 +126,7 @@ class Builders:
         for process in self._processes if self._idle_timeout is not None else ():
             process.outlive()
         self._starting.update(self._processes)
+        self._since.update(dict.fromkeys(self._processes, time.perf_counter()))
         self._changed.notify_all()
 
     def begin(self, sources: Sequence[Source]) -> None:
@@ -130,11 +138,15 @@ class Builders:
             self._queue += sorted(new, key=_effort, reverse=True)
             self._changed.notify_all()
 
-    def build(self, sources: Sequence[Source], seconds: float) -> None:
-        """Build programs before all others, and wait for them; failures are not reported."""
+    def build(self, sources: Sequence[Source], seconds: float) -> set[Source]:
+        """Build programs before all others, and wait for them; failures are not reported.
+
+        The result is those that were not built in so many seconds each.
+        """
         with self._changed:
             self._put_first(sources)
-            self._wait_for(set(sources), time.perf_counter() + seconds)
+            self._wait_for(set(sources), seconds)
+            return {each for each in sources if each in self._late}
 
     def share(self, sources: Sequence[Source], here: Callable[[Source], None],
               seconds: float, meanwhile: Callable[[], None]) -> None:
@@ -142,7 +154,7 @@ class Builders:
 
         It calls ``meanwhile`` as soon as the other processes have begun.
         """
-        requested, end = set(sources), time.perf_counter() + seconds
+        requested = set(sources)
         with self._changed:
             self._put_first(sources)
             self._hand_out()
@@ -152,7 +164,7 @@ class Builders:
                 mine = next((each for each in self._queue
                              if not isinstance(each, str) and each in requested), None)
                 if mine is None:
-                    self._wait_for(requested, end)
+                    self._wait_for(requested, seconds)
                     return
                 self._queue.remove(mine)
             here(mine)
@@ -193,6 +205,7 @@ class Builders:
                         self._processes.append(another := Process(
                             self._device, builds=True, target=self._target))
                         self._starting.add(another)
+                        self._since[another] = time.perf_counter()
                         return idle[0]
                     self._changed.wait(POLL_SECONDS)
                     interrupts.check()
@@ -243,13 +256,18 @@ class Builders:
         self._queue = [*sorted(urgent, key=_effort, reverse=True), *others]
         self._changed.notify_all()
 
-    def _wait_for(self, requested: AbstractSet[Job], end: float) -> None:
-        """Wait until these are built; processes that take too long are ended."""
+    def _wait_for(self, requested: AbstractSet[Job], seconds: float) -> None:
+        """Wait until these are built; processes that take too long for a program are ended."""
         while self._processes and not self._done >= requested:
             self._changed.wait(POLL_SECONDS)
             interrupts.check()
-            if time.perf_counter() > end:
-                for process in list(self._busy):
+            now = time.perf_counter()
+            for process in [each for each in self._processes
+                            if now > self._since[each] + (seconds if each in self._busy
+                                                          else START_SECONDS)]:
+                if (job := self._busy.get(process)) is not None:
+                    self._late.add(job)
+                if job is not None or process in self._starting:
                     self._lost(process)
 
     def _idle(self) -> list[Process]:
@@ -305,7 +323,7 @@ class Builders:
                 self._lost(process)
                 continue
             self._queue.remove(job)
-            self._busy[process] = job
+            self._busy[process], self._since[process] = job, time.perf_counter()
         if not self._processes:
             self._done.update(self._queue)
             self._queue.clear()

@@ -14,9 +14,7 @@ from typing import Any
 from runelift.runtime.devices.driver import build, icd, preload
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.host.channel import receive, send
-
-OUTLIVE_SECONDS = 0.3
-"""Seconds that such a process outlives its parent: both at a time take longer to end."""
+from runelift.runtime.host.lifeline import OUTLIVE_SECONDS
 
 
 def main(connection: int, lifeline: int, opened: int, builds: bool, probes: bool,
@@ -68,7 +66,10 @@ def _serve_all(worker: str, link: Connection, builds: bool, probes: bool, is_ope
 
 
 def _end_with(lifeline: int) -> None:
-    """End this process at once, some time after the end of its parent."""
+    """End this process some time after the end of its parent, and its output before.
+
+    If native code keeps Python's lock, :mod:`~runelift.runtime.host.lifeline` ends the process.
+    """
     os.read(lifeline, 1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for output in (1, 2):  # readers of the command's output wait for all processes that can write

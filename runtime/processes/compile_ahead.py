@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MIN_CORES = 4
 """The number of cores from which processes do not delay each other."""
 RUN = """
+from runelift.runtime.host.lifeline import end_with_parent
+end_with_parent(0)
 from runelift.runtime.processes.compile_ahead import answer
 answer(*given)
 """
@@ -45,20 +47,27 @@ class _Compiling:
         self.program = str(Path(path)), policy
         self._process = subprocess.Popen(
             command(RUN, path, policy, disk.fingerprint()),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             start_new_session=True)  # Ctrl-C is for the process that started it
 
     def result(self) -> Compiled | None:
         """The program, as soon as it is compiled; None if that fails."""
-        content, _ = self._process.communicate()
+        assert self._process.stdout is not None
+        content = self._process.stdout.read()  # its input stays open: it ends with that
+        self._process.wait()
+        self._close()
         return pickle.loads(content) if self._process.returncode == 0 else None
 
     def end(self) -> None:
         """End the process, and wait for its end."""
         self._process.kill()
         self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._close()
+
+    def _close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
 _under_way: list[_Compiling] = []

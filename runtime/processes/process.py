@@ -29,6 +29,8 @@ WORKER = "runelift.runtime.tuner.workers.worker:serve"
 """The function that answers requests there, by name: only such a process imports it."""
 RUN = """
 connection, lifeline, gate, opened, builds, probes, device, answers = given
+from runelift.runtime.host.lifeline import end_with_parent
+end_with_parent(lifeline)
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.devices.driver import icd
 from runelift.runtime.host import gc_policy
@@ -73,6 +75,7 @@ class _Starting:
             behind.close()
         done.close()
         self.end = weakref.finalize(self, _end, self.process, lifeline)
+        _started.add(self)
 
     def go(self, message: str = "") -> None:
         """Let it open the device, unless that was done before."""
@@ -81,6 +84,24 @@ class _Starting:
                 os.write(self.gate.fileno(), message.encode())
             self.gate.close()
 
+
+_started = weakref.WeakSet[_Starting]()
+"""All processes of this one."""
+
+
+def _leave_to_parent() -> None:
+    """Keep a copy of this process, made by ``fork``, from what its parent has started.
+
+    The copy would hold the pipe whose end tells of the end of the parent.
+    """
+    for each in list(_started):
+        if (ending := each.end.detach()) is not None:
+            os.close(ending[2][1])
+    _started.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 _running: list[_Starting] = []
 _probing: list[_Starting] = []

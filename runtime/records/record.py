@@ -8,7 +8,7 @@ of the run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 LONE_ITEM_SPEEDUP = 32.0
@@ -127,22 +127,15 @@ class Record:
         """The part of ``span`` that does not depend on how fast the host is (seconds)."""
         return max(0.0, self.span - self.host)
 
-    def shares(self, cost: float) -> _DeviceShares:
+    def shares(self, cost: float, seconds: float) -> _DeviceShares:
         """The parts of times that remain if the cost of recording is subtracted.
 
         Recording took ``cost`` seconds of the host while the device was idle.  So they are
-        subtracted from idle times first, then from busy times in proportion.
+        subtracted from idle times first, then from busy times in proportion.  A run without
+        recording took so many ``seconds``: the cost may be noise, so busy times remain up to that.
         """
         idle = max(0.0, self.span - self.busy)
         waits = max(0.0, 1.0 - cost / idle) if idle else 0.0
-        works = max(0.0, 1.0 - max(0.0, cost - idle) / self.busy) if self.busy else 0.0
+        least = min(1.0, seconds / self.busy) if self.busy else 0.0
+        works = max(least, 1.0 - max(0.0, cost - idle) / self.busy) if self.busy else 0.0
         return _DeviceShares(works, waits)
-
-    def without_recording(self, cost: float) -> Record:
-        """The record without the ``cost`` of recording (seconds)."""
-        left = self.shares(cost)
-        encounters = tuple(e._replace(time=left.time(e.busy, e.time), busy=left.works * e.busy,
-                                      gap=left.waits * e.gap) for e in self.encounters)
-        return replace(self, encounters=encounters, span=left.time(self.busy, self.span),
-                       busy=left.works * self.busy, host=left.waits * self.host,
-                       wall=max(0.0, self.wall - cost))

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.emit.prelude import TYPES
+from runelift.codegen.emit.prelude import STORED, TYPES
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.memory import Buffer
 
 COMPARISON_BATCH = 4096
 """The number of comparisons after which the host reads the results."""
-RELATIVE_TOLERANCE = {Prim.F32: 2e-3, Prim.F64: 1e-6}
+RELATIVE_TOLERANCE = {Prim.F16: 0.1, Prim.F32: 2e-3, Prim.F64: 1e-6}
 """The fraction of themselves by which elements may differ."""
-ABSOLUTE_TOLERANCE = {Prim.F32: 1e-5, Prim.F64: 1e-11}
+ABSOLUTE_TOLERANCE = {Prim.F16: 0.05, Prim.F32: 1e-5, Prim.F64: 1e-11}
 """The fraction of the greatest element by which elements may differ."""
 UNEQUAL_INTEGERS = 0.01
 """The fraction of the integers that may differ by more than one if floats decide about them."""
@@ -38,13 +38,18 @@ CELLS_PER_COMPARISON = 3
 
 COMPARE_FLOATS = """
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-__kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const long count,
+#ifdef HALF
+#define AT(XS, I) vload_half(I, (const __global half *)XS)
+#else
+#define AT(XS, I) XS[I]
+#endif
+__kernel void compare(const __global STORED *xs, const __global STORED *ys, const long count,
                       __global uint *found, const long place)
 {
     uint odd = 0;
     float apart = 0.0f, greatest = 0.0f;
     for (long i = get_global_id(0); i < count; i += get_global_size(0)) {
-        TYPE x = xs[i], y = ys[i];
+        TYPE x = AT(xs, i), y = AT(ys, i);
         if (isfinite(x)) greatest = fmax(greatest, (float)fabs(x));
         if (isfinite(y)) greatest = fmax(greatest, (float)fabs(y));
         if (x == y || (isnan(x) && isnan(y))) continue;
@@ -205,5 +210,7 @@ def _kernel(device: Device, prim: Prim) -> Any:
     text = COMPARE_FLOATS if prim.is_float else COMPARE_INTEGERS
     options = [f"-DTYPE={TYPES[prim]}"]
     if prim.is_float:
-        options.append(f"-DRELATIVE={RELATIVE_TOLERANCE[prim]!r}{'f' if prim is Prim.F32 else ''}")
+        single = "f" if TYPES[prim] == "float" else ""
+        options += [f"-DRELATIVE={RELATIVE_TOLERANCE[prim]!r}{single}", f"-DSTORED={STORED[prim]}"]
+        options += ["-DHALF"] * (prim is Prim.F16)
     return cl.Kernel(cl.Program(device.context, text).build(options=options), "compare")

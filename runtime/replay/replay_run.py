@@ -249,6 +249,10 @@ class ReplayRun(Run):
         self.ledger.settle()
         return min(encounter.quickest(k) for k in encounter.attempts)
 
+    def _begun(self) -> tuple[float, int]:
+        """The seconds of builds and the number of first launches so far."""
+        return self.executable.build_seconds, self.first_launches
+
     def _attempted(self, visit: _Visit, version: int) -> Generator[int, None, bool]:
         """Run a version, again if it was disturbed or built kernels; False if it cannot run."""
         encounter = visit.encounter
@@ -261,7 +265,7 @@ class ReplayRun(Run):
             fresh = self._announced(visit, version)
             if self.ledger.waits:  # then the device has nothing to do when a version begins
                 self.queue.finish()
-            before = self.executable.build_seconds
+            before = self._begun()
             attempt = _Attempt(encounter, version, self.ledger.begin())
             self._attempts.append(attempt)
             yield version
@@ -272,7 +276,7 @@ class ReplayRun(Run):
                 raise OutOfReplayMemory("a version could run only once")
             if not attempt.done:
                 return False
-            if visit.again or not (attempt.disturbed or self.executable.build_seconds > before):
+            if visit.again or not (attempt.disturbed or self._begun() != before):
                 break
         encounter.attempts.setdefault(version, []).append(attempt.spent)
         if fresh and (par := self._points(encounter, version)) is not None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runelift.ir.files import read_bytes
 from runelift.ir.source import Source
 from runelift.runtime.data.text import Reader, Value, prim_of
-from runelift.runtime.data.values import load_values, read_bytes
+from runelift.runtime.data.values import load_values
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.program import Program
 

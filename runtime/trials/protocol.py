@@ -25,11 +25,5 @@ What is said to be :class:`UpcomingSettings` is answered with None.
 OperationId: TypeAlias = tuple[str, int]
 """The name of an operation, and how often it has been met before in a run."""
 Searches: TypeAlias = Mapping[OperationId, Callable[[], Search]]
-
-
-@dataclass(frozen=True, slots=True)
-class OperationTime:
-    """An operation that was met in a run, and its device time (seconds)."""
-
-    operation: OperationId
-    seconds: float
+OperationTime: TypeAlias = tuple[OperationId, float]
+"""An operation that was met in a run, and its device time (seconds)."""

@@ -3,6 +3,11 @@
 An operation is run once for each setting that a search asks for.  Its device time is told to the
 search.  At last it is run with the setting in force, so that the program goes on unchanged.
 Buffers that it both reads and writes are restored in between.
+
+Single operations of a persistent loop have no times.  But its iteration is traced
+(:mod:`runelift.runtime.execution.persistent_loops`).  The trace can also have the launches of an
+operation with any other setting.  So there is a kernel for each setting, and the time of a setting
+is that of some iterations of its kernel.
 """
 
 from __future__ import annotations
@@ -10,21 +15,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.commands import RunLoop
+from runelift.runtime.execution.commands import Launch, RunLoop
 from runelift.runtime.execution.executable import NeededKernels
-from runelift.runtime.execution.persistent_loops import TracedIteration, run_loop, run_some
+from runelift.runtime.execution.persistent_loops import (
+    TracedIteration,
+    persistent_loop,
+    run_loop,
+    run_some,
+)
 from runelift.runtime.execution.run import Force, Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.recorder import busy
-from runelift.runtime.trials.loop_trials import MOST_TRIAL_ITERATIONS, TracedTrials, scratch
 from runelift.runtime.trials.protocol import (
     OperationId,
     OperationTime,
@@ -40,6 +49,12 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = tuple[float | str, Hashable]
 """The seconds that a setting took, or why it cannot run, and what was launched for it."""
 Answer = TypeVar("Answer")
+MOST_TRIAL_ITERATIONS = 1 << 6
+"""The most iterations of a trial; even, as
+:data:`~runelift.runtime.execution.persistent_loops.FIRST_WHILE_ITERATIONS`.
+"""
+TOO_LONG = "the rows are too long"
+NO_KERNEL = "one kernel cannot do the iterations of its loop"
 
 
 class TrialRun(Run):
@@ -56,8 +71,8 @@ class TrialRun(Run):
         self._refusal = ""
         self._wanted: dict[NeededKernels, None] | None = None
         self._launched: list[tuple[int, int, int]] = []
-        self._tracing: TracedTrials | None = None
-        self._traced: TracedTrials | None = None
+        self._tracing: _TracedTrials | None = None
+        self._traced: _TracedTrials | None = None
 
     @property
     def encounters(self) -> int:
@@ -182,14 +197,14 @@ class TrialRun(Run):
     @contextmanager
     def tracing(self, traced: TracedIteration) -> Iterator[None]:
         """Note what an iteration launches, also with the settings that are to be tried."""
-        self._tracing = self._traced = TracedTrials(traced)
+        self._tracing = self._traced = _TracedTrials(traced)
         try:
             with super().tracing(traced):
                 yield
         finally:
             self._tracing = None
 
-    def _noted(self, traced: TracedTrials, space: ParameterSpace, operation: OperationId,
+    def _noted(self, traced: _TracedTrials, space: ParameterSpace, operation: OperationId,
                search: Callable[[], Search] | None) -> Iterator[Setting]:
         """The settings of which it is noted what they launch, the one that holds last."""
         launches = traced.iteration.launches
@@ -197,7 +212,7 @@ class TrialRun(Run):
         if search is not None:
             traced.search, traced.first = search(), len(launches)
             self._trying = True
-            with scratch(self) as begin:
+            with _scratch(self) as begin:
                 for setting in space.settings():
                     begin()
                     self._refusal = ""
@@ -276,7 +291,7 @@ class TrialRun(Run):
         """
         assert self.recorder is not None
         commands = self.recorder.commands()
-        return [OperationTime(operation, busy(commands[first:last]) / len(operations))
+        return [(operation, busy(commands[first:last]) / len(operations))
                 for operations, first, last in self._spans for operation in operations]
 
 
@@ -287,3 +302,59 @@ def _answered(asking: Generator[Setting | UpcomingSettings, Answer, None], answe
         return asking.send(answer)
     except StopIteration:
         return None
+
+
+@dataclass(slots=True)
+class _TracedTrials:
+    """An iteration that is traced in a run for trials.
+
+    ``operations`` are its operations.  The operation that is tried has the launches from ``first``
+    to ``last``.  ``others`` has its launches with every setting, or the reason why there are none.
+    """
+
+    iteration: TracedIteration
+    operations: list[OperationId] = field(default_factory=list)
+    search: Search | None = None
+    first: int = 0
+    last: int = 0
+    others: dict[Setting, tuple[Launch, ...] | str] = field(default_factory=dict)
+
+    def note(self, setting: Setting, refusal: str) -> None:
+        """Note the launches since ``first`` as those of a setting, and take them back."""
+        launches = self.iteration.launches
+        noted = tuple(launches[self.first:])
+        del launches[self.first:]
+        if any(launch.group == 0 for launch in noted):
+            refusal = TOO_LONG
+        self.others[setting] = refusal or noted
+
+    def loop(self, run: TrialRun, setting: Setting) -> RunLoop | str:
+        """The persistent loop with a setting, or the reason why there is none."""
+        noted = self.others[setting]
+        if isinstance(noted, str):
+            return noted
+        launches = self.iteration.launches
+        return persistent_loop(run, replace(self.iteration, launches=[
+            *launches[:self.first], *noted, *launches[self.last:]])) or NO_KERNEL
+
+
+@contextmanager
+def _scratch(run: TrialRun) -> Iterator[Callable[[], None]]:
+    """Memory for settings of which one is tried at a time; what is yielded begins another one.
+
+    No other operation of the iteration may get it, so it is kept until the iteration is over.
+    """
+    allocate, sizes, taken = run.allocate, dict[int, list[Buffer]](), dict[int, int]()
+
+    def again(size: int) -> Buffer:
+        place = taken[size] = taken.get(size, -1) + 1
+        buffers = sizes.setdefault(size, [])
+        if place == len(buffers):
+            buffers.append(allocate(size))
+        return buffers[place]
+
+    run.allocate = again
+    try:
+        yield taken.clear
+    finally:
+        run.allocate = allocate

@@ -55,6 +55,12 @@ class State:
             found |= each.chosen
         return found
 
+    def has_more_than(self, before: State) -> bool:
+        """True if a stage has found something to be kept."""
+        return self.thresholds is not before.thresholds or (
+            len(self.parameters) + len(self.guards)
+            > len(before.parameters) + len(before.guards))
+
     @property
     def guarded(self) -> GuardedThresholds:
         """The values with the size guards before them."""
@@ -71,14 +77,20 @@ class State:
 Stage: TypeAlias = Callable[[TuningJob, State], State]
 
 
-def autotune(job: TuningJob) -> State:
-    """Do all stages of a job.  Ctrl-C ends a stage; what was found before is kept."""
+def autotune(job: TuningJob, keep: Callable[[State], object] = lambda state: None) -> State:
+    """Do all stages of a job.  Ctrl-C ends a stage; what was found before is kept.
+
+    ``keep`` is called with what a stage has found before the next one begins.
+    """
     state = State()
     for stage in STAGES:
+        before = state
         try:
             state = stage(job, state)
         except KeyboardInterrupt:
             state = replace(state, interrupted=True)
+        if state.measured and state.has_more_than(before):
+            keep(state)
         if state.interrupted:
             break
     return state

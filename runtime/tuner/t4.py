@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
+from runelift.ir.files import read_text
+from runelift.ir.json_shape import LARGEST, MOST_QUOTED, MisshapenJson, parse
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.noise import run_seconds
@@ -117,20 +119,20 @@ def _written(result: T4Result, when: str) -> dict[str, Any]:
 def read_t4(path: Path) -> T4Results:
     """The content of a file; UserError if it is no T4 file of a version that is known."""
     try:
-        raw = json.loads(path.read_text())
+        raw = parse(read_text(path))
         version = str(raw["schema_version"])
         results = list(raw["results"])
         found = [_read(each) for each in results]
-    except OSError as error:
-        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
-    except ValueError as error:
-        raise _malformed(path, f"not JSON: {error}") from None
+    except MisshapenJson as error:
+        raise _malformed(path, str(error)) from None
+    except UnicodeDecodeError:
+        raise _malformed(path, "not a text in UTF-8") from None
     except KeyError as error:
-        raise _malformed(path, f"{error} is missing") from None
-    except (TypeError, AttributeError):
+        raise _malformed(path, f"{str(error)[:MOST_QUOTED]} is missing") from None
+    except (TypeError, AttributeError, ValueError):
         raise _malformed(path, "a value is of another type") from None
     if version.partition(".")[0] != SCHEMA.partition(".")[0]:
-        raise _malformed(path, f"version {version} is not known, but {SCHEMA} is")
+        raise _malformed(path, f"version {version[:MOST_QUOTED]} is not known, but {SCHEMA} is")
     metadata = raw.get("metadata")
     known = [result for result in found if result is not None]
     return T4Results(tuple(known), {str(k): str(v) for k, v in metadata.items()}
@@ -145,7 +147,7 @@ def _read(raw: Mapping[str, Any]) -> T4Result | None:
     """A result; None if its parameters are no whole numbers or it says no time."""
     configuration = dict(raw["configuration"])
     dataset = str(configuration.pop(DATASET, ""))
-    if not all(isinstance(value, int) for value in configuration.values()):
+    if not all(type(value) is int and abs(value) < LARGEST for value in configuration.values()):
         return None
     if raw["invalidity"] != "correct":
         return T4Result(configuration, dataset, (), str(raw["invalidity"]))
@@ -156,14 +158,19 @@ def _read(raw: Mapping[str, Any]) -> T4Result | None:
 
 def _times(raw: Mapping[str, Any]) -> tuple[float, ...]:
     """The times of a result, of single runs if it has them (seconds)."""
-    runtimes = [t for t in raw["times"].get("runtimes", ()) if isinstance(t, int | float)]
+    runtimes = [t for t in raw["times"].get("runtimes", ()) if _is_time(t)]
     if runtimes:
         return tuple(t / _MILLI for t in runtimes)
     for each in raw.get("measurements", ()):
         scale = _UNITS.get(each.get("unit", ""))
-        if each.get("name") == "time" and isinstance(each.get("value"), int | float) and scale:
+        if each.get("name") == "time" and _is_time(each.get("value")) and scale:
             return (each["value"] * scale,)
     return ()
+
+
+def _is_time(value: Any) -> bool:
+    """True for a number that a time may be: neither negative, nor infinite, nor NaN."""
+    return type(value) in (int, float) and 0 <= value < LARGEST
 
 
 # What is best

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+from runelift.ir.errors import VersionUnavailable
 from runelift.ir.guards import Guard
 from runelift.runtime.versions.default_guards import Defaults, Occupancy
 from runelift.runtime.versions.size_guards import size_guards_of
@@ -54,6 +55,17 @@ class _DeviceLimits(Protocol):
         """The local memory of a work-group."""
 
 
+NEVER = 1 << 62
+"""More local memory than any device has: no work-group size fits."""
+
+
+class RequiredVersions(dict[str, int]):
+    """Versions to run by site.  A run where one of them cannot run fails, and says why.
+
+    Other mappings of forced versions let another version run there.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class KnownChoices:
     """Choices of earlier runs with equal thresholds and forced versions.
@@ -84,6 +96,7 @@ class VersionChooser:
         self._thresholds = thresholds
         self._size_guards = size_guards_of(thresholds)
         self._force = force
+        self._required = isinstance(force, RequiredVersions)
         self._orders, self._preferred = known.orders, known.preferred
 
     def versions(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
@@ -92,7 +105,20 @@ class VersionChooser:
         order = self._orders.get((number, pars, occupancies, local))
         if order is None:
             order = self.order(number, pars, occupancies, local)
+        if self._required:
+            self._require(number, order, local)
         return self._preferring(number, pars, order, sizes) if self._size_guards else order
+
+    def _require(self, number: int, order: Sequence[int], local: tuple[int, ...]) -> None:
+        """Raise VersionUnavailable if the version that must run at a site cannot."""
+        forced = self._force.get(self._sites[number].site)
+        if forced is not None and order[:1] != [forced]:
+            raise VersionUnavailable(self.name(number, forced),
+                                     self._obstacle(number, forced, local[forced]))
+
+    def requires(self, number: int, version: int) -> bool:
+        """True if a run without this version at a site must fail."""
+        return self._required and self._force.get(self._sites[number].site) == version
 
     def order(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
               local: tuple[int, ...]) -> list[int]:
@@ -166,9 +192,20 @@ class VersionChooser:
         """The name of a version, ``site/index``."""
         return f"{self._sites[number].site}/{version}"
 
+    def _obstacle(self, number: int, version: int, local: int | None = None) -> str:
+        """The reason why a version cannot run, which needs ``local`` bytes of local memory."""
+        known = (self._sites[number].versions[version].infeasible
+                 or self.infeasible.get(self.name(number, version)))
+        if known is not None:
+            return known.splitlines()[0].rstrip(".")
+        if local is None:
+            return "needs more local memory than the device has"
+        if local >= NEVER:
+            return "no work-group of this device is large enough for its rows"
+        return (f"a work-group needs {local:,} bytes of local memory, and this device has "
+                f"{self._device.local_bytes:,}")
+
     def obstacles(self, number: int) -> Iterator[str]:
         """The reasons why no version of a site can run."""
-        for k, version in enumerate(self._sites[number].versions):
-            reason = (version.infeasible or self.infeasible.get(self.name(number, k))
-                      or "needs more local memory than the device has")
-            yield f"version {self.name(number, k)}: {reason.splitlines()[0]}"
+        for k in range(len(self._sites[number].versions)):
+            yield f"version {self.name(number, k)}: {self._obstacle(number, k)}"

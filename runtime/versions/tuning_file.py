@@ -12,10 +12,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.files import read_text
+from runelift.ir.json_shape import MisshapenJson, parse, read_mapping
 from runelift.ir.source import Source, Span
 from runelift.runtime.versions.size_guards import SizeGuard, from_json
 
@@ -23,12 +26,18 @@ if TYPE_CHECKING:
     from runelift.runtime.versions.forest import Forests, Site
 
 _LINE = re.compile(r"\s*(?P<name>[^\s=]+)\s*=\s*(?P<value>-?\d+)\s*")
+MOST_DIGITS = 19
+"""No size has more digits; leading zeros count."""
 FUTHARK_DEFAULTS = frozenset({
     "default_threshold", "default_tile_size", "default_reg_tile_size", "default_group_size",
     "default_thread_block_size", "default_num_groups", "default_grid_size", "default_cache",
     "default_shared_memory", "default_registers",
 })
 """Names that Futhark's tuning files may set for all kernels at once."""
+
+
+LARGEST = (1 << 63) - 1
+"""The largest value of a threshold or parameter."""
 
 
 def tuning_path(program: Path) -> Path:
@@ -52,11 +61,12 @@ def parse_tuning(source: Source) -> dict[str, int]:
         content = line.strip()
         if content and not content.startswith("--"):
             match = _LINE.fullmatch(content)
-            if not match or int(match["value"]) < 0:
+            if not match or len(match["value"]) > MOST_DIGITS or int(match["value"]) < 0:
                 span = Span(source, start, start + len(line.rstrip()))
                 raise ProgramError(Diagnostic(
                     "malformed-tuning", span, "This is not a line of a tuning file.",
-                    hints=("A line is NAME=INT, for example main.suff_outer_par_0=4096.",)))
+                    hints=("A line is NAME=INT with a number from 0 to 2^63, for example "
+                           "main.suff_outer_par_0=4096.",)))
             thresholds[match["name"]] = int(match["value"])
         start += len(line)
     return {name: value for name, value in thresholds.items() if value != 0}
@@ -137,7 +147,7 @@ def read_size_guards(file: Path, identity: Identity, policy: str, forests: Fores
         return {}, f"The guards were tuned on another device, {guards.get('device')}" + _IGNORED
     try:
         guards_by_site = {str(site): from_json(raw) for site, raw in guards["sites"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         return {}, "The guards in the file of facts are damaged" + _IGNORED
     sites = {site.name: site for forest in forests.entries for site in forest.sites().values()}
     if any(name not in sites or not _fits(sites[name], each)
@@ -164,7 +174,7 @@ def _fits(site: Site, guard: SizeGuard) -> bool:
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> TuningValues:
     """The given values, those of a file, or those of the file beside the program."""
     if isinstance(tuning, Mapping):
-        return TuningValues(dict(tuning))
+        return TuningValues(checked_values(tuning))
     beside = tuning_path(program) if program is not None else None
     file = Path(tuning) if tuning is not None else beside
     if file is None or (tuning is None and not file.exists()):
@@ -172,12 +182,24 @@ def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | Non
     return TuningValues(read_tuning(file), file)
 
 
+def checked_values(given: Mapping[str, Any]) -> dict[str, int]:
+    """Values for thresholds and parameters that Python code gives; UserError if they are none."""
+    found = dict[str, int]()
+    for name, value in given.items():
+        try:
+            found[name] = index(value)
+        except TypeError:
+            raise UserError(f"The value of '{name}' must be an integer, not "
+                            f"{value!r:.80}.") from None
+        if not 0 <= found[name] <= LARGEST:
+            raise UserError(f"The value of '{name}' must be from 0 to 2^63 - 1.")
+    return found
+
+
 def read_tuning(path: Path) -> dict[str, int]:
     """The values in a tuning file; UserError if it cannot be read or is damaged."""
     try:
-        return parse_tuning(Source(str(path), path.read_text()))
-    except OSError as error:
-        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+        return parse_tuning(Source(str(path), read_text(path)))
     except UnicodeDecodeError:
         raise UserError(f"{path}: error[malformed-tuning]: not a text file in UTF-8.") from None
 
@@ -205,13 +227,19 @@ def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:
 def read_facts(path: Path) -> dict[str, Any]:
     """The JSON file beside a tuning file; UserError if it is damaged."""
     try:
-        facts = json.loads(path.read_text())
-    except OSError as error:
-        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
-    except ValueError as error:
-        raise UserError(f"{path}: error[malformed-tuning]: not JSON: {error}.") from None
-    if not isinstance(facts, dict):
-        raise UserError(f"{path}: error[malformed-tuning]: not a JSON object.")
+        facts = parse(read_text(path))
+        if not isinstance(facts, dict):
+            raise MisshapenJson("not a JSON object")
+        for name in (PROGRAM,):
+            if not isinstance(facts.get(name, ""), str):
+                raise MisshapenJson("should be a text", (name,))
+        if SETTINGS in facts:
+            for device, values in read_mapping(facts[SETTINGS], Any, SETTINGS).items():
+                read_mapping(values, int, f"{SETTINGS}.{device}")
+    except MisshapenJson as error:
+        raise UserError(f"{path}: error[malformed-tuning]: {error}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: error[malformed-tuning]: not a text file in UTF-8.") from None
     return facts
 
 

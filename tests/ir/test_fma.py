@@ -11,8 +11,10 @@ import runelift
 from runelift.ir.meaning import apply
 from runelift.ir.prim import Prim
 
+TYPES = [(Prim.F16, np.float16), (Prim.F32, np.float32), (Prim.F64, np.float64)]
 
-@pytest.mark.parametrize(("prim", "type_"), [(Prim.F32, np.float32), (Prim.F64, np.float64)])
+
+@pytest.mark.parametrize(("prim", "type_"), TYPES)
 def test_it_is_rounded_once(prim: Prim, type_: type[np.floating]) -> None:
     epsilon = np.finfo(type_).eps
     one, next_ = type_(1), type_(1) + epsilon
@@ -26,7 +28,7 @@ def test_it_is_rounded_once(prim: Prim, type_: type[np.floating]) -> None:
     assert apply("fma", prim, tiny, tiny, half) == 1
 
 
-@pytest.mark.parametrize(("prim", "type_"), [(Prim.F32, np.float32), (Prim.F64, np.float64)])
+@pytest.mark.parametrize(("prim", "type_"), TYPES)
 def test_zeros_and_infinities(prim: Prim, type_: type[np.floating]) -> None:
     large = np.finfo(type_).max
 
@@ -48,11 +50,13 @@ def test_devices_round_once_too() -> None:
     text = """
 entry fused (xs: []f32) (ys: []f32) (zs: []f32) = map3 f32.fma xs ys zs
 entry wide (xs: []f64) (ys: []f64) (zs: []f64) = map3 f64.fma xs ys zs
+entry half (xs: []f16) (ys: []f16) (zs: []f16) = map3 f16.fma xs ys zs
 entry twice (xs: []f32) (ys: []f32) (zs: []f32) = map3 f32.mad xs ys zs
 """
     program, model = (runelift.compile(text, device=each) for each in (None, "interpreter"))
     rng = np.random.default_rng(3)
-    for entry, type_ in (("fused", "float32"), ("wide", "float64"), ("twice", "float32")):
+    for entry, type_ in (("fused", "float32"), ("wide", "float64"), ("half", "float16"),
+                         ("twice", "float32")):
         xs, ys = rng.standard_normal((2, 300)).astype(type_)
         zs = np.where(rng.random(300) < 0.5, -(xs * ys), xs).astype(type_)
         found = getattr(program, entry)(xs, ys, zs)

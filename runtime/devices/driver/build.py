@@ -98,7 +98,7 @@ def build(source: Sequence[str], target: BuildTarget, driver: DriverContext) -> 
     text, *further = source
     options = " ".join(further)
     if (program := built_program(text, target.all_options(options), driver)) is not None:
-        if binary := _binary(program, driver):
+        if binary := binary_of(program, driver.table):
             disk.store(KERNELS, binary_key(target.label, text, options), binary)
         _release(program, driver)
 
@@ -119,9 +119,17 @@ def _release(program: int, driver: DriverContext) -> None:
     _ReleaseProgram(driver.table[RELEASE_PROGRAM])(program)
 
 
-def _binary(program: int, driver: DriverContext) -> bytes:
-    """The binary of a program for one device; empty if the driver does not give it."""
-    info, size = _GetInfo(driver.table[PROGRAM_INFO]), ctypes.c_size_t()
+def table_of(program: int) -> Any:
+    """The table of functions of a program's driver: each object of OpenCL begins with it."""
+    return ctypes.cast(program, ctypes.POINTER(ctypes.POINTER(_Pointer)))[0]
+
+
+def binary_of(program: int, table: Any) -> bytes:
+    """The binary of a program for one device; empty if the driver does not give it.
+
+    Some drivers compile only now, which may take minutes: other threads run meanwhile.
+    """
+    info, size = _GetInfo(table[PROGRAM_INFO]), ctypes.c_size_t()
     if info(program, BINARY_SIZES, ctypes.sizeof(size), ctypes.addressof(size), None):
         return b""
     binary = ctypes.create_string_buffer(size.value)

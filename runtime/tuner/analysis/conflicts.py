@@ -31,7 +31,7 @@ class _Preference:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class _Conflict:
     """No threshold of ``guard`` gives both what they want; of all pairs the one that loses most."""
 
     guard: str
@@ -45,7 +45,7 @@ class Conflict:
                 f"choices here; one threshold costs one of them {cost}")
 
 
-def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[Conflict]:
+def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[_Conflict]:
     """The conflicts of all guards, where the others are decided by ``thresholds``."""
     for site in costs.forest.sites().values():
         for index, guard in enumerate(site.guards):
@@ -55,7 +55,7 @@ def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[Conflict]
                     if abs(gain) >= MATTERS:
                         (holds if gain > 0 else fails).append(
                             _Preference(dataset.name, value, abs(gain)))
-            pairs = [Conflict(guard.name, one, other) for one in holds for other in fails
+            pairs = [_Conflict(guard.name, one, other) for one in holds for other in fails
                      if one.value <= other.value]
             if pairs:
                 yield max(pairs, key=lambda pair: min(pair.holds.loss, pair.fails.loss))

@@ -27,6 +27,11 @@ class Standing:
     best: int
     chosen: int
 
+    @property
+    def wins(self) -> bool:
+        """True if it is the best at most encounters of its site."""
+        return 2 * self.best > self.encounters
+
 
 def standings(forest: Forest, dataset: DatasetCosts, thresholds: dict[str, int]
               ) -> dict[str, Standing]:

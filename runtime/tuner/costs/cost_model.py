@@ -23,7 +23,7 @@ import numpy as np
 from runelift.ir.guards import Guard
 from runelift.runtime.records.record import Encounter
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
+from runelift.runtime.tuner.costs.exclusive_costs import exclusive
 from runelift.runtime.tuner.costs.host_device_time import NO_COST, Cost, least, most, total
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.recording_overhead import CorrectedRecord, corrected_records
@@ -510,10 +510,11 @@ def _without_inner(corrected: CorrectedRecord) -> tuple[Cost, Iterable[_Seconds]
     The last is False for versions with no launch but those of inner encounters.
     """
     encounters = corrected.record.encounters
-    nesting, (device, host) = EncounterNesting(encounters), corrected.costs
     busy = corrected.works * np.array([each.busy for each in encounters])
     launches = np.array([each.launches for each in encounters])
-    works = (nesting.own(launches) > 0) | (nesting.own(busy) > SHORTEST_COMMAND)
-    whole = Cost(float(nesting.inside(device)[-1]), float(nesting.inside(host)[-1]))
-    return whole, zip(np.maximum(0.0, nesting.own(device)).tolist(),
-                      np.maximum(0.0, nesting.own(host)).tolist(), strict=True), works.tolist()
+    own, whole = exclusive(encounters, np.array([*corrected.costs, busy, launches]))
+    device, host, busy, launches = own
+    works = (launches > 0) | (busy > SHORTEST_COMMAND)
+    return Cost(float(whole[0]), float(whole[1])), zip(
+        np.maximum(0.0, device).tolist(), np.maximum(0.0, host).tolist(), strict=True
+        ), works.tolist()

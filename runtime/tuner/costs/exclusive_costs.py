@@ -10,20 +10,14 @@ from runelift.runtime.records.record import Encounter
 from runelift.runtime.tuner.costs.pareto import Array
 
 
-class EncounterNesting:
-    """The nesting of the encounters of a run; amounts are in their order."""
+def exclusive(encounters: Sequence[Encounter], amounts: Array) -> tuple[Array, Array]:
+    """The exclusive amounts of a run's encounters, and the sum of the outermost ones.
 
-    def __init__(self, encounters: Sequence[Encounter]) -> None:
-        self._count = len(encounters)
-        places: dict[int | None, int] = {None: self._count}
-        places |= {each.number: place for place, each in enumerate(encounters)}
-        self._around = np.array([places[each.parent] for each in encounters], np.intp)
-
-    def inside(self, amounts: Array) -> Array:
-        """The sums over the encounters directly inside of each; the last over the outermost."""
-        return np.bincount(self._around, amounts, self._count + 1)
-
-    def own(self, amounts: Array) -> Array:
-        """The exclusive amount of each encounter."""
-        own: Array = amounts - self.inside(amounts)[:-1]
-        return own
+    Each row of ``amounts`` has an amount for each encounter; the sums have one for each row.
+    """
+    count = len(encounters)
+    places: dict[int | None, int] = {each.number: place for place, each in enumerate(encounters)}
+    around = np.array([places.get(each.parent, count) for each in encounters], np.intp)
+    inside = np.array([np.bincount(around, row, count + 1) for row in amounts])
+    own: Array = amounts - inside[:, :-1]
+    return own, inside[:, -1]

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from runelift.ir.errors import UserError
+from runelift.ir.files import read_text
+from runelift.ir.json_shape import MisshapenJson, parse, read
 from runelift.runtime.records.record import Encounter, Record
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
 
 RECORD_FIELDS = tuple(each.name for each in fields(Record))
 NO_TIME = "left out: there was no time for it"
@@ -131,6 +142,8 @@ class Log:
     ``made_for`` identifies the program, the device and the like.  ``place`` is the device of runs
     without one.  With ``resume``, runs in the file with equal ``made_for`` stay there, and are
     :meth:`known`.  A thread writes, since writing a long record takes as long as a run.
+
+    The file is locked until the log is closed: two tunings that write one log are refused.
     """
 
     def __init__(self, path: Path, made_for: str = "", *, resume: bool = False,
@@ -140,14 +153,32 @@ class Log:
         self._place = place
         self._writer = ThreadPoolExecutor(1, "log")
         self._failure: OSError | None = None
-        self._known = read_log(path, made_for) if resume and path.exists() else {}
+        self._known: dict[str, Measurements] = {}
+        self._rewritten = path.with_name(f"{path.name}.new")
         try:
-            self._file = path.open("w")
+            self._file = _locked(path)
+            if resume:
+                self._known = read_log(path, made_for)
+                self._replace()
+            else:
+                self._file.truncate(0)
+                self._rewritten.unlink(missing_ok=True)
         except OSError as error:
             raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+
+    def _replace(self) -> None:
+        """Leave the known runs alone in the file, in one step: a kill at any time loses none."""
+        before, rewritten = self._file, self._rewritten
+        self._file = _locked(rewritten)
+        self._file.truncate(0)
         for entry, measurements in self._known.items():
             for run in measurements.runs:
-                self.append(entry, run)
+                self._write(entry, partial(_raw, run))
+        if self._failure is not None:
+            rewritten.unlink()
+        self._check()
+        os.replace(rewritten, self.path)
+        before.close()
 
     def known(self, entry: str, dataset: str) -> list[LoggedRun]:
         """Take out the earlier runs of a dataset, so that each is used once."""
@@ -158,7 +189,7 @@ class Log:
 
     def append(self, entry: str, run: LoggedRun) -> None:
         """Have one run written; UserError if an earlier one could not be."""
-        self._begin(entry, lambda: _raw(run if run.place else replace(run, place=self._place)))
+        self._begin(entry, partial(_raw, run if run.place else replace(run, place=self._place)))
 
     def forget(self, entry: str, dataset: str) -> None:
         """Note that runs of a dataset so far are not to be used."""
@@ -169,6 +200,8 @@ class Log:
         self._writer.submit(self._write, entry, line)
 
     def _write(self, entry: str, line: Callable[[], Mapping[str, Any]]) -> None:
+        if self._failure is not None:
+            return  # after half a line, whole ones would be none either
         text = json.dumps({"entry": entry, "for": self._made_for, **line()})
         try:
             self._file.write(text + "\n")
@@ -190,13 +223,51 @@ class Log:
         self._check()
 
 
+def _locked(path: Path) -> TextIO:
+    """A file that no other process has open this way; UserError if one has.
+
+    Writing begins at its end.
+    """
+    while True:
+        file = path.open("a")
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        except BlockingIOError:
+            file.close()
+            raise UserError(f"Another tuning is writing '{path}'. Wait for its end, or give this "
+                            "one another file with '--output'.") from None
+        except OSError as error:
+            if error.errno in (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK):
+                return file  # a file system without locks
+            file.close()
+            raise
+        file.close()  # it has been replaced meanwhile
+
+
 def made_for(path: Path) -> frozenset[str]:
     """The ``made_for`` of the runs in a log, as far as they are noted."""
-    try:
-        return frozenset(json.loads(line).get("for", "") for line in path.read_text().splitlines()
-                         ) - {""}
-    except (OSError, ValueError, AttributeError):
-        return frozenset()
+    found = set()
+    for _, line in _lines(path):
+        try:
+            raw = parse(line)
+        except MisshapenJson:
+            continue
+        if isinstance(raw, dict) and isinstance(raw.get("for"), str):
+            found.add(raw["for"])
+    return frozenset(found) - {""}
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a log: a run, or the note that runs of a dataset are forgotten."""
+
+    entry: str
+    made_for: str
+    forgotten: str | None
+    run: LoggedRun | None
 
 
 def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]:
@@ -207,34 +278,76 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
     """
     found: dict[str, Measurements] = {}
     last: dict[tuple[Any, ...], Record] = {}
-    try:
-        lines = path.read_text().splitlines(keepends=True)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"Cannot read '{path}': {error}.") from None
-    for number, line in enumerate(lines, start=1):
+    for number, text in _lines(path):
         try:
-            raw = json.loads(line)
-            if made_for not in (None, raw.get("for")):
+            line = _line(text)
+        except MisshapenJson as error:
+            if not text.endswith("\n"):
                 continue
-            if raw.get(FORGOTTEN):
-                before = found.setdefault(raw["entry"], Measurements(raw["entry"]))
-                before.runs = [run for run in before.runs if run.dataset != raw["dataset"]]
-                continue
-            record = raw["record"] and _record(raw["record"])
-            run = LoggedRun(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
-                            raw.get("issue"), raw.get("replay"), raw.get("place"),
-                            raw.get("again", False), raw.get("left_out", {}))
-            versions = run.dataset, tuple(run.force.items()), run.place
-            if run.again:
-                run = replace(run, record=last[versions])
-            elif record:
-                last[versions] = record
-            found.setdefault(raw["entry"], Measurements(raw["entry"])).runs.append(run)
-        except (ValueError, KeyError, TypeError):
-            if number < len(lines) or line.endswith("\n"):
+            raise UserError(f"{path}:{number}: error[malformed-log]: not a line of a tuning log: "
+                            f"{error}.") from None
+        if made_for not in (None, line.made_for):
+            continue
+        measurements = found.setdefault(line.entry, Measurements(line.entry))
+        run = line.run
+        if run is None:
+            measurements.runs = [each for each in measurements.runs
+                                 if each.dataset != line.forgotten]
+            continue
+        versions = run.dataset, tuple(run.force.items()), run.place
+        if run.again:
+            if versions not in last:
                 raise UserError(f"{path}:{number}: error[malformed-log]: not a line of a tuning "
-                                f"log.") from None
+                                f"log: it repeats a run that is not before it.")
+            run = replace(run, record=last[versions])
+        elif run.record:
+            last[versions] = run.record
+        measurements.runs.append(run)
     return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers; UserError if it is no text."""
+    try:
+        text = read_text(path)
+    except UnicodeDecodeError as error:
+        raise UserError(f"Cannot read '{path}': {error}.") from None
+    yield from enumerate(re.findall(r"[^\n]*\n|[^\n]+", text), start=1)
+
+
+def _line(text: str) -> _Line:
+    """A line whose fields have been checked; MisshapenJson if it is none of a log."""
+    raw = parse(text)
+    if not isinstance(raw, dict):
+        raise MisshapenJson("it should be an object")
+    about = {name: raw.pop(name, "") for name in ("entry", "for")}
+    for name, value in about.items():
+        if not isinstance(value, str):
+            raise MisshapenJson("should be a text", (name,))
+    if not about["entry"]:
+        raise MisshapenJson("it lacks the field 'entry'")
+    if raw.pop(FORGOTTEN, False):
+        if not isinstance(dataset := raw.get("dataset"), str):
+            raise MisshapenJson("it lacks the field 'dataset'")
+        return _Line(about["entry"], about["for"], dataset, None)
+    run = read(LoggedRun, raw)
+    if run.record is None and run.error is None and not run.again:
+        raise MisshapenJson("it has neither a record nor an error")
+    if run.record is not None:
+        _check_encounters(run.record.encounters)
+    return _Line(about["entry"], about["for"], None, run)
+
+
+def _check_encounters(encounters: Sequence[Encounter]) -> None:
+    """MisshapenJson if numbers of encounters and of versions do not refer to what there is."""
+    numbers = {each.number for each in encounters}
+    for each in encounters:
+        if each.chosen < 0 or any(version < 0 for version in each.feasible):
+            raise MisshapenJson("it has a version below 0")
+        if each.parent is not None and (each.parent not in numbers or each.parent >= each.number):
+            raise MisshapenJson("it has an encounter in one that is not before it")
+    if len(numbers) != len(encounters):
+        raise MisshapenJson("it has two encounters with one number")
 
 
 def _raw(run: LoggedRun) -> dict[str, Any]:
@@ -250,10 +363,3 @@ def _raw(run: LoggedRun) -> dict[str, Any]:
         raw["record"] = {name: getattr(run.record, name) for name in RECORD_FIELDS}
         raw["record"]["encounters"] = [each._asdict() for each in run.record.encounters]
     return raw
-
-
-def _record(raw: dict[str, Any]) -> Record:
-    encounters = tuple(Encounter(**{**e, "feasible": tuple(e["feasible"]),
-                                    "scarce": tuple(e.get("scarce", ()))})
-                       for e in raw["encounters"])
-    return Record(**{**raw, "encounters": encounters})

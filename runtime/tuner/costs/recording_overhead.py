@@ -169,42 +169,46 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
 class _Overhead(NamedTuple):
     """The overhead of recording: the seconds of the device for each ``launch``.
 
-    Without it a ``part`` of the device's time remains, and the part ``host`` of the host's.
+    Without it a ``part`` of the device's time remains, and the part ``host`` of the host's.  Of
+    kernels' own times at least the part ``works`` remains.
     """
 
     launch: float = 0.0
     part: float = 1.0
     host: float = 1.0
+    works: float = 1.0
 
     @classmethod
     def of(cls, record: Record, seconds: float, host: float) -> _Overhead:
         """The overhead of a run that takes so many ``seconds`` without recording."""
         device = record.device_time
         return cls(max(0.0, device - seconds) / max(1, record.launches),
-                   min(1.0, seconds / device) if device else 0.0, host)
+                   min(1.0, seconds / device) if device else 0.0, host,
+                   1.0 if seconds >= record.busy else 0.0)
 
     def costs(self, record: Record) -> Array:
         """The costs of encounters; those of very short kernels are positive, too."""
         times = np.array([e.device_time for e in record.encounters])
         launches = np.array([e.launches for e in record.encounters])
+        busy = np.array([e.busy for e in record.encounters])
         issue = np.array([e.issue for e in record.encounters])
-        return np.array([np.maximum(times - self.launch * launches, LEAST_KEPT * self.part * times),
-                         self.host * issue])
+        device = np.maximum(times - self.launch * launches, LEAST_KEPT * self.part * times)
+        return np.array([np.maximum(device, self.works * busy), self.host * issue])
 
     def whole(self, record: Record, slack: float = 0.0) -> Cost:
         """The cost of the run, with ``slack`` outside of all that was recorded."""
         device = max(record.device_time - self.launch * record.launches,
-                     LEAST_KEPT * self.part * record.device_time)
+                     LEAST_KEPT * self.part * record.device_time, self.works * record.busy)
         return Cost(device + slack, self.host * record.issue + slack)
 
 
 def _in_turn(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
              once: Sequence[tuple[Record, LoggedRun]]) -> Iterator[CorrectedRecord]:
     """Correct runs in which the host waits for the device: telescoped times count."""
-    each = list[float]()
+    each, works = list[float](), list[float]()
 
-    def corrected(record: Record, run: LoggedRun, cost: float) -> CorrectedRecord:
-        left = record.shares(max(0.0, cost))
+    def corrected(record: Record, run: LoggedRun, cost: float, seconds: float) -> CorrectedRecord:
+        left = record.shares(max(0.0, cost), seconds)
         spent = np.array([left.time(e.busy, e.time) for e in record.encounters])
         return CorrectedRecord(record, np.array([spent, np.zeros_like(spent)]),
                                Cost(left.time(record.busy,
@@ -212,9 +216,11 @@ def _in_turn(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
                                run.time is not None, run.reference, left.works)
 
     for made in timed:
-        cost = median([record.wall for record, _ in made]) - median(
-            [run.time for _, run in made if run.time is not None])
+        seconds = median([run.time for _, run in made if run.time is not None])
+        cost = median([record.wall for record, _ in made]) - seconds
         each += [cost / max(1, record.launches) for record, _ in made]
-        yield from (corrected(record, run, cost) for record, run in _each_once(made))
-    launch = median(each) if each else 0.0
-    yield from (corrected(record, run, launch * record.launches) for record, run in once)
+        works += [min(1.0, seconds / record.busy) for record, _ in made if record.busy]
+        yield from (corrected(record, run, cost, seconds) for record, run in _each_once(made))
+    launch, part = median(each) if each else 0.0, median(works) if works else 1.0
+    yield from (corrected(record, run, launch * record.launches, part * record.busy)
+                for record, run in once)

@@ -11,22 +11,16 @@ Costs count as *regrets*: the cost of an encounter minus its cost with the best 
 inside.  Thresholds need not be able to make those choices.  A part of the encounters may show that
 a choice leads to nothing better; the others are not looked at then (branch and bound).
 
-The same program finds the least sum (:class:`Sums`) and all trade-offs between the datasets
-(:class:`Fronts`).
+A :class:`_SolverGoal` says if the least sum is sought, or all trade-offs between the datasets.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeAlias, TypeVar
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from runelift.runtime.tuner.costs.cost_model import EncounterCosts
-from runelift.runtime.tuner.costs.host_device_time import Cost
-from runelift.runtime.tuner.costs.pareto import Array, Front, Thresholds, Within, union
+from runelift.runtime.tuner.costs.pareto import Array, Thresholds
 from runelift.runtime.versions.forest import Site
 
 NEVER = 2_000_000_000
@@ -93,177 +87,6 @@ class _SolverGoal(Protocol[Amount, Found]):
         ...
 
 
-Choice: TypeAlias = "Thresholds | tuple[Choice, Choice]"
-"""Thresholds that are put together when it is known that they are the best."""
-Sum: TypeAlias = tuple[float, Choice]
-"""A regret, and the choice that leads to it."""
-
-
-Amounts: TypeAlias = tuple[Mapping[int, float], float]
-"""The cost of each version of an encounter with the best choices inside, and the least of these."""
-
-
-def amounts_of(points: Iterable[EncounterCosts],
-               amount: Callable[[Cost], float]) -> dict[EncounterCosts, Amounts]:
-    """The amounts of these encounters and of all inside of them."""
-    found: dict[EncounterCosts, Amounts] = {}
-
-    def least(point: EncounterCosts) -> float:
-        if point not in found:
-            amounts = dict[int, float]()
-            for version in point.feasible:
-                spent = amount(point.own[version])
-                for inner in point.inner.get(version, ()):
-                    spent += least(inner)
-                amounts[version] = spent
-            found[point] = amounts, min(amounts.values())
-        return found[point][1]
-
-    for point in points:
-        least(point)
-    return found
-
-
-def excess(amounts: Amounts, version: int) -> float:
-    """By how much more a version costs than the best one; nothing if none can run.
-
-    What is not feasible runs the last version that is.
-    """
-    by_version, least = amounts
-    spent = by_version[version if version in by_version else max(by_version)]
-    return 0.0 if math.isinf(least) else spent - least
-
-
-@dataclass(slots=True)
-class Sums:
-    """The choice with the least sum of costs, if its regret is at most ``most``."""
-
-    amounts: Mapping[EncounterCosts, Amounts]
-    most: float = math.inf
-    nothing: float = 0.0
-
-    def regret(self, point: EncounterCosts, version: int) -> float:
-        """See :class:`_SolverGoal`."""
-        return excess(self.amounts[point], version)
-
-    def single(self, regret: float, chosen: Thresholds) -> Sum | None:
-        """See :class:`_SolverGoal`."""
-        return (regret, chosen) if regret <= self.most else None
-
-    def plus(self, one: Sum, other: Sum) -> Sum | None:
-        """See :class:`_SolverGoal`."""
-        regret = one[0] + other[0]
-        return (regret, (one[1], other[1])) if regret <= self.most else None
-
-    def gather(self, found: list[Sum], more: Sum, name: str, threshold: int) -> None:
-        """See :class:`_SolverGoal`; the best is kept."""
-        if not found or more[0] <= found[0][0]:
-            found[:] = [(more[0], ({name: threshold}, more[1]))]
-
-    def beaten(self, part: Sum, found: Sequence[Sum]) -> bool:
-        """See :class:`_SolverGoal`."""
-        return bool(found) and part[0] > found[0][0]
-
-    def best(self, found: Sequence[Sum]) -> Sum | None:
-        """See :class:`_SolverGoal`."""
-        return found[0] if found else None
-
-    def count(self, found: Sum | None) -> int:
-        """See :class:`_SolverGoal`."""
-        return 0 if found is None else 1
-
-
-def thresholds_of(choice: Choice) -> Thresholds:
-    """The thresholds of a choice."""
-    if isinstance(choice, dict):
-        return choice
-    one, other = choice
-    return thresholds_of(one) | thresholds_of(other)
-
-
-@dataclass(slots=True)
-class Fronts:
-    """All trade-offs between cost vectors of a ``width``, as far as regrets are ``within`` what
-    counts.
-
-    ``amounts`` are those of each encounter by component; in others it costs nothing.
-    """
-
-    amounts: Mapping[EncounterCosts, Sequence[tuple[int, Amounts]]]
-    width: int
-    within: Within
-    most: int
-    nothing: Array = field(init=False)
-    _free: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.nothing = np.zeros(self.width)
-        self._free = bool(self.within(self.nothing[None])[0])
-
-    def regret(self, point: EncounterCosts, version: int) -> Array:
-        """See :class:`_SolverGoal`; each component by itself."""
-        found = np.zeros(self.width)
-        for component, amounts in self.amounts[point]:
-            found[component] = excess(amounts, version)
-        return found
-
-    def single(self, regret: Array, chosen: Thresholds) -> Front | None:
-        """See :class:`_SolverGoal`."""
-        counts = self.within(regret[None])[0] if regret.any() else self._free
-        return Front.single(regret, chosen) if counts else None
-
-    def plus(self, one: Front, other: Front) -> Front | None:
-        """See :class:`_SolverGoal`; :class:`TooManyChoices` if there are very many."""
-        if len(one.choices) * len(other.choices) > self.most:
-            raise TooManyChoices
-        return _any(one.plus(other, self.within))
-
-    def gather(self, found: list[Front], more: Front, name: str, threshold: int) -> None:
-        """See :class:`_SolverGoal`."""
-        found.append(more.choosing({name: threshold}))
-
-    def beaten(self, part: Front, found: Sequence[Front]) -> bool:
-        """See :class:`_SolverGoal`; that other choices trade this for that is not looked for."""
-        return False
-
-    def best(self, found: Sequence[Front]) -> Front | None:
-        """See :class:`_SolverGoal`."""
-        return _any(union(found[::-1], self.within)) if found else None
-
-    def count(self, found: Front | None) -> int:
-        """See :class:`_SolverGoal`."""
-        return 0 if found is None else len(found.choices)
-
-
-def _any(front: Front) -> Front | None:
-    return front if front.choices else None
-
-
-@dataclass(slots=True)
-class Solver(Generic[Amount, Found]):
-    """Solves trees exactly.
-
-    ``enough`` sets of encounters, times the choices that are found for them, are looked at before
-    :class:`TooManyChoices` is raised.
-    """
-
-    sought: _SolverGoal[Amount, Found]
-    default: Mapping[str, int]
-    enough: int
-    _looked: int = 0
-
-    def solve(self, tree: Chain) -> Found | None:
-        """The best ways to set the thresholds of a tree, if there are any."""
-        solving: _Solving[Amount, Found] = _Solving(self, tree)
-        return solving.solve((1 << len(tree.points)) - 1)
-
-    def look(self, choices: int) -> None:
-        """Count a set of encounters for which so many choices are found."""
-        self._looked += choices
-        if self._looked > self.enough:
-            raise TooManyChoices
-
-
 class Chain:
     """One site with all of its encounters, of which those that reach it are a bit mask.
 
@@ -300,19 +123,39 @@ class Chain:
         return found
 
 
-class _Solving(Generic[Amount, Found]):
-    """A chain being solved."""
+def solve_chain(sought: _SolverGoal[Amount, Found], default: Mapping[str, int], enough: int,
+                tree: Chain) -> Found | None:
+    """The best ways to set the thresholds of a tree, if there are any.
 
-    def __init__(self, solver: Solver[Amount, Found], chain: Chain) -> None:
-        self._solver: Solver[Amount, Found] = solver
-        self._sought: _SolverGoal[Amount, Found] = solver.sought
+    ``enough`` sets of encounters, times the choices that are found for them, are looked at before
+    :class:`TooManyChoices` is raised.
+    """
+    looked = 0
+
+    def look(choices: int) -> None:
+        nonlocal looked
+        looked += choices
+        if looked > enough:
+            raise TooManyChoices
+
+    return _Solving(sought, default, look, tree).solve((1 << len(tree.points)) - 1)
+
+
+class _Solving(Generic[Amount, Found]):
+    """A chain being solved; ``look`` counts the choices found for each set of encounters."""
+
+    def __init__(self, sought: _SolverGoal[Amount, Found], default: Mapping[str, int],
+                 look: Callable[[int], None], chain: Chain) -> None:
+        self._sought: _SolverGoal[Amount, Found] = sought
+        self._default = default
+        self._look = look
         self._chain = chain
         self._names = [guard.name for guard in chain.site.guards]
         self._regrets: list[list[Amount]] = [
             [self._sought.regret(point, version) for point in chain.points]
             for version in range(len(chain.site.alternatives))]
         self._inside: list[list[tuple[_Solving[Amount, Found], list[int]]]] = [
-            [(_Solving(solver, inner), masks) for inner, masks in several]
+            [(_Solving(sought, default, look, inner), masks) for inner, masks in several]
             for several in chain.inside]
         self._found: dict[tuple[int, int], Found | None] = {}
 
@@ -320,7 +163,7 @@ class _Solving(Generic[Amount, Found]):
         """The best thresholds for these encounters."""
         if not mask:
             return self._sought.single(self._sought.nothing, {
-                guard.name: self._solver.default[guard.name]
+                guard.name: self._default[guard.name]
                 for site in self._chain.site.walk() for guard in site.guards})
         return self._from(0, mask)
 
@@ -331,7 +174,7 @@ class _Solving(Generic[Amount, Found]):
             self._found[known] = found = (
                 self._best(guard, left) if guard < len(self._names) else
                 self._taken(guard, left, self._added(guard, left)))
-            self._solver.look(self._sought.count(found) + 1)
+            self._look(self._sought.count(found) + 1)
         return self._found[known]
 
     def _best(self, guard: int, left: int) -> Found | None:
@@ -406,7 +249,7 @@ def descend(tree: Site, total: Callable[[Mapping[str, int]], float],
     """One guard after the other from several starts, until nothing improves.
 
     ``total`` is what thresholds cost, ``choices`` are the candidates for each guard.  What
-    :class:`Solver` finds is never worse.
+    :func:`solve_chain` finds is never worse.
     """
     names = [guard.name for site in tree.walk() for guard in site.guards]
 

@@ -1,33 +1,29 @@
 """The best thresholds for all datasets together with which none is slower than by default.
 
-Weighted sums are solved exactly and quickly
-(:class:`~runelift.runtime.tuner.fit.chain_solver.Sums`), trade-offs between datasets exactly where
-they are few (:class:`~runelift.runtime.tuner.fit.chain_solver.Fronts`).
+Weighted sums are solved exactly and quickly, trade-offs between datasets exactly where they are
+few.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import TypeAlias
 
 import numpy as np
 
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Clock, Clocks, Cost
 from runelift.runtime.tuner.costs.objective import Objective
-from runelift.runtime.tuner.costs.pareto import Array, Front, Within, below
+from runelift.runtime.tuner.costs.pareto import Array, Front, Thresholds, Within, below, union
 from runelift.runtime.tuner.fit.chain_solver import (
-    Amounts,
     Chain,
-    Fronts,
-    Solver,
-    Sums,
     TooManyChoices,
-    amounts_of,
     candidates,
     descend,
-    thresholds_of,
+    solve_chain,
 )
 from runelift.runtime.tuner.policy import FitPolicy
 from runelift.runtime.versions.forest import Site
@@ -118,7 +114,7 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
                 if root.site.name == tree.name)
             regret = untuned - sum(amounts[root][1] for root in chain.points)
             for most in (*(part * regret for part in parts), math.inf):
-                best = Solver(Sums(amounts, most), default, enough).solve(chain)
+                best = solve_chain(_Sums(amounts, most), default, enough, chain)
                 if best is not None:
                     return best[0]
             return math.inf
@@ -132,7 +128,7 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
 
 def _by_clock(dataset: DatasetCosts, clock: Clock) -> dict[EncounterCosts, Amounts]:
     """The costs of versions by one clock."""
-    return dataset.once(("amounts", clock), lambda: amounts_of(
+    return dataset.once(("amounts", clock), lambda: _amounts_of(
         dataset.points, attrgetter(clock.value)))
 
 
@@ -175,14 +171,14 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
     fronts = []
     for tree in costs.forest.trees:
         others = floor - floors[tree.name] if floors else floor
-        sought = Fronts(amounts, len(clocks), within(clocks.least + others), policy.sets)
-        found = Solver(sought, default, enough).solve(_chain(costs, datasets, tree))
+        sought = _Fronts(amounts, len(clocks), within(clocks.least + others), policy.sets)
+        found = solve_chain(sought, default, enough, _chain(costs, datasets, tree))
         if found is None:
             return None
         fronts.append(found)
     front: Front | None = Front.single(np.zeros(len(clocks)), dict(default))
     for found in fronts:
-        front = None if front is None else Fronts(
+        front = None if front is None else _Fronts(
             amounts, len(clocks), within(clocks.least), policy.sets).plus(front, found)
     return None if front is None else front.choices[
         int(np.argmin(scores(clocks.least + front.costs)))]
@@ -203,15 +199,15 @@ def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, floa
     amounts, untuned = dict[EncounterCosts, Amounts](), dict[EncounterCosts, float]()
     for dataset in datasets:
         amount = _weighted(weights[dataset.name], dataset.cost(default).late)
-        amounts |= amounts_of(dataset.points, amount)
+        amounts |= _amounts_of(dataset.points, amount)
         untuned |= zip(dataset.points, map(amount, dataset.spent(default)), strict=True)
     for tree in costs.forest.trees:
         roots = roots_of(datasets, tree)
         most = (1 + costs.policy.fit.rounding) * sum(untuned[root] for root in roots)
-        sums = Sums(amounts, most - sum(amounts[root][1] for root in roots))
+        sums = _Sums(amounts, most - sum(amounts[root][1] for root in roots))
         try:
-            found = Solver(sums, default, enough).solve(_chain(costs, datasets, tree))
-            thresholds |= thresholds_of(found[1]) if found is not None else {}
+            found = solve_chain(sums, default, enough, _chain(costs, datasets, tree))
+            thresholds |= _thresholds_of(found[1]) if found is not None else {}
         except TooManyChoices:
             exact = False
             thresholds |= _descend(tree, datasets, weights, thresholds)
@@ -239,3 +235,151 @@ def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, flo
 def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
     """The values compared with a guard, ascending, and one above all."""
     return candidates([value for d in datasets for value in d.compared(guard)])
+
+
+# Goals
+
+Choice: TypeAlias = "Thresholds | tuple[Choice, Choice]"
+"""Thresholds that are put together when it is known that they are the best."""
+Sum: TypeAlias = tuple[float, Choice]
+"""A regret, and the choice that leads to it."""
+
+
+Amounts: TypeAlias = tuple[Mapping[int, float], float]
+"""The cost of each version of an encounter with the best choices inside, and the least of these."""
+
+
+def _amounts_of(points: Iterable[EncounterCosts],
+                amount: Callable[[Cost], float]) -> dict[EncounterCosts, Amounts]:
+    """The amounts of these encounters and of all inside of them."""
+    found: dict[EncounterCosts, Amounts] = {}
+
+    def least(point: EncounterCosts) -> float:
+        if point not in found:
+            amounts = dict[int, float]()
+            for version in point.feasible:
+                spent = amount(point.own[version])
+                for inner in point.inner.get(version, ()):
+                    spent += least(inner)
+                amounts[version] = spent
+            found[point] = amounts, min(amounts.values())
+        return found[point][1]
+
+    for point in points:
+        least(point)
+    return found
+
+
+def _excess(amounts: Amounts, version: int) -> float:
+    """By how much more a version costs than the best one; nothing if none can run.
+
+    What is not feasible runs the last version that is.
+    """
+    by_version, least = amounts
+    spent = by_version[version if version in by_version else max(by_version)]
+    return 0.0 if math.isinf(least) else spent - least
+
+
+@dataclass(slots=True)
+class _Sums:
+    """The choice with the least sum of costs, if its regret is at most ``most``."""
+
+    amounts: Mapping[EncounterCosts, Amounts]
+    most: float = math.inf
+    nothing: float = 0.0
+
+    def regret(self, point: EncounterCosts, version: int) -> float:
+        """See ``_SolverGoal``."""
+        return _excess(self.amounts[point], version)
+
+    def single(self, regret: float, chosen: Thresholds) -> Sum | None:
+        """See ``_SolverGoal``."""
+        return (regret, chosen) if regret <= self.most else None
+
+    def plus(self, one: Sum, other: Sum) -> Sum | None:
+        """See ``_SolverGoal``."""
+        regret = one[0] + other[0]
+        return (regret, (one[1], other[1])) if regret <= self.most else None
+
+    def gather(self, found: list[Sum], more: Sum, name: str, threshold: int) -> None:
+        """See ``_SolverGoal``; the best is kept."""
+        if not found or more[0] <= found[0][0]:
+            found[:] = [(more[0], ({name: threshold}, more[1]))]
+
+    def beaten(self, part: Sum, found: Sequence[Sum]) -> bool:
+        """See ``_SolverGoal``."""
+        return bool(found) and part[0] > found[0][0]
+
+    def best(self, found: Sequence[Sum]) -> Sum | None:
+        """See ``_SolverGoal``."""
+        return found[0] if found else None
+
+    def count(self, found: Sum | None) -> int:
+        """See ``_SolverGoal``."""
+        return 0 if found is None else 1
+
+
+def _thresholds_of(choice: Choice) -> Thresholds:
+    """The thresholds of a choice."""
+    if isinstance(choice, dict):
+        return choice
+    one, other = choice
+    return _thresholds_of(one) | _thresholds_of(other)
+
+
+@dataclass(slots=True)
+class _Fronts:
+    """All trade-offs between cost vectors of a ``width``, as far as regrets are ``within`` what
+    counts.
+
+    ``amounts`` are those of each encounter by component; in others it costs nothing.
+    """
+
+    amounts: Mapping[EncounterCosts, Sequence[tuple[int, Amounts]]]
+    width: int
+    within: Within
+    most: int
+    nothing: Array = field(init=False)
+    _free: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nothing = np.zeros(self.width)
+        self._free = bool(self.within(self.nothing[None])[0])
+
+    def regret(self, point: EncounterCosts, version: int) -> Array:
+        """See ``_SolverGoal``; each component by itself."""
+        found = np.zeros(self.width)
+        for component, amounts in self.amounts[point]:
+            found[component] = _excess(amounts, version)
+        return found
+
+    def single(self, regret: Array, chosen: Thresholds) -> Front | None:
+        """See ``_SolverGoal``."""
+        counts = self.within(regret[None])[0] if regret.any() else self._free
+        return Front.single(regret, chosen) if counts else None
+
+    def plus(self, one: Front, other: Front) -> Front | None:
+        """See ``_SolverGoal``; :class:`TooManyChoices` if there are very many."""
+        if len(one.choices) * len(other.choices) > self.most:
+            raise TooManyChoices
+        return _any(one.plus(other, self.within))
+
+    def gather(self, found: list[Front], more: Front, name: str, threshold: int) -> None:
+        """See ``_SolverGoal``."""
+        found.append(more.choosing({name: threshold}))
+
+    def beaten(self, part: Front, found: Sequence[Front]) -> bool:
+        """See ``_SolverGoal``; that other choices trade this for that is not looked for."""
+        return False
+
+    def best(self, found: Sequence[Front]) -> Front | None:
+        """See ``_SolverGoal``."""
+        return _any(union(found[::-1], self.within)) if found else None
+
+    def count(self, found: Front | None) -> int:
+        """See ``_SolverGoal``."""
+        return 0 if found is None else len(found.choices)
+
+
+def _any(front: Front) -> Front | None:
+    return front if front.choices else None

@@ -215,8 +215,8 @@ def _occasions(scope: _SearchScope, dataset: Dataset) -> list[_SampledOperation]
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
             met = program.try_settings(dataset.entry, args, force=dict(force),
                                        thresholds=scope.thresholds)
-            weights = _representatives([m for m in met if m.operation[0] not in seen],
-                                       sum(m.seconds for m in met), best / seconds, scope.policy)
+            weights = _representatives([m for m in met if m[0][0] not in seen],
+                                       sum(time for _, time in met), best / seconds, scope.policy)
             seen |= {name for name, _ in weights}
             if weights:
                 found.append(_SampledOperation(dataset, dict(force), weights))
@@ -258,20 +258,20 @@ def _representatives(met: Sequence[OperationTime], whole: float,
     They are those at which equal parts of the operation's time are over.
     """
     by_name = defaultdict[str, list[OperationTime]](list)
-    for each in met:
-        by_name[each.operation[0]].append(each)
+    for operation, seconds in met:
+        by_name[operation[0]].append((operation, seconds))
     found: dict[OperationId, float] = {}
     for meetings in by_name.values():
-        total = sum(each.seconds for each in meetings)
+        total = sum(seconds for _, seconds in meetings)
         if not whole or total < policy.share * whole:
             continue
         parts = min(policy.occasions, len(meetings))
         sofar, marks = 0.0, [total * (2 * k + 1) / (2 * parts) for k in range(parts)]
-        for each in meetings:
-            sofar += each.seconds
+        for operation, seconds in meetings:
+            sofar += seconds
             while marks and sofar >= marks[0]:
                 del marks[0]
-                found[each.operation] = found.get(each.operation, 0.0) + (
+                found[operation] = found.get(operation, 0.0) + (
                     weight * total / whole / parts)
     return found
 

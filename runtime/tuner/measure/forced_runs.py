@@ -7,7 +7,7 @@ frequency affects all versions alike.  Short runs are repeated more often.
 
 Recording costs time: a launch with profiling takes the host twice as long on some devices, and
 loops do not run as persistent kernels.  So each run is made with and without a record, and the
-record is corrected by the difference (:meth:`~.records.Record.without_recording`).
+record is corrected by the difference (:mod:`~runelift.runtime.tuner.costs.recording_overhead`).
 Further repetitions are made without one
 (:class:`~runelift.runtime.tuner.measure.repetitions.Schedule`).
 """

@@ -203,7 +203,8 @@ class RecordingCorrection:
 
     ``device`` and ``host`` are factors for the times of either, ``slack`` is what neither accounts
     for.  Where the host waits for the device, ``extra`` seconds are added to the span of commands.
-    If recording made the default run slower, they are shared among its ``launches``.
+    If recording made the default run slower, they are shared among its ``launches``.  At least the
+    part ``works`` of kernels' own times remains.
     """
 
     device: float
@@ -211,6 +212,7 @@ class RecordingCorrection:
     slack: float
     extra: float
     launches: int
+    works: float = 1.0
 
     @classmethod
     def of(cls, record: Record, timing: Timing) -> RecordingCorrection:
@@ -218,12 +220,14 @@ class RecordingCorrection:
         device = min(1.0, timing.seconds / record.device_time) if record.device_time else 1.0
         host = timing.issue / record.issue if record.issue else 0.0
         slack = timing.seconds - max(device * record.device_time, host * record.issue)
-        return cls(device, host, max(0.0, slack), timing.seconds - record.span, record.launches)
+        return cls(device, host, max(0.0, slack), timing.seconds - record.span, record.launches,
+                   min(1.0, timing.seconds / record.busy) if record.busy else 1.0)
 
     def timing(self, record: Record) -> Timing:
         """The times of the run of a record, if it were made without."""
         issue = self.host * record.issue
         if not record.waits:
-            return Timing(max(self.device * record.device_time, issue) + self.slack, issue)
+            device = max(self.device * record.device_time, self.works * record.busy)
+            return Timing(max(device, issue) + self.slack, issue)
         share = record.launches / self.launches if self.extra < 0 and self.launches else 1.0
         return Timing(max(record.busy, record.span + share * self.extra), issue)

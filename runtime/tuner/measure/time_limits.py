@@ -72,4 +72,4 @@ def parse_time_limit(text: str, default: TimeLimit | None = None) -> TimeLimit:
     if match[2] == "x":
         return TimeLimit(number, default.least, first=default.first)
     seconds = number * UNITS[match[2]]
-    return TimeLimit(math.inf, seconds, seconds, max(seconds, default.first))
+    return TimeLimit(math.inf, seconds, seconds, seconds)

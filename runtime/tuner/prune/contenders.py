@@ -27,7 +27,7 @@ from runelift.runtime.records.pruning import (
     verdict,
 )
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
+from runelift.runtime.tuner.costs.exclusive_costs import exclusive
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.costs.pareto import Array
 from runelift.runtime.versions.forest import Forest, plans
@@ -188,7 +188,7 @@ def _spent(run: LoggedRun, record: Record, policy: PruningPolicy) -> tuple[Array
     encounters = record.encounters
     amounts = np.array([[each.busy for each in encounters], [each.launches for each in encounters],
                         [each.time for each in encounters], [each.issue for each in encounters]])
-    busy, launches, time, issue = map(EncounterNesting(encounters).own, amounts)
+    busy, launches, time, issue = exclusive(encounters, amounts)[0]
     least = np.maximum(np.maximum(0.0, busy),
                        policy.launch_seconds * np.maximum(0.0, launches))
     return least, np.maximum(least, share * np.maximum(time, issue))

@@ -45,7 +45,7 @@ from runelift.runtime.tuner.costs.cost_model import (
     costs_of,
     encounters_at,
 )
-from runelift.runtime.tuner.costs.exclusive_costs import EncounterNesting
+from runelift.runtime.tuner.costs.exclusive_costs import exclusive
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.prune.contenders import attempts_of
@@ -131,7 +131,7 @@ def _busy(runs: Sequence[LoggedRun], policy: PruningPolicy) -> dict[_Met, float]
 def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
     """Each encounter with its kernel seconds, without those of encounters inside."""
     encounters = record.encounters
-    own = EncounterNesting(encounters).own(np.array([each.busy for each in encounters]))
+    (own,), _ = exclusive(encounters, np.array([[each.busy for each in encounters]]))
     yield from zip(encounters, own.tolist(), strict=True)
 
 

@@ -3,86 +3,82 @@
 One of them is the default: complete information from instrumented runs and an exact fit.  The
 others are those of the literature, which know less of the program and run it more often.
 
-A strategy is a frozen dataclass: its fields are its options, and its ``name`` is that of the
-command line.  Its ``search`` proposes thresholds to :class:`.trials.SearchState` until it has
-converged or the budget is spent.
+A strategy is a function whose keyword-only arguments are its options; :func:`.trials.strategy`
+gives it the name of the command line.  It proposes thresholds to :class:`.trials.SearchState` until
+it has converged or the budget is spent.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any
 
 from runelift.ir.errors import UserError
-from runelift.runtime.tuner.strategies.active import Active, ActiveEndpoints
-from runelift.runtime.tuner.strategies.bandit import Bandit
-from runelift.runtime.tuner.strategies.binary import Binary
-from runelift.runtime.tuner.strategies.cma_es import CmaIndices, CmaValues
-from runelift.runtime.tuner.strategies.exhaustive import Exhaustive
-from runelift.runtime.tuner.strategies.genetic import Genetic
-from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
-from runelift.runtime.tuner.strategies.intervals import Intervals
-from runelift.runtime.tuner.strategies.random_search import Random
-from runelift.runtime.tuner.strategies.simple import Simple
-from runelift.runtime.tuner.strategies.swarm import Swarm
+from runelift.runtime.tuner.strategies import (
+    active,
+    bandit,
+    binary,
+    cma_es,
+    exhaustive,
+    genetic,
+    instrumentation,
+    intervals,
+    random_search,
+    simple,
+    swarm,
+)
 from runelift.runtime.tuner.strategies.trials import (
     Budget,
     BudgetSpent,
     Oracle,
     SearchState,
     SearchStep,
+    Strategy,
 )
 
-
-class Strategy(Protocol):
-    """A way to search for thresholds."""
-
-    name: ClassVar[str]
-
-    def search(self, trials: SearchState) -> Mapping[str, int]:
-        """The thresholds found; :class:`.trials.BudgetSpent` passes through."""
-        ...
-
-
 STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in (
-    Instrumentation(), Replay(), Simple(), Exhaustive(), Binary(), Active(), ActiveEndpoints(),
-    Intervals(), CmaValues(), CmaIndices(), Swarm(), Random(), Genetic(), Bandit())}
+    instrumentation.instrumentation, instrumentation.replay, simple.simple, exhaustive.exhaustive,
+    binary.binary, active.active, active.active_endpoints, intervals.intervals, cma_es.cma,
+    cma_es.cma_indices, swarm.swarm, random_search.random_search, genetic.genetic, bandit.bandit)}
 """The strategies with their default options, by name."""
 
 
 def parse_strategy(text: str) -> Strategy:
     """A strategy by its name, with options behind a colon; UserError if there is none such.
 
-    A name with dots is that of a class to import.
+    A name with dots is that of a strategy to import.
 
-    >>> parse_strategy("random:tries=1000"), parse_strategy("exhaustive:joint=true")
-    (Random(tries=1000), Exhaustive(joint=True))
+    >>> parse_strategy("random:tries=1000").options, parse_strategy("exhaustive:joint=true").options
+    ({'tries': 1000}, {'joint': True})
     """
     name, _, options = text.partition(":")
-    strategy: Any = _imported(name) if "." in name else STRATEGIES.get(name)
+    strategy = _imported(name) if "." in name else STRATEGIES.get(name)
     if strategy is None:
         near = get_close_matches(name, STRATEGIES, n=1)
         raise UserError(f"No strategy is called '{name}'." + (
             f"  Did you mean '{near[0]}'?" if near else f"  There are {', '.join(STRATEGIES)}."))
     chosen = dict(_option(strategy, each) for each in options.split(",") if each)
-    return cast(Strategy, replace(strategy, **chosen))
+    return replace(strategy, options={**strategy.options, **chosen})
 
 
-def _imported(name: str) -> Any:
+def _imported(name: str) -> Strategy:
     module, _, attribute = name.rpartition(".")
     try:
-        return getattr(importlib.import_module(module), attribute)()
-    except (ImportError, AttributeError, TypeError) as error:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
         raise UserError(f"The strategy '{name}' cannot be imported: {error}.") from None
+    if not isinstance(found, Strategy):
+        raise UserError(f"The strategy '{name}' cannot be imported: it is no Strategy.")
+    return found
 
 
-def _option(strategy: Any, text: str) -> tuple[str, Any]:
+def _option(strategy: Strategy, text: str) -> tuple[str, Any]:
     """One ``NAME=VALUE``, the value of the type of the option's default."""
     name, _, value = text.partition("=")
-    options: dict[str, Any] = {each.name: each.default for each in fields(strategy)}
+    options = strategy.options
     if name not in options:
         raise UserError(f"The strategy '{strategy.name}' has no option '{name}'.  It has "
                         f"{', '.join(f'{n}={v}' for n, v in options.items()) or 'none'}.")

@@ -3,53 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from runelift.runtime.tuner.strategies.loops import tune_with
-from runelift.runtime.tuner.strategies.trials import SearchState
+from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 
-@dataclass(frozen=True, slots=True)
-class Active:
+@strategy("active")
+def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
     """Tries where a second-degree polynomial through the tries is least (algorithm 6).
 
     It starts from ``guesses`` random tries and ends when the least point has been tried already.
     """
-
-    name: ClassVar[str] = "active"
-    guesses: int = 3
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The thresholds found."""
-        return tune_with(
-            trials, lambda count, cost: self.line(count, cost, trials.random))
-
-    def line(self, count: int, cost: Callable[[int], float], random: np.random.Generator) -> int:
+    def line(count: int, cost: Callable[[int], float]) -> int:
         """The best index that was tried."""
-        known = _first(count, cost, self.guesses, random)
+        known = _first(count, cost, guesses, trials.random)
         while (predicted := _least_of_parabola(known, range(count))) not in known:
             known[predicted] = cost(predicted)
         return min(known, key=lambda index: known[index])
 
+    return tune_with(trials, line)
 
-@dataclass(frozen=True, slots=True)
-class ActiveEndpoints:
+
+@strategy("active-endpoints")
+def active_endpoints(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
     """The same, but it ends only when both neighbours of the best try are worse (algorithm 7)."""
-
-    name: ClassVar[str] = "active-endpoints"
-    guesses: int = 3
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The thresholds found."""
-        return tune_with(
-            trials, lambda count, cost: self.line(count, cost, trials.random))
-
-    def line(self, count: int, cost: Callable[[int], float], random: np.random.Generator) -> int:
+    def line(count: int, cost: Callable[[int], float]) -> int:
         """An index that was tried and is no worse than its neighbours."""
-        known = _first(count, cost, self.guesses, random)
+        known = _first(count, cost, guesses, trials.random)
         while True:
             best = min(known, key=lambda index: known[index])
             untried = [index for index in range(count) if index not in known]
@@ -65,6 +47,8 @@ class ActiveEndpoints:
                         break
             else:
                 return best
+
+    return tune_with(trials, line)
 
 
 def _first(count: int, cost: Callable[[int], float], guesses: int, random: np.random.Generator

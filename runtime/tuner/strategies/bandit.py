@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from runelift.runtime.tuner.strategies.genetic import mutated
 from runelift.runtime.tuner.strategies.indices import IndexSpace
-from runelift.runtime.tuner.strategies.trials import SearchState, Values
+from runelift.runtime.tuner.strategies.trials import SearchState, Values, strategy
 
 MEMORY = 20
 """The number of best vectors that techniques may draw on."""
@@ -85,45 +85,33 @@ TECHNIQUES: tuple[Technique, ...] = (anywhere, mutation, neighbour, gaussian, cr
                                      differential)
 
 
-@dataclass(frozen=True, slots=True)
-class Bandit:
+@strategy("bandit")
+def bandit(trials: SearchState, *, tries: int = 300, window: int = 100, exploration: float = 0.1
+           ) -> dict[str, int]:
     """Lets techniques compete for ``tries``, judged by their uses among the last ``window``.
 
     ``exploration`` weighs the bonus for techniques that are used little.
     """
+    def worth(uses: list[bool], total: int) -> float:
+        return credit(uses) + exploration * math.sqrt(
+            2 * math.log2(total) / len(uses)) if uses else math.inf
 
-    name: ClassVar[str] = "bandit"
-    tries: int = 300
-    window: int = 100
-    exploration: float = 0.1
+    def used(technique: Technique) -> list[bool]:
+        return [better for each, better in recent if each is technique]
 
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The best thresholds tried."""
-        trials.scout()
-        known = _BestVectors(IndexSpace.of(trials), trials.random)
-        if not known.space.names:
-            return trials.best
-        self._try(trials, known, known.space.all_false())
-        recent: deque[tuple[Technique, bool]] = deque(maxlen=self.window)
-        for _ in range(self.tries):
-            technique = self._choose(recent)
-            recent.append((technique, self._try(trials, known, technique(known))))
-        return trials.best
-
-    @staticmethod
-    def _try(trials: SearchState, known: _BestVectors, vector: Values) -> bool:
+    def attempt(vector: Values) -> bool:
         return known.add(trials.score(known.space.thresholds(vector)), vector)
 
-    def _choose(self, recent: deque[tuple[Technique, bool]]) -> Technique:
-        uses: Mapping[Technique, list[bool]] = {
-            technique: [better for used, better in recent if used is technique]
-            for technique in TECHNIQUES}
-        return max(TECHNIQUES, key=lambda technique: self._value(uses[technique], len(recent)))
-
-    def _value(self, uses: list[bool], total: int) -> float:
-        if not uses:
-            return math.inf
-        return credit(uses) + self.exploration * math.sqrt(2 * math.log2(total) / len(uses))
+    trials.scout()
+    known = _BestVectors(IndexSpace.of(trials), trials.random)
+    if not known.space.names:
+        return trials.best
+    attempt(known.space.all_false())
+    recent: deque[tuple[Technique, bool]] = deque(maxlen=window)
+    for _ in range(tries):
+        technique = max(TECHNIQUES, key=lambda each: worth(used(each), len(recent)))
+        recent.append((technique, attempt(technique(known))))
+    return trials.best
 
 
 def credit(uses: list[bool]) -> float:

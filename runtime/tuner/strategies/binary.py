@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
 
 from runelift.runtime.tuner.strategies.exhaustive import least_of_all
 from runelift.runtime.tuner.strategies.loops import tune_with
-from runelift.runtime.tuner.strategies.trials import SearchState
+from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+@strategy("binary")
+def binary(trials: SearchState, *, few: int = 5) -> dict[str, int]:
     """Follows the slope between two neighbouring values: exact where there is one valley.
 
     As in the thesis's implementation all values are tried where there are at most ``few``.  Its
     pseudo-code compares the middle with the best so far.  That says nothing about the direction in
     which it gets better; two runs at neighbouring values do.
     """
-
-    name: ClassVar[str] = "binary"
-    few: int = 5
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The thresholds found."""
-        return tune_with(trials, self.line)
-
-    def line(self, count: int, cost: Callable[[int], float]) -> int:
-        """The bottom of the valley among so many indices."""
-        return least_of_all(count, cost) if count <= self.few else descend(count, cost)
+    return tune_with(trials, lambda count, cost: (least_of_all if count <= few else descend)(
+        count, cost))
 
 
 def descend(count: int, cost: Callable[[int], float]) -> int:

@@ -9,66 +9,50 @@ from __future__ import annotations
 import importlib.util
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
-from typing import ClassVar
 
 import numpy as np
 
 from runelift.ir.errors import UserError
 from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.nodes import ALWAYS
-from runelift.runtime.tuner.strategies.trials import SearchState
+from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 FAILED = 1e9
 """The score of a failing run: CMA-ES cannot rank infinities."""
 
 
-@dataclass(frozen=True, slots=True)
-class CmaValues:
+@strategy("cma")
+def cma(trials: SearchState, *, sigma: float = 0.25, tries: int = 300) -> dict[str, int]:
     """CMA-ES on the thresholds themselves.
 
     It starts from the middle of what is compared, with a spread of ``sigma`` times its range.
     Most tries repeat the choices of earlier ones, as the score is a step function.
     """
+    trials.scout()
+    space = IndexSpace.of(trials)
+    greatest = np.array([choice[-2] + 1 for choice in space.choices], np.float64)
 
-    name: ClassVar[str] = "cma"
-    sigma: float = 0.25
-    tries: int = 300
+    def thresholds(vector: Vector) -> dict[str, int]:
+        values = np.clip(np.rint(vector * greatest), ALWAYS, greatest)
+        return dict(zip(space.names, map(int, values), strict=True))
 
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The best thresholds tried."""
-        trials.scout()
-        space = IndexSpace.of(trials)
-        greatest = np.array([choice[-2] + 1 for choice in space.choices], np.float64)
-
-        def thresholds(vector: Vector) -> dict[str, int]:
-            values = np.clip(np.rint(vector * greatest), ALWAYS, greatest)
-            return dict(zip(space.names, map(int, values), strict=True))
-
-        middle = np.array([np.mean(choice[:-1]) for choice in space.choices]) / greatest
-        return _minimise(trials, thresholds, middle, self.sigma, self.tries)
+    middle = np.array([np.mean(choice[:-1]) for choice in space.choices]) / greatest
+    return _minimise(trials, thresholds, middle, sigma, tries)
 
 
-@dataclass(frozen=True, slots=True)
-class CmaIndices:
+@strategy("cma-indices")
+def cma_indices(trials: SearchState, *, sigma: float = 0.4, tries: int = 300) -> dict[str, int]:
     """CMA-ES on indices into the values that are compared.
 
     It starts with no guard holding, so that a guard near the root does not hide those below it.
     """
-
-    name: ClassVar[str] = "cma-indices"
-    sigma: float = 0.4
-    tries: int = 300
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The best thresholds tried."""
-        trials.scout()
-        space = IndexSpace.of(trials)
-        greatest = (space.lengths - 1).astype(np.float64)
-        return _minimise(trials, lambda vector: space.thresholds(space.nearest(vector * greatest)),
-                         np.ones(len(greatest)), self.sigma, self.tries)
+    trials.scout()
+    space = IndexSpace.of(trials)
+    greatest = (space.lengths - 1).astype(np.float64)
+    return _minimise(trials, lambda vector: space.thresholds(space.nearest(vector * greatest)),
+                     np.ones(len(greatest)), sigma, tries)
 
 
 def _minimise(trials: SearchState, thresholds: Callable[[Vector], dict[str, int]], start: Vector,

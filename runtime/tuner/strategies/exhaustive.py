@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar
 
 from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.loops import tune_with
 from runelift.runtime.tuner.strategies.nodes import all_false
-from runelift.runtime.tuner.strategies.trials import SearchState
+from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 
-@dataclass(frozen=True, slots=True)
-class Exhaustive:
+@strategy("exhaustive")
+def exhaustive(trials: SearchState, *, joint: bool = False) -> dict[str, int]:
     """All thresholds that differ, of one comparison after the other.
 
     With ``joint`` all combinations within a tree are tried.  That finds the optimum, but their
     number is the product of the numbers of candidates.
     """
-
-    name: ClassVar[str] = "exhaustive"
-    joint: bool = False
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The thresholds found."""
-        if not self.joint:
-            return tune_with(trials, least_of_all)
-        trials.scout()
-        found = all_false(trials.forest)
-        for tree in trials.forest.trees:
-            space = IndexSpace.of(trials, [tree])
-            found |= min((space.thresholds(indices)
-                          for indices in product(*map(range, map(int, space.lengths)))),
-                         key=lambda thresholds, found=found: trials.score(  # type: ignore[misc]
-                             found | thresholds), default={})
-        return found
+    if not joint:
+        return tune_with(trials, least_of_all)
+    trials.scout()
+    found = all_false(trials.forest)
+    for tree in trials.forest.trees:
+        space = IndexSpace.of(trials, [tree])
+        found |= min((space.thresholds(indices)
+                      for indices in product(*map(range, map(int, space.lengths)))),
+                     key=lambda thresholds, found=found: trials.score(  # type: ignore[misc]
+                         found | thresholds), default={})
+    return found
 
 
 def least_of_all(count: int, cost: Callable[[int], float]) -> int:

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from runelift.runtime.tuner.strategies.indices import IndexSpace
-from runelift.runtime.tuner.strategies.trials import SearchState, Values
+from runelift.runtime.tuner.strategies.trials import SearchState, Values, strategy
 
 
-@dataclass(frozen=True, slots=True)
-class Genetic:
+@strategy("genetic")
+def genetic(trials: SearchState, *, population: int = 20, generations: int = 15,
+            mutation: float = 0.15) -> dict[str, int]:
     """Generations of children, each taking every index from one of two parents, and mutated.
 
     Parents are the better ones of pairs drawn at random; the best of a generation lives on.  A
     mutation draws an index anew or, as often, sets a guard to always or never hold.
     """
-
-    name: ClassVar[str] = "genetic"
-    population: int = 20
-    generations: int = 15
-    mutation: float = 0.15
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The best thresholds tried."""
-        trials.scout()
-        space, random = IndexSpace.of(trials), trials.random
-        living = [space.all_false()] + [space.draw(random) for _ in range(self.population - 1)]
-        for _ in range(self.generations):
-            scores = [trials.score(space.thresholds(one)) for one in living]
-            children = [living[int(np.argmin(scores))]]
-            while len(children) < self.population:
-                mother, father = (_fitter(living, scores, random) for _ in range(2))
-                child = np.where(random.random(len(mother)) < 0.5, mother, father)
-                children.append(mutated(child, space, self.mutation, random))
-            living = children
-        return trials.best
+    trials.scout()
+    space, random = IndexSpace.of(trials), trials.random
+    living = [space.all_false()] + [space.draw(random) for _ in range(population - 1)]
+    for _ in range(generations):
+        scores = [trials.score(space.thresholds(one)) for one in living]
+        children = [living[int(np.argmin(scores))]]
+        while len(children) < population:
+            mother, father = (_fitter(living, scores, random) for _ in range(2))
+            child = np.where(random.random(len(mother)) < 0.5, mother, father)
+            children.append(mutated(child, space, mutation, random))
+        living = children
+    return trials.best
 
 
 def _fitter(living: list[Values], scores: list[float], random: np.random.Generator) -> Values:

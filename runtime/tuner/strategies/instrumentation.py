@@ -1,56 +1,57 @@
-"""Complete information from one run per version (Breddam 2019, algorithm 8), solved exactly."""
+"""Complete information from one run per version (Breddam 2019, algorithm 8), solved exactly.
+
+Algorithm 8 adds up the two curves of each comparison.  Here :func:`.fit.fit` solves for all of
+them jointly, and never makes a dataset slower than by default.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
-from runelift.runtime.tuner.strategies.trials import SearchState
+from runelift.runtime.tuner.strategies.trials import SearchState, Strategy, default_options
 
 
-@dataclass(frozen=True, slots=True)
-class Instrumentation:
-    """Records the cost of every version at every encounter, and fits thresholds to it.
+def _forced(*, budget: float = math.inf, every: bool = False) -> ForcedRuns:
+    """Record the cost of every version at every encounter; ``budget`` is in seconds.
 
-    Algorithm 8 adds up the two curves of each comparison.  Here :func:`.fit.fit` solves for all of
-    them jointly, and never makes a dataset slower than by default.  ``budget`` is in seconds.
     Versions that other datasets rule out are run only with ``every``.
     """
-
-    name: ClassVar[str] = "instrumentation"
-    budget: float = math.inf
-    every: bool = False
-
-    @property
-    def method(self) -> MeasuringMethod:
-        """The way to measure costs."""
-        return ForcedRuns(self.budget, every=self.every)
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The thresholds found."""
-        return fit(trials.instrument(self.method), trials.oracle.default).thresholds
+    return ForcedRuns(budget, every=every)
 
 
-@dataclass(frozen=True, slots=True)
-class Replay(Instrumentation):
+def _replayed(*, budget: float = math.inf, every: bool = False, rounds: int = 5,
+              factor: float = 3.0) -> ReplayRuns:
     """The same from one run per dataset: every version runs at every encounter.
 
     See :class:`runelift.runtime.replay.racing.Race` for the options; ``budget`` is in seconds.
     With ``every``, no version leaves the race.
     """
+    method = ReplayRuns(rounds, factor, budget)
+    return method.surely() if every else method
 
-    name: ClassVar[str] = "replay"
-    rounds: int = 5
-    factor: float = 3.0
-    budget: float = math.inf
 
-    @property
-    def method(self) -> MeasuringMethod:
-        """The way to measure costs."""
-        method = ReplayRuns(self.rounds, self.factor, self.budget)
-        return method.surely() if self.every else method
+_METHODS: Mapping[str, Callable[..., MeasuringMethod]] = {
+    "instrumentation": _forced, "replay": _replayed}
+
+
+def measuring_method(strategy: Strategy) -> MeasuringMethod | None:
+    """The way in which a strategy measures costs; None if it runs the program with thresholds."""
+    make = _METHODS.get(strategy.name)
+    return None if make is None else make(**strategy.options)
+
+
+def _fitting(name: str) -> Strategy:
+    """The strategy that measures costs in some way, and fits thresholds to them."""
+    def found(trials: SearchState, **options: Any) -> dict[str, int]:
+        return fit(trials.instrument(_METHODS[name](**options)), trials.oracle.default).thresholds
+
+    return Strategy(name, found, default_options(_METHODS[name]))
+
+
+instrumentation, replay = map(_fitting, _METHODS)

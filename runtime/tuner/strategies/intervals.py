@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.fit.fit import Interval
 from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.nodes import Node, all_false, nodes
-from runelift.runtime.tuner.strategies.trials import SearchState
+from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
+@strategy("intervals")
+def intervals(trials: SearchState) -> dict[str, int]:
     """Tunes each dataset by itself, bottom-up, and combines the intervals it prefers.
 
     A comparison with one value takes a single run, in which it holds: the other one is known from
@@ -22,21 +19,16 @@ class Intervals:
     at every greater one.  Where the intervals have nothing in common, the thresholds that suit most
     datasets are taken.
     """
-
-    name: ClassVar[str] = "intervals"
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The thresholds found."""
-        order = [node for tree in trials.forest.trees for node in nodes(tree)]
-        found: dict[str, list[Interval]] = {node.name: [] for node in order}
-        for dataset in trials.datasets:
-            tuned: dict[str, int] = {}
-            for node in order:
-                interval = _prefer(trials, dataset, node, tuned)
-                if interval is not None:
-                    found[node.name].append(interval)
-                    tuned[node.name] = interval.high
-        return {name: combine(intervals).high for name, intervals in found.items() if intervals}
+    order = [node for tree in trials.forest.trees for node in nodes(tree)]
+    found: dict[str, list[Interval]] = {node.name: [] for node in order}
+    for dataset in trials.datasets:
+        tuned: dict[str, int] = {}
+        for node in order:
+            interval = _prefer(trials, dataset, node, tuned)
+            if interval is not None:
+                found[node.name].append(interval)
+                tuned[node.name] = interval.high
+    return {name: combine(intervals).high for name, intervals in found.items() if intervals}
 
 
 def _prefer(trials: SearchState, dataset: str, node: Node,

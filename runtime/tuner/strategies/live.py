@@ -19,7 +19,7 @@ from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
-from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
+from runelift.runtime.tuner.strategies.trials import MeasuredCosts, Thresholds, Timed
 from runelift.runtime.versions.forest import Forest, Site
 
 
@@ -84,7 +84,7 @@ class Live:
     inputs: Sequence[Dataset]
     repeats: int = 3
     weights: Mapping[str, float] | None = None
-    measured: Instrumented | None = None
+    measured: MeasuredCosts | None = None
     policy: TuningPolicy = NORMAL
     _placed: dict[str, Sequence[Any]] = field(default_factory=dict)
     _seen: dict[str, list[Outcomes]] = field(default_factory=dict)
@@ -161,7 +161,7 @@ class Live:
         """The distinct values that runs so far compared with a guard."""
         return sorted(par for par in self._compared.get((dataset, guard), ()) if par > 0)
 
-    def instrument(self, method: MeasuringMethod) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """Measure, unless the same has been done before."""
         if isinstance(method, ForcedRuns) and self.measured is not None:
             return self.measured
@@ -169,4 +169,4 @@ class Live:
         measurements = method.measure(
             self.program, self.forest, self.inputs, repeats=method.repeats, log=None,
             progress=lambda _: None)
-        return Instrumented(costs_of(self.forest, measurements), time.perf_counter() - started)
+        return costs_of(self.forest, measurements), time.perf_counter() - started

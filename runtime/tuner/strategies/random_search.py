@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from runelift.runtime.tuner.strategies.indices import IndexSpace
-from runelift.runtime.tuner.strategies.trials import SearchState
+from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 
-@dataclass(frozen=True, slots=True)
-class Random:
+@strategy("random")
+def random_search(trials: SearchState, *, tries: int = 300) -> dict[str, int]:
     """So many ``tries`` of thresholds that are drawn from those that differ."""
-
-    name: ClassVar[str] = "random"
-    tries: int = 300
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The best thresholds tried."""
-        trials.scout()
-        space = IndexSpace.of(trials)
-        for _ in range(self.tries):
-            trials.times(space.thresholds(space.draw(trials.random)))
-        return trials.best
+    trials.scout()
+    space = IndexSpace.of(trials)
+    for _ in range(tries):
+        trials.times(space.thresholds(space.draw(trials.random)))
+    return trials.best

@@ -16,7 +16,7 @@ from runelift.runtime.tuner.fit.batch_eval import PathTable
 from runelift.runtime.tuner.fit.joint_solver import compared
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
-from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
+from runelift.runtime.tuner.strategies.trials import MeasuredCosts, Thresholds, Timed
 from runelift.runtime.versions.forest import Forest, plans
 
 
@@ -97,16 +97,16 @@ class Recorded:
         """The distinct values that are compared with a guard in any version."""
         return self._compared[dataset, guard]
 
-    def instrument(self, method: MeasuringMethod) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """The costs of the log; with noise, of runs drawn from those in the log."""
         if self.measurements is None:
-            return Instrumented(self.costs, 0.0)
+            return self.costs, 0.0
         found = self._forced(self.measurements)
         if isinstance(method, ReplayRuns):
-            return replace(found, spent=sum(d.replayed() for d in self.costs.datasets))
+            return found[0], sum(d.replayed() for d in self.costs.datasets)
         return found
 
-    def _forced(self, measurements: Measurements) -> Instrumented:
+    def _forced(self, measurements: Measurements) -> MeasuredCosts:
         drawn, spent = [], 0.0
         for dataset in self.datasets:
             for force in plans(self.forest):
@@ -118,5 +118,5 @@ class Recorded:
                     runs = [runs[int(k)] for k in self.noise.random.integers(len(runs), size=3)]
                 drawn += runs
         if not self.noise:
-            return Instrumented(self.costs, spent)
-        return Instrumented(costs_of(self.forest, replace(measurements, runs=drawn)), spent)
+            return self.costs, spent
+        return costs_of(self.forest, replace(measurements, runs=drawn)), spent

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.strategies.node_wise import tune_nodes
 from runelift.runtime.tuner.strategies.nodes import ALWAYS, FALSE, Node
-from runelift.runtime.tuner.strategies.trials import SearchState
+from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 Range = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+@strategy("simple")
+def simple(trials: SearchState) -> dict[str, int]:
     """Each dataset's faster side of every comparison; the ranges that choose it, intersected.
 
     Exact with one run per version and dataset where every comparison of a dataset is with one
     value and some thresholds suit all datasets.  A comparison with several values is treated as
     a whole: it holds for all of them or for none.
     """
-
-    name: ClassVar[str] = "simple"
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        """The thresholds found."""
-        return tune_nodes(trials, tune_simple)
+    return tune_nodes(trials, tune_simple)
 
 
 def tune_simple(trials: SearchState, node: Node, others: dict[str, int]) -> int:

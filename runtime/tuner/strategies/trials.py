@@ -1,4 +1,4 @@
-"""Trying thresholds: the view of a program that a strategy has, and the count of its tries.
+"""Strategies, and trying thresholds: the view of a program that a strategy has.
 
 A strategy proposes thresholds.  An :class:`Oracle` runs the program with them, or looks up in a
 log what a run would take.  :class:`SearchState` stands between the two.  It does not repeat runs
@@ -7,6 +7,7 @@ whose comparisons come out alike, counts runs and time, keeps the best and stops
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -23,6 +24,8 @@ from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
 from runelift.runtime.versions.forest import Forest
 
 Thresholds: TypeAlias = Mapping[str, int]
+MeasuredCosts: TypeAlias = tuple[Costs, float]
+"""The costs of all versions at all encounters, and the seconds that finding them out took."""
 Values: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -37,14 +40,6 @@ class Timed:
     seconds: float
     spent: float
     stopped: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Instrumented:
-    """The costs of all versions at all encounters, and the seconds that finding them out took."""
-
-    costs: Costs
-    spent: float
 
 
 class Oracle(Protocol):
@@ -82,7 +77,7 @@ class Oracle(Protocol):
         """The distinct values, ascending, that are known to be compared with a guard."""
         ...
 
-    def instrument(self, method: MeasuringMethod) -> Instrumented:
+    def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """Measure every version on every dataset."""
         ...
 
@@ -244,10 +239,10 @@ class SearchState:
         needed = method.runs(self.forest) * len(self.datasets)
         if self.budget.runs is not None and self.runs + needed > self.budget.runs:
             raise BudgetSpent
-        found = self.oracle.instrument(method)
+        costs, seconds = self.oracle.instrument(method)
         self.runs += needed
-        self.seconds += found.spent
-        return found.costs
+        self.seconds += seconds
+        return costs
 
     def settled(self, thresholds: Thresholds) -> dict[str, int]:
         """The same choices as lasting thresholds: what no strategy cares about has its default."""
@@ -257,3 +252,30 @@ class SearchState:
             if values or least < FALSE:
                 result[name] = min(least, never(values))
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to search for thresholds: a function of :class:`SearchState` with options.
+
+    The function returns the thresholds found; :class:`BudgetSpent` passes through.
+    """
+
+    name: str
+    function: Callable[..., Thresholds]
+    options: Mapping[str, Any]
+
+    def search(self, trials: SearchState) -> Thresholds:
+        """The thresholds found."""
+        return self.function(trials, **self.options)
+
+
+def strategy(name: str) -> Callable[[Callable[..., Thresholds]], Strategy]:
+    """Make a strategy of a function: its keyword-only arguments are the options."""
+    return lambda function: Strategy(name, function, default_options(function))
+
+
+def default_options(function: Callable[..., object]) -> dict[str, Any]:
+    """The keyword-only arguments of a function, and their defaults."""
+    return {name: each.default for name, each in inspect.signature(function).parameters.items()
+            if each.kind is inspect.Parameter.KEYWORD_ONLY}

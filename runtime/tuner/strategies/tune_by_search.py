@@ -14,9 +14,9 @@ from runelift.runtime.records.format import FORMAT, show_seconds, table
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.tuner.strategies import Search, Strategy, search
+from runelift.runtime.tuner.strategies import Search, search
 from runelift.runtime.tuner.strategies.live import Live
-from runelift.runtime.tuner.strategies.trials import Budget, SearchStep
+from runelift.runtime.tuner.strategies.trials import Budget, SearchStep, Strategy
 from runelift.runtime.versions.forest import Forest
 
 

@@ -21,13 +21,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyopencl as cl
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
+from runelift.runtime.cache import private
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.comparable import DeviceModel, devices_of, model_of, place_of, spec_of
+from runelift.runtime.devices.comparable import devices_of, model_of, place_of, spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices
 from runelift.runtime.host import interrupts
 from runelift.runtime.program import Program
@@ -35,7 +36,7 @@ from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.time_limits import TimeLimit
 from runelift.runtime.tuner.workers.runners import Runners
-from runelift.runtime.tuner.workers.work_sharing import LOST, Job, JobLog
+from runelift.runtime.tuner.workers.work_sharing import LOST, Job
 
 CONNECT_SECONDS = 30.0
 """After how many seconds there should be a scheduler, and a machine that works for it."""
@@ -52,7 +53,7 @@ class _Task:
     policy: str
     contract: bool
     thresholds: Mapping[str, int]
-    make: DeviceModel
+    make: str
     limit: TimeLimit
     entry: str
     dataset: str
@@ -73,7 +74,7 @@ def do(task: _Task) -> Measurements:
         runner = runners.open(program, task.limit)
         dataset = Dataset(task.dataset, task.entry, lambda: task.arguments)
         job = Job(program.tree.entry(task.entry), dataset, task.method, task.repeats)
-        return JobLog(job, place_of(info)).measure(runner)
+        return job.measure(runner, place_of(info))
 
 
 def edition() -> str:
@@ -86,20 +87,20 @@ def edition() -> str:
     return digest.hexdigest()
 
 
-def inspect() -> tuple[str, list[DeviceModel]]:
+def inspect() -> tuple[str, list[str]]:
     """The edition of Runelift on this machine, and its devices."""
     return edition(), [model_of(info) for info in find_devices() if info.problem is None]
 
 
 @contextlib.contextmanager
-def _reserved(make: DeviceModel) -> Iterator[DeviceInfo]:
+def _reserved(make: str) -> Iterator[DeviceInfo]:
     """A device of this machine for this task alone, as soon as one is free."""
     infos = devices_of(make)
     if not infos:
         raise _UnlikeMachine(f"A machine of the scheduler has no device '{make}'.")
     while True:
         for info in infos:
-            with _lock_of(info).open("w") as file:
+            with _opened(_lock_of(info)) as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -116,7 +117,29 @@ def _lock_of(info: DeviceInfo) -> Path:
     except (AttributeError, cl.Error):
         which = spec_of(info)
     name = sha256(f"{info.label}\0{which}".encode()).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"runelift-{os.getuid()}-{name}.lock"
+    return _lock_folder() / f"{name}.lock"
+
+
+def _opened(lock: Path) -> BinaryIO:
+    """A lock's file, which is made if it is missing; a link is not followed."""
+    try:
+        return open(private.open_file(lock, os.O_RDWR | os.O_CREAT), "rb")
+    except OSError as error:
+        raise UserError(f"Cannot lock a device with '{lock}': {error}.") from None
+
+
+def _lock_folder() -> Path:
+    """The folder of this user's locks on this machine, which no other user can change."""
+    folder = Path(tempfile.gettempdir()) / f"runelift-{os.getuid()}"
+    try:
+        private.make(folder)
+        why = "it is a link" if folder.is_symlink() else private.obstacle(folder)
+    except OSError as error:
+        why = str(error.strerror)
+    if why is not None:
+        raise UserError(f"Cannot lock devices in '{folder}': {why}.  TMPDIR may name another "
+                        "folder for temporary files.")
+    return folder
 
 
 class Cluster:

@@ -11,7 +11,7 @@ from runelift.runtime.host import interrupts
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Progress
-from runelift.runtime.tuner.workers.work_sharing import Job, JobLog
+from runelift.runtime.tuner.workers.work_sharing import Job
 
 POLL_SECONDS = 0.05
 """The time between looks for Ctrl-C (seconds)."""
@@ -52,7 +52,7 @@ class LocalDevices:
             while place != first and time.perf_counter() < joining and queue.waits(place):
                 time.sleep(POLL_SECONDS)
             while (job := queue.next(place)) is not None:
-                found[id(job)] = JobLog(job, place, take).measure(program, progress)
+                found[id(job)] = job.measure(program, place, take, progress)
                 if found[id(job)].interrupted:
                     return
 

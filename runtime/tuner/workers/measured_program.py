@@ -110,7 +110,7 @@ class MeasuredProgram(Measurable):
             if steady and executable.build_seconds - built <= BUILD_SHARE * timing.seconds:
                 break
             if timing.seconds > NOTABLE_SECONDS:
-                executable.building(False)  # the clock of a watching process starts again
+                executable.watch.alive()
         return timing
 
     def warm_up(self, entry: str, args: Args, *, force: Force | None = None,

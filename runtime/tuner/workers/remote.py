@@ -12,11 +12,13 @@ from __future__ import annotations
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.data.outline import outline
+from runelift.runtime.devices import slow_builds
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
@@ -35,14 +37,17 @@ from runelift.runtime.tuner.measure.measurable import (
     Thresholds,
 )
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
-from runelift.runtime.tuner.workers import requests
-from runelift.runtime.tuner.workers.requests import Request
-from runelift.runtime.tuner.workers.watchdog import BUILD_SECONDS, Watchdog
+from runelift.runtime.tuner.workers.requests import Answer, Call, OpenProgram, request_of
+from runelift.runtime.tuner.workers.watchdog import (
+    BUILD_SECONDS,
+    VERSION_BUILD_SECONDS,
+    SlowBuild,
+    Watchdog,
+)
 
 POLL_SECONDS = 0.05
 """The time between looks for Ctrl-C while a worker is at work."""
 
-Answer = TypeVar("Answer")
 Message = tuple[Any, ...]
 """A kind and its data, sent by a worker before its answer."""
 Handler = Callable[[Process, Message], None]
@@ -93,6 +98,10 @@ class Remote(Measurable):
         self._placed: set[int] = set()
         self._dropped: list[int] = []
         self._prebuilds = True
+        self._slow = set[str]()
+        """Programs that take too long to build, by their names in the cache."""
+        self._alone = False
+        """Workers build one program at a time, so that it is known which one is slow."""
 
     @property
     def out_of_process(self) -> bool:
@@ -125,7 +134,7 @@ class Remote(Measurable):
         """Begin to build what runs on these inputs need, if there are builders."""
         if self._prebuilds and self._builders is not None:
             try:
-                return self._ask(requests.PrebuildAll(
+                return self._ask(lambda session: session.prebuild_all(
                     entry, [outline(args) for args in inputs], list(forces)))
             except RunStopped:
                 self._prebuilds = False
@@ -134,7 +143,7 @@ class Remote(Measurable):
     def save_manifest(self) -> None:
         """Keep what was built for the next tuning, if there are builders."""
         if self._worker is not None and self._opened and self._builders is not None:
-            self._ask(requests.SaveManifest())
+            self._ask(lambda session: session.save_manifest())
 
     def prebuild(self, entry: str, args: Args, forces: Sequence[Force],
                  recorded: Sequence[Force] = ()) -> int | None:
@@ -143,8 +152,8 @@ class Remote(Measurable):
             return None
         args = self._there(args)
         try:
-            items = self._ask_about(args, requests.Prebuild(args.number, entry, list(forces),
-                                                            list(recorded)))
+            items = self._ask_about(args, lambda session: session.prebuild(
+                args.number, entry, list(forces), list(recorded)))
             if self._builders is None:  # else the plans come while something is built
                 self._take_plans()
         except RunStopped:
@@ -156,7 +165,8 @@ class Remote(Measurable):
                thresholds: Thresholds | None = None) -> Record:
         """The record of a run."""
         args = self._there(args)
-        found = self._ask_about(args, requests.RecordRun(args.number, entry, force, thresholds))
+        found = self._ask_about(args, lambda session: session.record(
+            args.number, entry, force, thresholds))
         args.took(found.wall)
         return found
 
@@ -164,7 +174,8 @@ class Remote(Measurable):
                thresholds: Thresholds | None = None) -> Timing:
         """The seconds of a run without a record, and those until all commands were issued."""
         args = self._there(args)
-        found = self._ask_about(args, requests.TimeRun(args.number, entry, force, thresholds))
+        found = self._ask_about(args, lambda session: session.timing(
+            args.number, entry, force, thresholds))
         args.took(found.seconds)
         return found
 
@@ -178,11 +189,14 @@ class Remote(Measurable):
         """
         args = self._there(args)
         left = list(zip(forces, recorded or [True] * len(forces), strict=True))
+
+        def measuring(forces: Sequence[Force], recorded: Sequence[bool]) -> Call[None]:
+            return lambda session: session.measure_all(
+                args.number, entry, forces, thresholds, recorded)
+
         while left:
-            some, records = zip(*left, strict=True)
-            request = requests.MeasureAll(args.number, entry, some, thresholds, records)
             try:
-                for kind, *data in self._messages(args, request):
+                for kind, *data in self._messages(args, measuring(*zip(*left, strict=True))):
                     if kind != "made":
                         continue
                     (made,) = data
@@ -192,7 +206,7 @@ class Remote(Measurable):
                         args.took(min(timing.seconds, record.wall) if record else timing.seconds)
                     yield made
             except (UserError, CompilerLimitation) as error:  # it ended the worker
-                if left:
+                if left and not self._can_do_without(error):
                     left.pop(0)
                     yield error
 
@@ -200,7 +214,8 @@ class Remote(Measurable):
                  often: bool = False) -> Sequence[float]:
         """The seconds of runs with each of these thresholds, which are short together."""
         args = self._there(args)
-        found = self._ask_about(args, requests.TimeAll(args.number, entry, list(choices), often))
+        found = self._ask_about(args, lambda session: session.time_all(
+            args.number, entry, list(choices), often))
         args.took(min(found))
         return found
 
@@ -208,14 +223,16 @@ class Remote(Measurable):
                        ) -> Sequence[int]:
         """The number of launches and copies that each run saves when it comes often."""
         args = self._there(args)
-        return self._ask_about(args, requests.SavedLaunches(args.number, entry, list(choices)))
+        return self._ask_about(args, lambda session: session.saved_launches(
+            args.number, entry, list(choices)))
 
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
         """Run every version at every encounter; those that must be stopped leave the race."""
         args = self._there(args)
         while True:
             try:
-                replayed, after = self._ask_about(args, requests.Replay(args.number, entry, race))
+                replayed, after = self._ask_about(args, lambda session: session.replay(
+                    args.number, entry, race))
             except RunStopped as stopped:
                 if stopped.during is None or stopped.during in race.stopped:
                     raise
@@ -236,11 +253,10 @@ class Remote(Measurable):
         """Run, and try settings; one that must be stopped is one that cannot run."""
         args = self._there(args)
         running = _RunningSearches(dict(searches or {}))
-        request = requests.TrySettings(args.number, entry, force, thresholds,
-                                       list(running.searches))
         while True:
             try:
-                return self._ask_about(args, request, running.handle)
+                return self._ask_about(args, lambda session: session.try_settings(
+                    args.number, entry, force, thresholds, list(running.searches)), running.handle)
             except RunStopped:
                 if not running.fail():
                     raise
@@ -249,7 +265,8 @@ class Remote(Measurable):
                    after: Thresholds | None) -> str | None:
         """The difference of results with two choices, if it is more than rounding."""
         args = self._there(args)
-        return self._ask_about(args, requests.Difference(args.number, entry, before, after))
+        return self._ask_about(args, lambda session: session.difference(
+            args.number, entry, before, after))
 
     # Ending workers
 
@@ -302,18 +319,18 @@ class Remote(Measurable):
                 self._spare = self._new()
         if unused := [number for number in self._dropped if number in self._placed]:
             self._placed.difference_update(unused)
-            self._answer(requests.DropArguments(unused))
+            self._answer(lambda session: session.drop_arguments(unused))
         self._dropped.clear()
 
     def _open(self) -> None:
         """Give the worker the program, unless it has read it already."""
         program = self.program
         compiled = program.compiled
-        about = (program.policy, program.loaded.fp_contract, self.thresholds,
-                 self._builders is not None)
+        whole = OpenProgram(compiled, program.policy, program.loaded.fp_contract, self.thresholds,
+                            self._builders is not None, frozenset(self._slow), self._alone)
         if not compiled.snapshot or not self._answer(
-                requests.OpenProgram(compiled.snapshot, *about)):
-            self._answer(requests.OpenProgram(compiled, *about))
+                lambda session: session.open(replace(whole, compiled=compiled.snapshot))):
+            self._answer(lambda session: session.open(whole))
 
     def _new(self) -> Process:
         """A further worker: where one was lost, a builder is ready at once."""
@@ -323,7 +340,7 @@ class Remote(Measurable):
     def _bring(self, args: _PlacedArguments) -> None:
         self._ready()
         if args.number not in self._placed:
-            self._answer(requests.PlaceArguments(args.number, args.values))
+            self._answer(lambda session: session.place_arguments(args.number, args.values))
             self._placed.add(args.number)
 
     @staticmethod
@@ -336,30 +353,55 @@ class Remote(Measurable):
         """Take the plans that the worker has made, for the next one."""
         if self._worker is not None and self._opened:
             plans = self.program.compiled.plans
-            plans.update(self._ask(requests.SendPlans(frozenset(plans))))
+            plans.update(self._ask(lambda session: session.new_plans(frozenset(plans))))
 
     # Requests
 
-    def _ask(self, request: Request[Answer]) -> Answer:
+    def _ask(self, call: Call[Answer]) -> Answer:
         """The answer to a request about the program."""
         self._ready()
-        return self._answer(request)
+        return self._answer(call)
 
-    def _ask_about(self, args: _PlacedArguments, request: Request[Answer],
+    def _ask_about(self, args: _PlacedArguments, call: Call[Answer],
                    handle: Handler | None = None) -> Answer:
-        """The answer to a request about arguments, in the time that runs on them may take."""
-        self._bring(args)
-        return self._answer(request, self.limit.after(args.quickest), handle)
+        """The answer to a request about arguments, in the time that runs on them may take.
 
-    def _messages(self, args: _PlacedArguments, request: Request[None]) -> Iterator[Message]:
+        If a program takes too long to build, the next worker does without it.
+        """
+        while True:
+            self._bring(args)
+            try:
+                return self._answer(call, self.limit.after(args.quickest), handle)
+            except SlowBuild as stopped:
+                if handle is not None or not self._can_do_without(stopped):
+                    raise
+
+    def _can_do_without(self, error: RuneliftError) -> bool:
+        """True if a request may be repeated, as workers refuse further programs from now on."""
+        if not isinstance(error, SlowBuild) or not error.can_do_without:
+            return False
+        if len(error.names) > 1 and not self._alone:
+            self._alone = True  # compilers have locks: most of them waited for one
+            return True
+        known = self._slow.issuperset(error.names)
+        self._note_slow(error.names)
+        return not known
+
+    def _note_slow(self, names: Iterable[str]) -> None:
+        """Have no program waited for again that was not built in time."""
+        self._slow.update(names)
+        for name in names:
+            slow_builds.note(name, VERSION_BUILD_SECONDS)
+
+    def _messages(self, args: _PlacedArguments, call: Call[None]) -> Iterator[Message]:
         """The messages of a worker before its answer."""
         self._bring(args)
-        yield from self._converse(request, self.limit.after(args.quickest))
+        yield from self._converse(call, self.limit.after(args.quickest))
 
-    def _answer(self, request: Request[Answer], seconds: float = BUILD_SECONDS,
+    def _answer(self, call: Call[Answer], seconds: float = BUILD_SECONDS,
                 handle: Handler | None = None) -> Answer:
         """Send a request and wait for its answer."""
-        conversation = self._converse(request, seconds, handle)
+        conversation = self._converse(call, seconds, handle)
         while True:
             try:
                 next(conversation)
@@ -367,7 +409,7 @@ class Remote(Measurable):
                 answer: Answer = end.value
                 return answer
 
-    def _converse(self, request: Request[Answer], seconds: float, handle: Handler | None = None,
+    def _converse(self, call: Call[Answer], seconds: float, handle: Handler | None = None,
                   ) -> Generator[Message, None, Answer]:
         """Send a request; yield the worker's messages until its answer.
 
@@ -377,7 +419,7 @@ class Remote(Measurable):
         assert worker is not None
         watchdog = Watchdog(self.limit, seconds)
         try:
-            send(worker.connection, request)
+            send(worker.connection, request_of(call))
             while True:
                 self._wait(worker, watchdog)
                 kind, *data = receive(worker.connection)
@@ -417,8 +459,7 @@ class Remote(Measurable):
         if not waits:
             self._builders.begin(sources)
             return
-        self._builders.build(sources, BUILD_SECONDS)
-        send(worker.connection, None)
+        send(worker.connection, self._builders.build(sources, VERSION_BUILD_SECONDS))
 
     def _outcome(self, kind: str, data: Any) -> Any:
         """The result of a request; raises its error."""

@@ -9,18 +9,41 @@ from typing import Any
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
 
 BUILD_SECONDS = 300.0
-"""The time after which a build, or other work before a run, is taken for an endless one."""
+"""The time after which other work before a run is taken for endless, or a build of the default
+versions."""
+VERSION_BUILD_SECONDS = 20.0
+"""The time after which a kernel that other versions can do without is one that cannot run."""
+
+
+class SlowBuild(RunStopped):
+    """Programs were not built in so many seconds: one of ``names``, which are those of the cache.
+
+    The others may have waited for it.
+    """
+
+    def __init__(self, names: Sequence[str], limit: float, during: str | None = None) -> None:
+        super().__init__(f"timeout: it was not built after {limit:.0f} s", during)
+        self.names = names
+        self.limit = limit
+
+    @property
+    def can_do_without(self) -> bool:
+        """True if the request may be repeated without these programs."""
+        return self.limit < BUILD_SECONDS
 
 
 class Watchdog:
-    """The clock of a request, which starts again at each message of the worker."""
+    """The clock of a request.
+
+    That of a run starts again at each message of the worker.  That of a build does not.
+    """
 
     def __init__(self, limit: TimeLimit, seconds: float) -> None:
         self._limit = limit
         self._allowed = [seconds]
         self._attempts: list[tuple[str, int | None, float | None]] = []
         self._since = time.perf_counter()
-        self._building = False
+        self._builds: dict[str, tuple[float, float]] = {}
         self._begun = False
 
     def note(self, kind: str, data: Sequence[Any]) -> None:
@@ -28,7 +51,10 @@ class Watchdog:
         self._since = time.perf_counter()
         self._begun = True
         if kind == "building":
-            self._building = data[0]
+            name, seconds = data
+            self._builds[name] = self._since + seconds, seconds
+        elif kind == "built":
+            self._builds.pop(data[0], None)
         elif kind == "attempt" and data[0] is None:
             self._attempts.pop()
             self._allowed.pop()
@@ -40,13 +66,18 @@ class Watchdog:
 
     def left(self) -> float:
         """The seconds that are left, 0 at least."""
-        allowed = BUILD_SECONDS if self._building or not self._begun else self._allowed[-1]
-        return max(0.0, self._since + allowed - time.perf_counter())
+        end = (min(end for end, _ in self._builds.values()) if self._builds else
+               self._since + (self._allowed[-1] if self._begun else BUILD_SECONDS))
+        return max(0.0, end - time.perf_counter())
 
     def expired(self) -> RunStopped:
         """The reason to stop a worker whose time is over."""
-        if self._building or not self._begun:
-            return self.stopped(f"timeout: it was not built after {BUILD_SECONDS:.0f} s")
+        if self._builds:
+            version = self._attempts[-1][0] if self._attempts else None
+            _, limit = min(self._builds.values())
+            return SlowBuild(list(self._builds), limit, version)
+        if not self._begun:
+            return self.stopped(f"timeout: it was not ready after {BUILD_SECONDS:.0f} s")
         return self.stopped(f"timeout: not over after {self._allowed[-1]:.3g} s",
                             self._allowed[-1])
 

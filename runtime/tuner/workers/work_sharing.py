@@ -51,24 +51,25 @@ class Job:
     known: tuple[LoggedRun, ...] = ()
     place: str | None = None
 
+    def measure(self, program: Measurable, place: str,
+                take: Callable[[Job, LoggedRun], None] = lambda job, run: None,
+                progress: Callable[[Job, Progress], None] = lambda job, step: None
+                ) -> Measurements:
+        """Do the job with a program at a place; ``take`` is given each new run."""
+        found = self.method.measure(program, self.forest, [self.dataset], repeats=self.repeats,
+                                    log=_JobLog(self, place, take),
+                                    progress=lambda step: progress(self, step))
+        found.runs = [replace(run, place=place) for run in found.runs]
+        return found
+
 
 @dataclass(slots=True)
-class JobLog:
+class _JobLog:
     """The log of a job that is done at a ``place``: what was known, and where new runs go."""
 
     job: Job
     place: str
-    take: Callable[[Job, LoggedRun], None] = lambda job, run: None
-
-    def measure(self, program: Measurable,
-                progress: Callable[[Job, Progress], None] = lambda job, step: None
-                ) -> Measurements:
-        """Do the job."""
-        job = self.job
-        found = job.method.measure(program, job.forest, [job.dataset], repeats=job.repeats,
-                                   log=self, progress=lambda step: progress(job, step))
-        found.runs = [replace(run, place=self.place) for run in found.runs]
-        return found
+    take: Callable[[Job, LoggedRun], None]
 
     def known(self, entry: str, dataset: str) -> list[LoggedRun]:
         """The runs from before."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+import threading
 import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from multiprocessing.connection import Connection
@@ -38,12 +39,14 @@ from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.host.background import frequent_switches
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.program import Program
-from runelift.runtime.replay.replay_records import OutOfReplayMemory, UnknownCost
-from runelift.runtime.trials.protocol import OperationId, Search
-from runelift.runtime.tuner.measure.measurable import RecordAndTime, Thresholds
-from runelift.runtime.tuner.workers import requests
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.replay.racing import Race
+from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
+from runelift.runtime.trials.protocol import OperationId, OperationTime, Search
+from runelift.runtime.tuner.measure.measurable import Args, Force, RecordAndTime, Thresholds
+from runelift.runtime.tuner.workers.build_notices import BuildNotices
 from runelift.runtime.tuner.workers.measured_program import NOTABLE_SECONDS, MeasuredProgram
-from runelift.runtime.tuner.workers.requests import BuilderRequest, Request
+from runelift.runtime.tuner.workers.requests import OpenProgram, Request
 from runelift.runtime.versions.size_guards import GuardedThresholds
 
 KNOWN_THRESHOLDS = 16
@@ -67,6 +70,8 @@ class Session:
         self.source: tuple[str, str] | None = None
         self.placed: dict[int, Sequence[Any]] = {}
         self.known_plans = frozenset[Any]()
+        self._notices: BuildNotices | None = None
+        self._alone = False
         self.outside = False
         """Other processes build kernels."""
         self.deferred: list[Callable[[], None]] = []
@@ -77,6 +82,7 @@ class Session:
         self._probes: Future[None] | None = None
         self._frequent_switches = contextlib.ExitStack()
         self._expected: Program | None = None
+        self._sending = threading.Lock()
         self._last_message = -math.inf
         """The time of the last message of the present request."""
 
@@ -85,89 +91,111 @@ class Session:
         """The program as the tuner sees it."""
         return MeasuredProgram(self.program)
 
-    def answer(self, request: Request[Any] | BuilderRequest) -> Any:
-        """The answer to a request."""
+    def answer(self, request: Request) -> Any:
+        """The answer to a request: the result of a method of this class."""
         self._last_message = -math.inf
-        match request:
-            case requests.RunRequest():
-                return self._run(request, self.placed[request.number])
-            case requests.OpenProgram():
-                return self.open(request)
-            case requests.PlaceArguments(number, values):
-                self._await_probes()
-                self.placed[number] = self.measured.place(values)
-            case requests.DropArguments(numbers):
-                for number in numbers:
-                    self.placed.pop(number, None)
-            case requests.SendPlans(known):
-                return self._new_plans(known)
-            case requests.PrebuildAll():
-                return self._prebuild_all(request)
-            case requests.SaveManifest():
-                self.measured.save_manifest()
-            case ("build", source):
-                self.build(source)
-            case ("probe_forward_progress",):
-                self._opened().probe_forward_progress()
-            case ("probe_subgroups",):
-                self._opened().probe_subgroups()
-            case _:
-                raise AssertionError(f"no request: {request}")
-        return None
+        method, *args = request
+        return getattr(self, method)(*args)
 
-    def _run(self, request: requests.RunRequest[Any], args: Sequence[Any]) -> Any:
-        """The answer to a request about runs on placed arguments."""
-        entry, program = request.entry, self.measured
-        match request:
-            case requests.TimeRun(_, _, force, thresholds):
-                self._prepare(entry)
-                return program.timing(entry, args, force=force, thresholds=self._same(thresholds))
-            case requests.RecordRun(_, _, force, thresholds):
-                self._prepare(entry)
-                return program.record(entry, args, force=force, thresholds=self._same(thresholds))
-            case requests.MeasureAll():
-                for made in self._measure_all(request, args):
-                    self._send("made", made)
-            case requests.TimeAll(_, _, choices, often):
-                self._prepare(entry, fuses=often)
-                return program.time_all(entry, args, self._same_all(choices), often=often)
-            case requests.SavedLaunches(_, _, choices):
-                return program.saved_launches(entry, args, self._same_all(choices))
-            case requests.Prebuild(_, _, forces, recorded):
-                self._prepare(entry)
-                return program.prebuild(entry, args, forces, recorded)
-            case requests.Replay(_, _, race):
-                self._prepare(entry, "replaying")
-                race.watch, unwatched = partial(self._send, "attempt"), race.watch
-                replayed = program.replay(entry, args, race)
-                race.watch = unwatched
-                return replayed, race
-            case requests.TrySettings(_, _, force, thresholds, operations):
-                self._prepare(entry, "main_of_trials")
-                return program.try_settings(
-                    entry, args, force=force, thresholds=thresholds,
-                    searches={each: partial(self._search, each) for each in operations})
-            case requests.Difference(_, _, before, after):
-                self._prepare(entry)
-                return program.difference(entry, args, before, after)
-            case _:
-                raise AssertionError(f"no request: {request}")
-        return None
+    # Requests about runs of an entry point on the arguments with a number
 
-    def _measure_all(self, request: requests.MeasureAll, args: Sequence[Any],
-                     ) -> Iterator[RecordAndTime | RuneliftError]:
-        """The costs of runs, or why they fail; one that loses the device ends the request."""
-        for force, records in zip(request.forces, request.recorded, strict=True):
-            about = request.number, request.entry, force, request.thresholds
+    def timing(self, number: int, entry: str, force: Force | None,
+               thresholds: Thresholds | None) -> Timing:
+        """``Measurable.timing``."""
+        self._prepare(entry, patient=not (force or thresholds))
+        return self.measured.timing(entry, self.placed[number], force=force,
+                                    thresholds=self._same(thresholds))
+
+    def record(self, number: int, entry: str, force: Force | None,
+               thresholds: Thresholds | None) -> Record:
+        """``Measurable.record``."""
+        self._prepare(entry, patient=not (force or thresholds))
+        return self.measured.record(entry, self.placed[number], force=force,
+                                    thresholds=self._same(thresholds))
+
+    def measure_all(self, number: int, entry: str, forces: Sequence[Force],
+                    thresholds: Thresholds | None, recorded: Sequence[bool]) -> None:
+        """``Measurable.measure_all``; the costs come in messages before the answer.
+
+        A run that loses the device ends the request.
+        """
+        for force, records in zip(forces, recorded, strict=True):
+            about = number, entry, force, thresholds
+            made: RecordAndTime | RuneliftError
             try:
-                yield (self._run(requests.RecordRun(*about), args) if records else None,
-                       self._run(requests.TimeRun(*about), args))
+                made = self.record(*about) if records else None, self.timing(*about)
             except DeviceFailed:
                 raise
             except (UserError, CompilerLimitation) as error:
-                yield error
+                made = error
+            self._send("made", made)
 
-    def open(self, request: requests.OpenProgram) -> bool:
+    def time_all(self, number: int, entry: str, choices: Sequence[Thresholds], often: bool
+                 ) -> Sequence[float]:
+        """``Measurable.time_all``."""
+        self._prepare(entry, fuses=often)
+        return self.measured.time_all(entry, self.placed[number], self._same_all(choices),
+                                      often=often)
+
+    def saved_launches(self, number: int, entry: str, choices: Sequence[Thresholds]
+                       ) -> Sequence[int]:
+        """``Measurable.saved_launches``."""
+        return self.measured.saved_launches(entry, self.placed[number], self._same_all(choices))
+
+    def prebuild(self, number: int, entry: str, forces: Sequence[Force],
+                 recorded: Sequence[Force]) -> int | None:
+        """``Measurable.prebuild``."""
+        self._prepare(entry)
+        return self.measured.prebuild(entry, self.placed[number], forces, recorded)
+
+    def replay(self, number: int, entry: str, race: Race) -> tuple[ReplayRecord, Race]:
+        """``Measurable.replay``, and the state of the race after it."""
+        self._prepare(entry, "replaying")
+        race.watch, unwatched = partial(self._send, "attempt"), race.watch
+        replayed = self.measured.replay(entry, self.placed[number], race)
+        race.watch = unwatched
+        return replayed, race
+
+    def try_settings(self, number: int, entry: str, force: Force | None,
+                     thresholds: Thresholds | None, operations: Sequence[OperationId]
+                     ) -> Sequence[OperationTime]:
+        """``Measurable.try_settings``; the searches are in the tuner's process."""
+        self._prepare(entry, "main_of_trials")
+        return self.measured.try_settings(
+            entry, self.placed[number], force=force, thresholds=thresholds,
+            searches={each: partial(self._search, each) for each in operations})
+
+    def difference(self, number: int, entry: str, before: Thresholds | None,
+                   after: Thresholds | None) -> str | None:
+        """``Measurable.difference``."""
+        self._prepare(entry)
+        return self.measured.difference(entry, self.placed[number], before, after)
+
+    # Other requests
+
+    def place_arguments(self, number: int, values: Args) -> None:
+        """Bring arguments to the device under a number."""
+        self._await_probes()
+        self.placed[number] = self.measured.place(values)
+
+    def drop_arguments(self, numbers: Sequence[int]) -> None:
+        """Forget the arguments with these numbers."""
+        for number in numbers:
+            self.placed.pop(number, None)
+
+    def save_manifest(self) -> None:
+        """``Measurable.save_manifest``."""
+        self.measured.save_manifest()
+
+    def probe_forward_progress(self) -> None:
+        """Find out if groups of the device can wait for each other."""
+        self._opened().probe_forward_progress()
+
+    def probe_subgroups(self) -> None:
+        """Find out if the sub-groups of the device are what it says."""
+        self._opened().probe_subgroups()
+
+    def open(self, request: OpenProgram) -> bool:
         """Take a program; false if it is a snapshot that is not the stored program's."""
         compiled = request.compiled
         if isinstance(compiled, str):
@@ -175,6 +203,9 @@ class Session:
                 return False
             compiled = self.stored
         self.outside, self.known_plans = request.outside, frozenset(compiled.plans)
+        if self.device is not None:
+            self._notices = BuildNotices(self.device, request.slow, self._send)
+            self._alone = request.alone
         expected, self._expected = self._expected, None
         if expected is not None and expected.compiled is compiled and not request.contract:
             self.program = expected
@@ -185,16 +216,16 @@ class Session:
         self.program.loaded.stores_plans = False
         return True
 
-    def _prebuild_all(self, request: requests.PrebuildAll) -> bool:
-        """Have other processes build kernels; check new ones while they do so."""
+    def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:
+        """``Measurable.prebuild_all``; new kernels are checked while other processes build."""
         loaded = self.program.loaded
         loaded.checks_kernels = False
         try:
-            self._prepare(request.entry, runs=False)
-            found = self.measured.prebuild_all(request.entry, request.inputs, request.forces)
+            self._prepare(entry, runs=False)
+            found = self.measured.prebuild_all(entry, inputs, forces)
         finally:
             loaded.checks_kernels = True
-        loaded.plan(request.entry)
+        loaded.plan(entry)
         return found
 
     # Work between requests
@@ -274,8 +305,10 @@ class Session:
     # Runs
 
     def _prepare(self, entry: str, source: str | None = None, *, fuses: bool = False,
-                 runs: bool = True) -> None:
+                 runs: bool = True, patient: bool = False) -> None:
         """Make plan and executable, and the named ``source``; from here on, time counts.
+
+        Builds may take long if ``patient``.
 
         If nothing ``runs``, probes by other processes are not awaited, but their results presumed:
         they seldom differ.  Kernels that fuse launches take long to build, up to a second, so only
@@ -288,7 +321,9 @@ class Session:
         else:
             self._await_probes()
         executable = loaded.executable(entry)
-        executable.building = partial(self._send, "building")
+        if self._notices is not None:
+            self._notices.patient = patient
+            executable.watch, executable.builds_alone = self._notices, self._alone
         executable.outside = self._build_outside if self.outside else None
         executable.may_fuse = fuses and not loaded.device.info.is_host
         executable.captures_first = True
@@ -302,9 +337,11 @@ class Session:
         self._send("wanted", list(sources), waits)
         if waits:
             self._send_plans()
-            receive(self.connection)
+            late = receive(self.connection)
+            if self._notices is not None:
+                self._notices.refuse(late)
 
-    def _new_plans(self, known: Set[Any]) -> dict[Any, Plan]:
+    def new_plans(self, known: Set[Any]) -> dict[Any, Plan]:
         """The plans that have been made, except those with ``known`` keys."""
         self.program.loaded.store_plans()
         return {key: plan for key, plan in self.program.compiled.plans.items()
@@ -312,7 +349,7 @@ class Session:
 
     def _send_plans(self) -> None:
         """Send new plans: while other processes build, that costs no time."""
-        if new := self._new_plans(self.known_plans):
+        if new := self.new_plans(self.known_plans):
             self._send("plans", new)
             self.known_plans |= new.keys()
 
@@ -342,9 +379,15 @@ class Session:
         self._known_thresholds.append(thresholds)
         return thresholds
 
+    def reply(self, answer: tuple[str, Any]) -> None:
+        """Send the answer to a request."""
+        with self._sending:
+            send(self.connection, answer)
+
     def _send(self, kind: str, *data: Any) -> None:
-        """Send a message before the answer."""
-        send(self.connection, (kind, *data))
+        """Send a message before the answer, from any thread."""
+        with self._sending:
+            send(self.connection, (kind, *data))
         self._last_message = time.perf_counter()
 
 
@@ -389,7 +432,7 @@ def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
         except EOFError:
             return
         request = None
-        send(connection, _answer(session, asked))
+        session.reply(_answer(session, asked))
         session.rest()
 
 
@@ -413,7 +456,7 @@ def _import_plans() -> None:
     from runelift.codegen.segops import segscan_single_pass  # noqa: F401
 
 
-def _answer(session: Session, request: Request[Any] | BuilderRequest) -> tuple[str, Any]:
+def _answer(session: Session, request: Request) -> tuple[str, Any]:
     try:
         return "result", session.answer(request)
     except DeviceFailed as error:  # all later runs in this process would fail, too

@@ -11,16 +11,17 @@ from runelift.ir.errors import ProgramError, ProgramFailure, UserError
 from runelift.ir.source import Source
 
 
-@pytest.mark.parametrize(("float_", "word"), [("f32", "u32"), ("f64", "u64")])
+@pytest.mark.parametrize(("float_", "word"), [
+    ("f16", "u16"), ("f32", "u32"), ("f64", "u64")])
 def test_bits_of_floats(float_: str, word: str) -> None:
     """A float and its bits are one to one, also where the float is no number or zero."""
     text = (f"entry bits (xs: []{float_}) = map {float_}.to_bits xs\n"
             f"entry back (xs: []{word}) = map {float_}.from_bits xs")
     xs = np.array([1, -2.5, 0, -0.0, np.inf, -np.inf, 1e-42], "float32").astype(
-        {"f32": "float32", "f64": "float64"}[float_])
+        f"float{float_[1:]}")
     program = runelift.compile(text, device="interpreter")
     bits = program.bits(xs)
-    assert np.array_equal(bits, xs.view({"u32": "uint32", "u64": "uint64"}[word]))
+    assert np.array_equal(bits, xs.view(f"uint{word[1:]}"))
     assert np.array_equal(np.signbit(program.back(bits)), np.signbit(xs))
     assert np.array_equal(program.back(bits), xs)
 

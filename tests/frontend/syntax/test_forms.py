@@ -112,7 +112,7 @@ def test_edges_of_floats(call: str, expected: list[float], device: str | None) -
     np.testing.assert_allclose(np.asarray(program.main(np.array(EDGES))), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("prim", ["f32", "f64"])
+@pytest.mark.parametrize("prim", ["f16", "f32", "f64"])
 def test_bits_of_floats(prim: str) -> None:
     bits = int(prim[1:])
     program = runelift.compile(

@@ -147,7 +147,24 @@ entry main [n] (k: i64) (xss: [n][n]i32) =
   let b = map (\\i -> map (\\x -> x - i32.i64 i) xss[i % n]) (iota m)
   in a ++ b""", 1),
 }
-TEXTS = (WHOLE | {name: text for name, (text, _) in CONCATENATED.items()}
+TWO_ARRAYS = {
+    "of different rank": ("""
+entry main [n] (k: i64) (xss: [n][n]i32): ([n][n]i32, [n]i32) =
+  loop (a, v) = (copy xss, map i32.i64 (iota n)) for i < n do
+    let m = n - i
+    let (rs, vs) = unzip (map (\\j -> (i32.i64 (i * j + k), i32.i64 (j - k * i))) (iota m))
+    in (a with [i, i:i + m] = rs, v with [i:i + m] = vs)""", 2),
+    "of which one is read where it would be overwritten": ("""
+entry main [n] (k: i64) (xss: [n][n]i32): ([n]i32, [n]i32) =
+  let us = map (\\j -> i32.i64 (j * k)) (iota n)
+  let vs = map (\\j -> i32.i64 (j - k)) (iota n)
+  let m = n / 2
+  let (as, bs) = unzip (map (\\j -> (us[m + (j * 7 + k) % m] * 2 + xss[0, 0],
+                                    us[m + (j * 5 + k) % m] * 3)) (iota m))
+  in (us with [0:m] = as, vs with [m:m + m] = bs)""", 1),
+}
+TEXTS = ({name: text for name, (text, _) in TWO_ARRAYS.items()} | WHOLE
+         | {name: text for name, (text, _) in CONCATENATED.items()}
          | {name: STEPS + body for name, body in (MADE_IN_PLACE | SEPARATE | BESIDE).items()})
 XSS = np.random.default_rng(7).integers(-50, 50, (6, 6)).astype(np.int32)
 
@@ -169,6 +186,13 @@ def test_one_of_two_updates_is_made_in_place() -> None:
     for name in BESIDE:
         program = runelift.compile(TEXTS[name], device="pocl", tuning={}, policy="moderate")
         assert program.source("flat").count("#[placed]") == copies(program) == 1
+
+
+@pytest.mark.parametrize("name", TWO_ARRAYS)
+def test_results_that_go_into_two_arrays(name: str) -> None:
+    text, placed = TWO_ARRAYS[name]
+    program = runelift.compile(text, device="pocl", tuning={}, policy="moderate")
+    assert program.source("flat").count("#[placed]") == placed, program.source("flat")
 
 
 @pytest.mark.parametrize("name", CONCATENATED)

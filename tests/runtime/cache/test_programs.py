@@ -1,6 +1,9 @@
 """Programs that are kept on disk."""
 
+import hashlib
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,3 +125,29 @@ def test_binaries_that_cost_much_are_kept_when_built_twice(
     assert min(built.values()) > 0
     assert answer(program) == first
     assert sizes() == built
+
+
+def test_processes_that_share_a_cold_cache_agree(program: Path, tmp_path: Path) -> None:
+    code = ("import sys, numpy as np, runelift; print(runelift.compile(sys.argv[1], device='pocl')"
+            ".main(np.arange(16, dtype=np.int32).reshape(4, 4)).tolist())")
+    environment = {**os.environ, "RUNELIFT_KEEP": "1", "RUNELIFT_CACHE": str(tmp_path / "shared")}
+    found = [subprocess.Popen([sys.executable, "-c", code, str(program)], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+             for _ in range(2)]
+    assert [each.communicate()[0] for each in found] == ["[1, 1, 1, 12, 44, 76, 108]\n"] * 2
+    left = [path for path in (tmp_path / "shared").rglob("*") if path.is_file()]
+    assert left
+    for path in left:
+        data = path.read_bytes()
+        assert hashlib.sha256(data[disk.CHECKSUM_BYTES:]).digest() == data[:disk.CHECKSUM_BYTES]
+
+
+@pytest.mark.parametrize("content", [b"", b"no pickle", b"\x80\x05cno.such\nmodule\n."])
+def test_an_entry_that_cannot_be_restored_is_made_again(
+        content: bytes, program: Path, compilations: list[str]) -> None:
+    first = answer(program)
+    (path,) = (program.parent / "cache" / ENTRIES).glob("*/compiled")
+    origin = path.read_bytes()[disk.CHECKSUM_BYTES:disk.CHECKSUM_BYTES + 64]
+    disk.store(f"{ENTRIES}/{path.parent.name}", "compiled", origin + content)
+    assert answer(program) == first
+    assert compilations == ["sums.fut"] * 2

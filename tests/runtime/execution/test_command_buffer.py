@@ -33,8 +33,9 @@ from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.workers import requests, worker
+from runelift.runtime.tuner.workers import worker
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
 
@@ -100,10 +101,10 @@ def _session(info: DeviceInfo) -> tuple[Session, Connection]:
     """A worker's session with a small program and its arguments, and the connection's other end."""
     own, other = multiprocessing.Pipe()
     session = Session(info, own)
-    session.answer(requests.OpenProgram(
-        compile_source(Source("small", SMALL)), "all", False, {}, outside=False))
-    session.answer(requests.PlaceArguments(
-        0, [np.int64(3), np.arange(8, dtype=np.float32)]))
+    session.answer(("open", OpenProgram(
+        compile_source(Source("small", SMALL)), "all", False, {}, outside=False)))
+    session.answer((
+        "place_arguments", 0, [np.int64(3), np.arange(8, dtype=np.float32)]))
     return session, other
 
 
@@ -484,7 +485,7 @@ def test_tuning_fuses_no_launches(fusing: DeviceInfo) -> None:
     """Kernels for a run that never comes again would take longer than all that is measured."""
     session, other = _session(fusing)
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
-        session.answer(requests.TimeRun(0, "main", {}, None))
+        session.answer(("timing", 0, "main", {}, None))
     assert isinstance(_command_buffers(session.program)[0], CommandBuffer)
     assert not session.program.loaded.executable("main")._fused
     other.close()
@@ -502,14 +503,14 @@ def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     submit = CommandBuffer.submit
     monkeypatch.setattr(CommandBuffer, "submit", lambda self, run, args: (
         submitted.append(self), submit(self, run, args))[1])
-    session.answer(requests.TimeRun(0, "main", {}, None))
+    session.answer(("timing", 0, "main", {}, None))
     # The first time, no run has set all arguments.
     assert submitted == _command_buffers(session.program) * 2
-    session.answer(requests.TimeRun(0, "main", {}, None))
+    session.answer(("timing", 0, "main", {}, None))
     assert len(submitted) == 3
     (found,) = _command_buffers(session.program)
     next(iter(found._commands)).kernel.owner = None
-    session.answer(requests.TimeRun(0, "main", {}, None))
+    session.answer(("timing", 0, "main", {}, None))
     assert len(submitted) == 5
     other.close()
 
@@ -521,15 +522,15 @@ def test_runs_that_come_often_are_compared_with_fused_launches(
                         math.inf)  # a simulator is slow
     session, other = _session(fusing)
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
-        session.answer(requests.TimeRun(0, "main", {}, None))
+        session.answer(("timing", 0, "main", {}, None))
     (buffer,) = _command_buffers(session.program)
-    (saved,) = session.answer(requests.SavedLaunches(0, "main", [{}]))
+    (saved,) = session.answer(("saved_launches", 0, "main", [{}]))
     before = len(buffer._commands)
     assert saved > 0
-    assert len(session.answer(requests.TimeAll(0, "main", [{}, {}], True))) == 2
+    assert len(session.answer(("time_all", 0, "main", [{}, {}], True))) == 2
     assert session.program.loaded.executable("main")._fused
     assert len(buffer._commands) == before - saved
-    assert session.answer(requests.SavedLaunches(0, "main", [{}])) == [0]
+    assert session.answer(("saved_launches", 0, "main", [{}])) == [0]
     other.close()
 
 
@@ -542,7 +543,7 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
     session, other = _session(info)
     monkeypatch.setattr(worker, "NOTABLE_SECONDS", notable)
     for _ in range(2):
-        session.answer(requests.MeasureAll(0, "main", [{}] * 3, None, [True] * 3))
+        session.answer(("measure_all", 0, "main", [{}] * 3, None, [True] * 3))
         told = list[str]()
         while other.poll():
             told.append(receive(other)[0])

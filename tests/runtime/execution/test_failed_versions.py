@@ -13,6 +13,7 @@ import runelift
 from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.run import Run
+from runelift.runtime.tuner.t4 import thresholds_of
 from runelift.runtime.versions.forest import plans
 
 LUD = Path(__file__).parents[3] / "examples" / "lud.fut"
@@ -42,10 +43,11 @@ def test_a_failure_gives_another_version_or_an_error_but_no_wrong_result(
     expected = np.asarray(program.run("dominant", sizes)[0][0])
     launches = Launches(monkeypatch)
     outcomes = {"right": 0, "failed": 0}
-    force = plans(program.tree.entry("dominant"))[-1] | {"dominant.versions_4": 0}
+    forest = program.tree.entry("dominant")
+    chosen = thresholds_of(forest, plans(forest)[-1] | {"dominant.versions_4": 0})
     for launches.left, launches.failing in product(range(4, 8), range(1, 9)):
         try:
-            found, _ = program.run("dominant", sizes, force=force)
+            found, _ = program.run("dominant", sizes, thresholds=chosen)
         except CompilerLimitation:
             outcomes["failed"] += 1
         else:

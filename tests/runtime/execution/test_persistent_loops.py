@@ -27,9 +27,8 @@ from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.program import Program
-from runelift.runtime.trials.loop_trials import NO_KERNEL
 from runelift.runtime.trials.protocol import Search, UpcomingSettings
-from runelift.runtime.trials.trial_run import TrialRun
+from runelift.runtime.trials.trial_run import NO_KERNEL, TrialRun
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
@@ -425,7 +424,7 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
     program = Program(compile_source(Source("loop", text)), device.info)
     program.loaded._device = device
     spaces = {space.operation.name: space for space in program.spaces("main")}
-    met = Counter(met.operation for met in MeasuredProgram(program).try_settings("main", args))
+    met = Counter(operation for operation, _ in MeasuredProgram(program).try_settings("main", args))
     assert set(met.values()) == {1}
     last = {name: index for name, index in sorted(met)}
     in_loop = [name for name, index in last.items() if index > 0]
@@ -480,7 +479,7 @@ def test_a_loop_that_is_no_kernel_has_operations_of_its_own(device: Spied) -> No
     program = Program(compile_source(Source("loop", PARTING)), device.info)
     program.loaded._device = device
     args = [np.int64(20), np.arange(9, dtype=np.int32)]
-    met = [each.operation for each in MeasuredProgram(program).try_settings("main", args)]
+    met = [operation for operation, _ in MeasuredProgram(program).try_settings("main", args)]
     assert max(index for _, index in met) == 19
     assert len(met) == len(set(met))
 

@@ -39,7 +39,8 @@ def test_runs_find_their_kernels_built(entry: str, args: tuple[Any, ...], forese
     made: list[Any] = []
     build = Executable._made
     monkeypatch.setattr(Executable, "_made",
-                        lambda self, *source: (made.append(source), build(self, *source))[1])
+                        lambda self, *source, needed: (
+                            made.append(source), build(self, *source, needed=needed))[1])
     placed = MeasuredProgram(program).place(args)
     forces = [{}, *plans(program.tree.entry(entry))]
     items = MeasuredProgram(program).prebuild(entry, placed, forces)
@@ -88,8 +89,8 @@ def test_what_is_in_the_cache_is_loaded_before_it_is_asked_for(
     executable.outside = lambda sources, waits: pytest.fail("all is there")
     made: list[Any] = []
     build = Executable._made
-    monkeypatch.setattr(Executable, "_made", lambda self, *source: (
-        made.append((source, threading.current_thread())), build(self, *source))[1])
+    monkeypatch.setattr(Executable, "_made", lambda self, *source, needed: (
+        made.append((source, threading.current_thread())), build(self, *source, needed=needed))[1])
     assert not MeasuredProgram(program).prebuild_all("main", [args], forces)
     MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=forces[0])
     MeasuredProgram(program).prebuild("main", MeasuredProgram(program).place(args), forces[1:])

@@ -83,8 +83,8 @@ def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) 
     program = opened(path)
     executable = program.loaded.executable("main")
     made, build = [], Executable._made
-    monkeypatch.setattr(Executable, "_made", lambda self, *source: (
-        made.append(source), build(self, *source))[1])
+    monkeypatch.setattr(Executable, "_made", lambda self, *source, needed: (
+        made.append(source), build(self, *source, needed=needed))[1])
     assert counted(program, monkeypatch) == (False, 0)
     known = read_manifests(program.compiled)["main"]
     assert set(made) == set(executable._ready) == set(known.sources)
@@ -202,7 +202,8 @@ def test_runs_show_others_that_force_the_same_versions(
     assert MeasuredProgram(program).prebuild("main", args, [], [mixed]) is None
     executable = program.loaded.executable("main")
     executable.finish_loading()
-    monkeypatch.setattr(Executable, "_made", lambda self, *source: pytest.fail("is built anew"))
+    monkeypatch.setattr(Executable, "_made", lambda self, *source, needed: pytest.fail(
+        "is built anew"))
     MeasuredProgram(program).record("main", args, force=mixed)
 
 

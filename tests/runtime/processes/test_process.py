@@ -39,10 +39,9 @@ OUTLIVED = """
 import gc
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.tuner.workers.requests import OpenProgram
-from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.processes.process import Process
 process = Process("pocl")
-send(process.connection, OpenProgram("no program", "all", False, {}, False))
+send(process.connection, ("open", OpenProgram("no program", "all", False, {}, False)))
 assert receive(process.connection) == ("result", False)
 process.outlive()
 it = process._process

@@ -552,6 +552,8 @@ def test_correction() -> None:
     assert host.timing(replace(made, issue=8.0)) == Timing(4.5, 4.0)
     device = RecordingCorrection.of(made, Timing(1.0, 0.5))
     assert device.timing(made) == pytest.approx((1.0, 0.5))
+    late = RecordingCorrection.of(replace(made, span=30.0), Timing(2.5, 0.5))  # noise of the host
+    assert late.timing(replace(made, span=4.0, busy=3.0)).seconds == pytest.approx(3.0)
     waiting = replace(made, waits=3)
     assert RecordingCorrection.of(waiting, Timing(2.5, 2.0)).timing(
         replace(waiting, launches=20, span=6.0)).seconds == pytest.approx(6.0 - 2 * 0.5)

@@ -13,6 +13,7 @@ import pytest
 
 from runelift.runtime.tuner.costs.log import read_log
 from runelift.runtime.tuner.policy import NORMAL
+from tests.runtime.tuner.killed_tunings import KilledTuning
 
 TEXT = """
 -- ==
@@ -51,3 +52,12 @@ def test_a_killed_tuning_measures_nothing_twice(tmp_path: Path) -> None:
     facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())
     assert set(facts["entries"]["main"]["datasets"]) == {"a", "b", "c"}
     assert not facts["interrupted"]
+
+
+@pytest.mark.sweep(every=6)
+@pytest.mark.parametrize("number", range(12))
+def test_a_tuning_that_is_killed_at_any_moment_goes_on(tmp_path: Path, number: int) -> None:
+    """Nothing is lost, and no process is left; ``killed_tunings.py`` does many more."""
+    it = KilledTuning(number, tmp_path)
+    assert not list(it.kill())
+    assert not list(it.finish())

@@ -48,15 +48,6 @@ class Mark:
     kind: str = "chosen"
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
-    """A part of the horizontal axis."""
-
-    low: float
-    high: float
-    label: str
-
-
 def picture(title: str, description: str, width: float, height: float,
             content: Sequence[Markup]) -> Markup:
     """An SVG element that says what it shows."""
@@ -70,19 +61,25 @@ def picture(title: str, description: str, width: float, height: float,
 
 
 def curves(title: str, description: str, x: Axis, y: Axis, series: Sequence[Series],
-           marks: Sequence[Mark] = (), bands: Sequence[Band] = ()) -> Markup:
-    """Points over an axis, with the names of the series at the right."""
+           marks: Sequence[Mark] = (), good: tuple[float, float] | None = None) -> Markup:
+    """Points over an axis, with the names of the series at the right.
+
+    From the lower to the upper end of ``good``, all values are equally good.
+    """
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-    values = [p[0] for s in series for p in s.points] + [m.value for m in marks] + [
-        edge for b in bands for edge in (b.low, b.high)]
-    across = Scale.over(values, LEFT, right, x.logarithmic)
+    values = [p[0] for s in series for p in s.points] + [m.value for m in marks]
+    across = Scale.over([*values, *(good or ())], LEFT, right, x.logarithmic)
     up = Scale.over([p[1] for s in series for p in s.points], bottom, TOP, y.logarithmic)
-    content = [*_bands(bands, across, bottom), *_frame(x, y, across, up, right, bottom)]
+    content = [*_frame(x, y, across, up, right, bottom)]
+    if good:
+        low, high = map(across, good)
+        content.insert(0, element("rect", x=low, width=max(1.0, high - low), y=TOP,
+                                  height=bottom - TOP, class_="band"))
     for each in series:
         content += _series(each, across, up)
     content += [element("line", x1=across(m.value), x2=across(m.value), y1=TOP, y2=bottom,
                         class_=f"mark {m.kind}") for m in marks]
-    content += _legend(series, marks, bands, right + 14)
+    content += _legend(series, marks, good is not None, right + 14)
     return picture(title, description, WIDTH, HEIGHT, content)
 
 
@@ -110,12 +107,6 @@ def _written(axis: Axis, scale: Scale) -> list[tuple[float, str]]:
     return [*((value, text) for value, text in numbers if all(
         abs(scale(value) - scale(other)) > LETTER * (len(text) + len(word)) / 2 + 4
         for other, word in axis.names)), *axis.names]
-
-
-def _bands(bands: Sequence[Band], across: Scale, bottom: float) -> Iterator[Markup]:
-    for band in bands:
-        yield element("rect", x=across(band.low), width=max(1.0, across(band.high)
-                      - across(band.low)), y=TOP, height=bottom - TOP, class_="band")
 
 
 def _series(series: Series, across: Scale, up: Scale) -> Iterator[Markup]:
@@ -149,7 +140,7 @@ def _dot(x: float, y: float, style: int) -> Markup:
     return element("path", d=shape, class_=look)
 
 
-def _legend(series: Sequence[Series], marks: Sequence[Mark], bands: Sequence[Band], left: float
+def _legend(series: Sequence[Series], marks: Sequence[Mark], good: bool, left: float
             ) -> Iterator[Markup]:
     rows = count()
 
@@ -170,9 +161,9 @@ def _legend(series: Sequence[Series], marks: Sequence[Mark], bands: Sequence[Ban
         line = next(rows)
         yield row(mark.label, element("line", x1=left + 11, x2=left + 11, y1=place(-7),
                                       y2=place(7), class_=f"mark {mark.kind}"))
-    for band in bands:
+    if good:
         line = next(rows)
-        yield row(band.label, element("rect", x=left, y=place(-6), width=22, height=12,
+        yield row("equally good", element("rect", x=left, y=place(-6), width=22, height=12,
                                       class_="band"))
 
 

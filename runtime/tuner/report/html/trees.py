@@ -6,24 +6,17 @@ version of a dataset and the chosen one are marked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tuner.analysis.winners import Standing
 from runelift.runtime.tuner.report.html.charts import LETTER, picture
 from runelift.runtime.tuner.report.html.markup import Markup, element
 from runelift.runtime.versions.forest import Alternative, Forest, Site
 
 ROW, STEP, COLUMN = 30.0, 52.0, 104.0
 TOP = 40.0
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The time of a version on a dataset; it may be ``best`` and ``chosen`` there."""
-
-    text: str
-    best: bool
-    chosen: bool
 
 
 @dataclass(slots=True)
@@ -87,27 +80,26 @@ class _Drawing:
 
 
 def draw(forest: Forest, labels: Mapping[str, str], names: Mapping[str, str],
-         datasets: Sequence[str], cells: Mapping[tuple[str, str], Cell],
-         description: str) -> Markup:
+         standings: Mapping[str, Mapping[str, Standing]], description: str) -> Markup:
     """The forest with guards by ``labels`` and versions by ``names``.
 
-    ``cells`` are by version and dataset.
+    ``standings`` are by dataset and version.
     """
     drawing = _Drawing(labels, 14 + LETTER * len(forest.entry))
     drawing.forest(forest)
     left = drawing.left + STEP * drawing.depth + 14
     table = left + LETTER * max(map(len, names.values()), default=0) + 24
-    width = table + COLUMN * len(datasets) + 10
+    width = table + COLUMN * len(standings) + 10
     height = TOP + ROW * len(drawing.rows) + 12
     content = [*drawing.lines, *drawing.texts, *_table(
-        drawing.rows, names, datasets, cells, left, table)]
+        drawing.rows, names, standings, left, table)]
     return picture(f"Threshold tree of {forest.entry}", description, width, height, content)
 
 
-def _table(rows: Mapping[str, float], names: Mapping[str, str], datasets: Sequence[str],
-           cells: Mapping[tuple[str, str], Cell], left: float, table: float
+def _table(rows: Mapping[str, float], names: Mapping[str, str],
+           standings: Mapping[str, Mapping[str, Standing]], left: float, table: float
            ) -> Iterator[Markup]:
-    for number, dataset in enumerate(datasets):
+    for number, dataset in enumerate(standings):
         letters = int(COLUMN / LETTER)
         yield element("text", [dataset if len(dataset) <= letters else dataset[:letters - 1] + "…",
                                element("title", dataset)],
@@ -115,14 +107,14 @@ def _table(rows: Mapping[str, float], names: Mapping[str, str], datasets: Sequen
                       class_="label")
     for label, y in rows.items():
         yield element("text", names[label], x=left, y=y + 4, class_="tick")
-        for number, dataset in enumerate(datasets):
-            if (cell := cells.get((label, dataset))) is not None:
-                yield from _cell(cell, table + COLUMN * number, y)
+        for number, by_version in enumerate(standings.values()):
+            if (standing := by_version.get(label)) is not None:
+                yield from _cell(standing, table + COLUMN * number, y)
 
 
-def _cell(cell: Cell, x: float, y: float) -> Iterator[Markup]:
-    look = "time" + " best" * cell.best + " chosen" * cell.chosen
+def _cell(standing: Standing, x: float, y: float) -> Iterator[Markup]:
+    look = "time" + " best" * standing.wins + " chosen" * (standing.chosen > 0)
     yield element("rect", x=x + 2, y=y - ROW / 2 + 3, width=COLUMN - 4, height=ROW - 6, rx=4,
                   class_=look)
-    yield element("text", cell.text + " ★" * cell.best, x=x + COLUMN / 2, y=y + 4,
-                  text_anchor="middle", class_="tick")
+    yield element("text", show_seconds(standing.seconds) + " ★" * standing.wins,
+                  x=x + COLUMN / 2, y=y + 4, text_anchor="middle", class_="tick")

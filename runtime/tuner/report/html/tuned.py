@@ -14,7 +14,7 @@ from runelift.runtime.tuner.analysis.guard_curves import (
     is_never,
     score_curves,
 )
-from runelift.runtime.tuner.analysis.winners import Standing, standings
+from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.tuner.confirm_size_guards import (
     ConfirmedSizeGuards,
     described,
@@ -132,14 +132,12 @@ def _tree(entry: EntryTuning) -> Iterator[Markup]:
     guards = {name: f"g{k}" for k, name in enumerate(forest.guards(), start=1)}
     names = {leaf.label or "": described_version(leaf) for leaf in forest.leaves()}
     found = {d.name: standings(forest, d, entry.fit.thresholds) for d in entry.costs.datasets}
-    best = {name: _best(each) for name, each in found.items()}
-    cells = {(label, name): trees.Cell(show_seconds(one.seconds), label in best[name],
-                                       one.chosen > 0)
-             for name, each in found.items() for label, one in each.items()}
-    winners = [f"On {name} {' and '.join(sorted(labels)) or 'no version'} "
+    best = {name: sorted(label for label, one in each.items() if one.wins)
+            for name, each in found.items()}
+    winners = [f"On {name} {' and '.join(labels) or 'no version'} "
                f"{'wins' if len(labels) < 2 else 'win'}." for name, labels in best.items()]
     yield figure(
-        trees.draw(forest, guards, names, list(found), cells, " ".join(winners)),
+        trees.draw(forest, guards, names, found, " ".join(winners)),
         "Guards are tested from the left; with each version, the device time spent in it on each "
         "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop.")
     yield table([["guard", "name", "of the construct at", "compares", "threshold"], *(
@@ -151,13 +149,6 @@ def _tree(entry: EntryTuning) -> Iterator[Markup]:
         *([names[label], name, show_seconds(one.seconds), f"{one.best} of {one.encounters}",
            f"{one.chosen} of {one.encounters}"]
           for name, each in found.items() for label, one in each.items())])])
-
-
-def _best(found: Mapping[str, Standing]) -> set[str]:
-    """The versions that are best at most encounters of their sites."""
-    return {label for label, one in found.items() if 2 * one.best > one.encounters}
-
-
 
 
 # Curves
@@ -186,12 +177,12 @@ def _guard(entry: EntryTuning, curves: GuardCurves) -> Iterator[Markup]:
             for value in sorted({v for curve in curves.versions.values() for v, _ in curve}))])])
 
 
-def _interval(entry: EntryTuning, name: str, greatest: float) -> list[charts.Band]:
+def _interval(entry: EntryTuning, name: str, greatest: float) -> tuple[float, float] | None:
     """The thresholds that make the same choices, as far as they are drawn."""
     interval = entry.fit.intervals.get(name)
     if interval is None or interval.low < 1 or interval.low >= greatest:
-        return []
-    return [charts.Band(interval.low, min(interval.high, BEYOND * greatest), "equally good")]
+        return None
+    return interval.low, min(interval.high, BEYOND * greatest)
 
 
 def crossing(curves: GuardCurves, chosen: int) -> str:

@@ -58,3 +58,25 @@ def test_what_is_shorter_than_recording_a_launch_takes_some_time() -> None:
     long, short = found.costs[0]
     assert long == pytest.approx(48.0 - 4 * (7 / 8 * record.span / 20))
     assert short == pytest.approx(40.0 / 16)
+
+
+def noisy(busy: float, late: float, seconds: float, waits: int, *, timed: bool = True) -> LoggedRun:
+    """A run of one kernel in which the host was ``late`` while a record was made."""
+    span = busy + late
+    encounter = Encounter("s", 0, None, {}, {}, (0, 1), 0, span, busy, 0.0, 1)
+    record = Record("main", (encounter,), span, busy, span + late, 0.0, 1, 0, "simulated",
+                    waits=waits)
+    return LoggedRun("d", {"s": 0 if timed else 1}, record, time=seconds if timed else None,
+                     issue=0.0 if timed else None)
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+@given(st.floats(1.0, 20.0), st.floats(0.0, 1e4), st.floats(0.0, 100.0))
+def test_no_time_is_below_what_the_device_was_busy(waits: int, busy: float, late: float,
+                                                   slack: float) -> None:
+    """However late the host was while it recorded; nor is that of a version that ran once."""
+    found = corrected_records([noisy(busy, late, busy + slack, waits),
+                               noisy(2 * busy, 0.0, 0.0, waits, timed=False)])
+    for each in found:
+        assert each.costs[0][0] >= each.record.busy * (1 - 1e-9)
+        assert each.whole.device >= each.record.busy * (1 - 1e-9)

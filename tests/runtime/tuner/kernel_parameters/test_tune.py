@@ -218,7 +218,7 @@ class Simulated(Measurable):
         operation = self.space.operation.name, 0
         for search in (searches or {}).values():
             drive(search(), self.in_trials)
-        return [OperationTime(operation, self.in_trials(self.space.default))]
+        return [(operation, self.in_trials(self.space.default))]
 
 
 def tuned(program: Simulated) -> Any:
@@ -278,7 +278,7 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
             assert not isinstance((yield setting), str)
 
     met = MeasuredProgram(program).try_settings("main", args)
-    names = {each.operation[0] for each in met}
+    names = {name for (name, _), _ in met}
     assert len(met) > len(names) > 1
     executable = program.loaded.executable("main")
     run = TrialRun(executable, {}, {}, {
@@ -288,7 +288,7 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
     assert asked
     np.testing.assert_array_equal(
         program._result(results[0], program.loaded.plan("main").results[0], False), expected[0])
-    assert [each.operation for each in run.met()] == [each.operation for each in met]
+    assert [operation for operation, _ in run.met()] == [operation for operation, _ in met]
 
 
 def test_trials_tell_what_launches_the_same() -> None:
@@ -334,7 +334,7 @@ def test_a_setting_that_fails_is_reported_and_left(monkeypatch: pytest.MonkeyPat
                                searches={(space.operation.name, 0): search})
     assert isinstance(sent[0], float)
     assert sent[1] == "too large"
-    assert [each.operation[0] for each in met] == [space.operation.name]
+    assert [name for (name, _), _ in met] == [space.operation.name]
 
 
 # Files
@@ -412,13 +412,14 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     rows = np.arange(600, dtype=np.int32).reshape(30, 20)
     args = MeasuredProgram(program).place([rows])
     force = dict.fromkeys((site.name for site in program.tree.entry("main").trees), 1)
-    (met, *_) = MeasuredProgram(program).try_settings("main", args, force=force)
-    space = next(s for s in program.spaces("main") if s.operation.name == met.operation[0])
+    ((operation, _), *_) = MeasuredProgram(program).try_settings("main", args, force=force)
+    space = next(s for s in program.spaces("main") if s.operation.name == operation[0])
     settings = list(space.settings())[:6]
     made: list[Any] = []
     build = Executable._made
     monkeypatch.setattr(Executable, "_made",
-                        lambda self, *source: (made.append(source), build(self, *source))[1])
+                        lambda self, *source, needed: (
+                            made.append(source), build(self, *source, needed=needed))[1])
     after: list[int] = []
 
     def search() -> Search:
@@ -430,7 +431,7 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         after.append(len(made))
 
     MeasuredProgram(program).try_settings("main", args, force=force,
-                                          searches={met.operation: search})
+                                          searches={operation: search})
     assert len(made) == len(set(made))
     assert after[0]
     assert after[1] - after[0] <= 1  # what is the only one that is missing is built when it runs

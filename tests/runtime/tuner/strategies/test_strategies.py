@@ -3,8 +3,7 @@
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ from runelift.runtime.tuner.strategies.intervals import combine
 from runelift.runtime.tuner.strategies.live import Live, Outcomes
 from runelift.runtime.tuner.strategies.nodes import FALSE, nodes
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
-from runelift.runtime.tuner.strategies.trials import Budget, SearchState, parse_budget
+from runelift.runtime.tuner.strategies.trials import Budget, SearchState, parse_budget, strategy
 from runelift.runtime.versions.forest import plans
 from tests.runtime.tuner.simulated import Simulated, looped, nested, site, table_cost, versions_of
 
@@ -446,7 +445,7 @@ def test_noise_is_that_of_the_log() -> None:
     thresholds = dict.fromkeys(sim.default, 50)
     seen = {round(oracle.run("a", thresholds).seconds, 6) for _ in range(100)}
     assert len(seen) == 3
-    drawn = {round(oracle.instrument(ForcedRuns()).costs.datasets[0].total(thresholds), 6)
+    drawn = {round(oracle.instrument(ForcedRuns())[0].datasets[0].total(thresholds), 6)
              for _ in range(50)}
     assert len(drawn) > 1
 
@@ -455,8 +454,8 @@ def test_noise_is_that_of_the_log() -> None:
 
 
 def test_strategies_have_options() -> None:
-    assert parse_strategy("swarm:particles=3,inertia=0.5") == type(STRATEGIES["swarm"])(
-        particles=3, inertia=0.5)
+    swarm = parse_strategy("swarm:particles=3,inertia=0.5")
+    assert swarm.options == {**STRATEGIES["swarm"].options, "particles": 3, "inertia": 0.5}
     with pytest.raises(UserError, match="Did you mean 'binary'"):
         parse_strategy("binery")
     with pytest.raises(UserError, match="It has few=5"):
@@ -465,22 +464,17 @@ def test_strategies_have_options() -> None:
         parse_strategy("binary:few=x")
 
 
-@dataclass(frozen=True)
-class Fixed:
+@strategy("fixed")
+def fixed(trials: SearchState, *, least: int = 20) -> dict[str, int]:
     """A strategy from outside: one try."""
-
-    name: ClassVar[str] = "fixed"
-    least: int = 20
-
-    def search(self, trials: SearchState) -> dict[str, int]:
-        thresholds = dict.fromkeys(trials.forest.guards(), self.least)
-        trials.times(thresholds)
-        return thresholds
+    thresholds = dict.fromkeys(trials.forest.guards(), least)
+    trials.times(thresholds)
+    return thresholds
 
 
 def test_strategies_can_come_from_elsewhere() -> None:
-    strategy = parse_strategy(f"{__name__}.Fixed:least=30")
-    found = search(strategy, recorded(Simulated.of(PAIR, crossing), {"a": [10, 100], "b": [40]}))
+    outside = parse_strategy(f"{__name__}.fixed:least=30")
+    found = search(outside, recorded(Simulated.of(PAIR, crossing), {"a": [10, 100], "b": [40]}))
     assert (found.thresholds, found.runs) == ({"main.t0": 30}, 2)
     for name in ("no.such.Module", f"{__name__}.Missing", f"{__name__}.inputs"):
         with pytest.raises(UserError, match="cannot be imported"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ distributed = pytest.importorskip("distributed")
 
 WORKER = """
 import sys
+import tempfile
 from pathlib import Path
 from distributed.cli.dask_worker import main
 from runelift.runtime.tuner.workers import dask_cluster
@@ -158,3 +160,36 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UserError, match=r"pip install 'runelift\[dask\]'"):
         dask_cluster._distributed()
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path / f"runelift-{os.getuid()}"
+
+
+def test_locks_are_in_a_folder_for_the_user_alone(temporary: Path) -> None:
+    assert dask_cluster._lock_folder() == temporary
+    assert temporary.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda folder: (folder.with_name("other").mkdir(), folder.symlink_to("other")),
+    lambda folder: folder.symlink_to("missing"), lambda folder: folder.write_text("mine"),
+    lambda folder: (folder.mkdir(), folder.chmod(0o777))])
+def test_a_folder_of_locks_that_is_not_private_is_refused(
+        spoil: Callable[[Path], object], temporary: Path) -> None:
+    spoil(temporary)
+    with pytest.raises(UserError, match="TMPDIR"):
+        dask_cluster._lock_folder()
+
+
+def test_a_lock_that_is_a_link_is_not_followed(temporary: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    lock = dask_cluster._lock_folder() / "name.lock"
+    lock.symlink_to(tmp_path / "precious")
+    with pytest.raises(UserError, match="Cannot lock"):
+        dask_cluster._opened(lock)
+    lock.unlink()
+    dask_cluster._opened(lock).close()
+    assert (tmp_path / "precious").read_text() == "mine"

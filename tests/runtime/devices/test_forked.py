@@ -1,0 +1,98 @@
+"""Processes that are forked from one that has used a device never hang."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.errors import UserError
+
+TEXT = "entry scale (xs: []f32) (s: f32): []f32 = map (* s) xs"
+USED = f"""
+import os, sys, gc, multiprocessing, pickle
+import numpy as np, runelift
+text = {TEXT!r}
+program = runelift.compile(text, device="Portable")
+xs = np.arange(4, dtype=np.float32)
+array = program.scale(xs, 2, device_arrays=True)
+"""
+IN_COPY = """
+if (child := os.fork()) == 0:
+    try:
+        print(WORK, flush=True)
+    except runelift.ir.errors.UserError as error:
+        print(error, flush=True)
+    END
+print(os.waitpid(child, 0)[1])
+"""
+SECONDS = 60
+REFUSED = "Devices do not work in a process that was made by 'fork'"
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+
+
+def copied(work: str, end: str = "os._exit(0)", before: str = USED) -> list[str]:
+    """What a copy of a process prints, and its status."""
+    code = before + IN_COPY.replace("WORK", work).replace("END", end)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          check=True, timeout=SECONDS).stdout.splitlines()
+
+
+@pytest.mark.parametrize("work", [
+    "program.scale(xs, 3)", "array.get()", "program.to_device(xs)", "program.scale(array, 3)",
+    "runelift.compile(text, device='Portable').scale(xs, 2)", "pickle.loads(pickle.dumps(program))",
+    "program.tune({'a': (xs, np.float32(1))})"])
+def test_a_device_in_a_copy_is_refused(work: str) -> None:
+    said, status = copied(work)
+    assert said.startswith(REFUSED)
+    assert "'spawn'" in said
+    assert status == "0"
+
+
+def test_the_device_of_a_program_that_has_not_run_is_refused_too() -> None:
+    before = USED.replace("array = program.scale(xs, 2, device_arrays=True)", "")
+    assert copied("program.scale(xs, 3)", before=before)[0].startswith(REFUSED)
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
+def test_a_copy_drops_everything_and_ends(end: str) -> None:
+    work = "[globals().pop('program'), globals().pop('array'), gc.collect()] and 'dropped'"
+    assert copied(work, end) == ["dropped", "0"]
+
+
+def test_the_interpreter_works_in_a_copy() -> None:
+    work = "runelift.compile(text, device='interpreter').scale(xs, 2).tolist()"
+    assert copied(work) == ["[0.0, 2.0, 4.0, 6.0]", "0"]
+
+
+def test_a_copy_of_a_process_without_devices_may_use_them() -> None:
+    before = USED.partition("program =")[0] + "xs = np.arange(4, dtype=np.float32)\n"
+    work = "runelift.compile(text, device='Portable').scale(xs, 2).tolist()"
+    assert copied(work, before=before) == ["[0.0, 2.0, 4.0, 6.0]", "0"]
+
+
+@pytest.mark.parametrize("device", ["Portable", "interpreter"])
+def test_a_program_may_be_sent_to_a_spawned_process(device: str, tmp_path: Path) -> None:
+    program = runelift.compile(TEXT, device=device)
+    xs = np.arange(4, dtype=np.float32)
+    expected = program.scale(xs, 2)
+    (tmp_path / "program").write_bytes(pickle.dumps(program))
+    found = subprocess.run(
+        [sys.executable, "-c", "import pickle, sys, numpy as np; program = pickle.load(open("
+         "sys.argv[1], 'rb')); print(program.scale(np.arange(4, dtype=np.float32), 2).tolist())",
+         str(tmp_path / "program")], capture_output=True, text=True, check=True, timeout=SECONDS)
+    assert found.stdout.strip() == str(expected.tolist())
+
+
+def test_an_array_on_a_device_may_not() -> None:
+    program = runelift.compile(TEXT, device="Portable")
+    array = program.scale(np.ones(2, np.float32), 2, device_arrays=True)
+    with pytest.raises(UserError, match=r"array\.get"):
+        pickle.dumps(array)

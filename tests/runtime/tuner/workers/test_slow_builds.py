@@ -1,0 +1,116 @@
+"""Kernels that take too long to build: the tuner waits for each of them once, and does without."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.devices import build, slow_builds
+from runelift.runtime.execution import executable
+from runelift.runtime.processes import process
+from runelift.runtime.processes.build_pool import Builders
+from runelift.runtime.tuner.measure.time_limits import TimeLimit
+from runelift.runtime.tuner.workers import build_notices, remote, watchdog, worker
+from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.watchdog import SlowBuild, Watchdog
+from runelift.runtime.versions.forest import plans
+from tests.runtime.processes.test_lifeline import keep_lock
+
+TEXT = """
+entry main [n][m] (xss: [n][m]i32): [n]i32 = map (\\xs -> reduce (+) 0 (map (* 3) xs)) xss
+"""
+MATRIX = np.arange(600, dtype=np.int32).reshape(20, 30)
+LIMIT = 2.0
+
+
+def serve_slowly(connection: Any, **options: Any) -> None:
+    """Be a worker whose compiler takes a minute for kernels of one work-group per row."""
+    make = build.build_program
+
+    def slowly(device: Any, source: str, *options: str) -> Any:
+        if "void intragroup" in source:
+            keep_lock()
+        return make(device, source, *options)
+
+    executable.build_program = worker.build_program = slowly
+    build_notices.VERSION_BUILD_SECONDS = LIMIT
+    worker.serve(connection, **options)
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers in which kernels of one kind take long, and short limits."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    monkeypatch.setattr(process, "WORKER", f"{__name__}:serve_slowly")
+    monkeypatch.setattr(remote, "VERSION_BUILD_SECONDS", LIMIT)
+
+
+def ran(it: Remote, forces: list[dict[str, int]]) -> list[int]:
+    """The versions that run when each plan is forced in turn."""
+    args = it.place([MATRIX])
+    it.prebuild("main", args, [{}, *forces])
+    chosen = []
+    for made in it.measure_all("main", args, forces):
+        assert not isinstance(made, RuneliftError)
+        record, _ = made
+        assert record is not None
+        chosen.append(record.encounters[0].chosen)
+    return chosen
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_version_that_takes_long_to_build_cannot_run() -> None:
+    """It is waited for once, and by no later tuning."""
+    program = runelift.compile(TEXT, device="pocl", tuning={})
+    forces = [dict(each) for each in plans(program.tree.entry("main"))]
+    it = Remote(program, "pocl")
+    started = time.monotonic()
+    assert 1 not in ran(it, forces)
+    assert it.stops == 2  # the second one builds alone, and shows the slow one
+    assert time.monotonic() - started < LIMIT + 20
+    it.close()
+    again = Remote(program, "pocl")
+    assert 1 not in ran(again, forces)
+    assert again.stops == 0
+    again.close()
+
+
+@pytest.mark.usefixtures("slow")
+def test_builders_do_not_build_for_ever_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = runelift.compile(TEXT, device="pocl", tuning={})
+    forces = [dict(each) for each in plans(program.tree.entry("main"))]
+    it = Remote(program, "pocl", builders=Builders("pocl", 1))
+    assert 1 not in ran(it, forces)
+    assert it.stops == 0
+    it.close()
+
+
+def test_a_build_is_not_prolonged_by_messages() -> None:
+    """Nor by other builds; the default version may take longer."""
+    it = Watchdog(TimeLimit(), 100.0)
+    it.note("building", ["a", 0.2])
+    for _ in range(3):
+        time.sleep(0.1)
+        it.note("building", ["b", 5.0])
+        it.note("built", ["b"])
+    assert it.left() == 0.0
+    error = it.expired()
+    assert isinstance(error, SlowBuild)
+    assert error.names == ["a"]
+    assert error.can_do_without
+    assert not SlowBuild(["a"], watchdog.BUILD_SECONDS).can_do_without
+
+
+def test_it_is_known_for_how_long_a_build_was_waited_for(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    slow_builds.note("a", 30.0)
+    assert slow_builds.takes_longer("a", 30.0)
+    assert not slow_builds.takes_longer("a", 60.0)
+    assert not slow_builds.takes_longer("b", 30.0)
