@@ -164,6 +164,8 @@ class Substitution:
         return type_ if self._is_resolved(type_) else ty.map_parts(inner, type_, self.size)
 
     def _is_resolved(self, type_: ty.Type) -> bool:
+        if isinstance(type_, Prim | ty.TypeVar):
+            return True
         facts = ty.facts(type_)
         return not facts.metas and facts.all_sizes.isdisjoint(self.sizes)
 

@@ -19,6 +19,7 @@ class TypeVar:
     """A type parameter ``'a`` of a polymorphic function, in its own body (rigid)."""
 
     name: VName
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class MetaVar:
     """A type that inference has yet to find; none are left after checking."""
 
     id: int
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
 
 
 class Facts(NamedTuple):
@@ -39,7 +41,7 @@ class Facts(NamedTuple):
     """The names that function types give to their arguments."""
     all_sizes: frozenset[VName]
     leaves: int
-    """How many components without components of their own a tuple or record has, at any depth."""
+    """The number of components at the bottom: of those of components, and so on."""
     arrays: bool
     """True if there are arrays in the type."""
 
@@ -54,7 +56,10 @@ class _Interned(type):
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         made = super().__call__(*args, **fields)
-        return cls._made.setdefault((cls, made.key), made)
+        key = cls, made.key
+        if (found := cls._made.get(key)) is None:
+            found = cls._made[key] = made
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -327,17 +332,12 @@ def inside(type_: Type) -> tuple[Type, ...]:
 
 def facts(type_: Type) -> Facts:
     """The variables in a type."""
-    match type_:
-        case Array() | Tuple() | Record() | Sum() | Arrow():
-            if type_.facts is None:
-                for part in _unexamined(type_):
-                    object.__setattr__(part, "facts", _facts_of(part))
-            return cast("Facts", type_.facts)
-        case TypeVar(name):
-            return _NONE._replace(type_variables=frozenset({name}))
-        case MetaVar():
-            return _NONE._replace(metas=frozenset({type_}))
-    return _NONE
+    if isinstance(type_, Prim):
+        return _NONE
+    if type_.facts is None:
+        for part in _unexamined(type_):
+            object.__setattr__(part, "facts", _facts_of(part))
+    return cast("Facts", type_.facts)
 
 
 _NONE = Facts(frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 1, False)
@@ -352,7 +352,7 @@ def _unexamined(type_: Type) -> list[Type]:
         part, examined = left.pop()
         if examined:
             found.append(part)
-        elif getattr(part, "facts", _NONE) is None and id(part) not in seen:
+        elif not isinstance(part, Prim) and part.facts is None and id(part) not in seen:
             seen.add(id(part))
             left.append((part, True))
             left += [(inner, False) for inner in inside(part)]
@@ -361,24 +361,29 @@ def _unexamined(type_: Type) -> list[Type]:
 
 def _facts_of(type_: Type) -> Facts:
     """The variables in a type whose parts have their facts."""
+    match type_:
+        case TypeVar(name):
+            return _NONE._replace(type_variables=frozenset({name}))
+        case MetaVar():
+            return _NONE._replace(metas=frozenset({type_}))
     parts = [facts(part) for part in inside(type_)]
-    found = _NONE
-    if parts:
-        found = parts[0] if len(parts) == 1 else Facts(
+    found = parts[0] if len(parts) == 1 else _NONE if all(
+        part is _NONE for part in parts) else Facts(
             frozenset().union(*(part.type_variables for part in parts)),
             frozenset().union(*(part.metas for part in parts)),
             frozenset().union(*(part.sizes for part in parts)),
             frozenset().union(*(part.params for part in parts)),
             frozenset().union(*(part.all_sizes for part in parts)),
-            sum(part.leaves for part in parts), any(part.arrays for part in parts))
-        if not isinstance(type_, Tuple | Record):
-            found = found._replace(leaves=1)
+            1, any(part.arrays for part in parts))
+    leaves = sum(part.leaves for part in parts) if isinstance(type_, Tuple | Record) else 1
+    if found.leaves != leaves:
+        found = found._replace(leaves=leaves)
     match type_:
         case Array(size):
             own = size.variables()
             return found._replace(sizes=found.sizes | own, all_sizes=found.all_sizes | own,
                                   arrays=True)
-        case Arrow(param=param, exists=exists):
+        case Arrow(param=param, exists=exists) if param is not None or exists:
             domain, codomain = parts
             own = frozenset() if param is None else frozenset({param})
             return found._replace(sizes=domain.sizes | (codomain.sizes - exists),
