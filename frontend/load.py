@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runelift.frontend.check import check_module
-from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
+from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, examine
 from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.syntax import ast, module_ast
@@ -23,6 +23,8 @@ from runelift.ir.syntax import Program
 
 PYTHON_FRAMES = 8000
 """The greatest depth of Python's calls while a program is loaded."""
+CHECKED_CALLS = 10_000
+"""The calls of each entry point that a check inlines; types are checked in all functions."""
 
 
 @contextmanager
@@ -46,6 +48,12 @@ def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAME
     ``parameters`` are values for expressions with the attribute ``#[param(name)]``.
     """
     return elaborate(checked(source), names, parameters)
+
+
+@_deep_recursion()
+def check(source: Source) -> None:
+    """Find what is wrong with a program; ProgramError with all of it."""
+    examine(checked(source), Names(), CHECKED_CALLS)
 
 
 @_deep_recursion()

@@ -128,21 +128,7 @@ class Size:
 
     def substitute(self, f: Callable[[VName], Size]) -> Size:
         """The size with ``f(v)`` for every variable ``v``."""
-        match self.terms:
-            case () | (((), _),):
-                return self
-            case ((((VName() as name),), 1),):
-                return f(name)
-        if self.written is not None:
-            op, left, right = self.written
-            return written(op, left.substitute(f), right.substitute(f))
-        total = Size(())
-        for monomial, coefficient in self.terms:
-            product = Size.of(coefficient)
-            for factor in monomial:
-                product = product * _map_factor(factor, f)
-            total = total + product
-        return total
+        return _substitute(self, f, {})
 
     def render(self, name: Callable[[VName], str] = str) -> str:
         """The size as text, with ``name`` for its variables."""
@@ -158,6 +144,41 @@ class Size:
 
     def __str__(self) -> str:
         return self.render()
+
+
+def _substitute(size: Size, f: Callable[[VName], Size], known: dict[int, Size]) -> Size:
+    """``size.substitute(f)``; ``known`` has those of operands, which sizes share."""
+    match size.terms:
+        case () | (((), _),):
+            return size
+        case ((((VName() as name),), 1),):
+            return f(name)
+    if size.written is not None:
+        if id(size) not in known:
+            op, left, right = size.written
+            known[id(size)] = written(op, _substitute(left, f, known),
+                                      _substitute(right, f, known))
+        return known[id(size)]
+    total = Size(())
+    for monomial, coefficient in size.terms:
+        product = Size.of(coefficient)
+        for factor in monomial:
+            product = product * _map_factor(factor, f)
+        total = total + product
+    return total
+
+
+def written_alike(left: Size, right: Size, known: set[tuple[int, int]] | None = None) -> bool:
+    """True if two equal sizes are written with the same operators and operands in one order."""
+    seen = set() if known is None else known
+    if left is right or (id(left), id(right)) in seen:
+        return True
+    seen.add((id(left), id(right)))
+    if left.written is None or right.written is None:
+        return left.written is right.written and left == right
+    (op, *these), (other, *those) = left.written, right.written
+    return op == other and all(written_alike(x, y, seen)
+                               for x, y in zip(these, those, strict=True))
 
 
 def ceil_div(num: Size, den: Size) -> Size:

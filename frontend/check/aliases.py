@@ -8,11 +8,22 @@ to, has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from runelift.frontend.syntax.types import Abstract, Arrow, Record, Sum, Tuple, Type, Unique
+from runelift.frontend.syntax.types import (
+    Abstract,
+    Arrow,
+    Record,
+    Sum,
+    Tuple,
+    Type,
+    Unique,
+    facts,
+    inside,
+    parts,
+)
 from runelift.ir.prim import Prim
 
 
@@ -43,22 +54,44 @@ class Leaf:
     """A value without components.
 
     For a function, ``unique`` says which parts of its result are unique, once it has its next
-    ``arity`` arguments.  If ``arity`` is 0, its type says so.
+    ``arity`` arguments.  If ``arity`` is 0, its type says so.  ``width`` is the number of
+    components that it stands for: of a value with very many, nothing is known but of the whole.
     """
 
     origins: Origins = NONE
     unique: Unique = False
     arity: int = 0
+    width: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A tuple, or a record by the names of its fields."""
+    """A tuple, or a record by the names of its fields, made by :func:`together`."""
 
     items: tuple[Tree, ...]
+    width: int
 
 
 Tree: TypeAlias = Leaf | Parts
+
+MOST_LEAVES = 1000
+"""The most components of a value that are told apart."""
+
+
+def together(items: Iterable[Tree]) -> Tree:
+    """A tuple or record of ``items``; one leaf if they have very many components."""
+    trees = tuple(items)
+    width = sum(tree.width for tree in trees)
+    if width > MOST_LEAVES:
+        return Leaf(NONE.union(*map(origins, trees)), width=width)
+    return Parts(trees, width)
+
+
+def components(tree: Tree, types: Sequence[Type | None]) -> tuple[Tree, ...]:
+    """The values in a tuple or record, of these types."""
+    if isinstance(tree, Parts):
+        return tree.items
+    return tuple(shared(type_, tree.origins) for type_ in types)
 
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
@@ -77,62 +110,58 @@ def origins(tree: Tree) -> Origins:
 
 def shared(type_: Type | None, found: Origins) -> Tree:
     """A value of a type all of whose parts may be aliases of ``found``."""
-    match type_:
-        case Tuple(items):
-            return Parts(tuple([shared(item, found) for item in items]))
-        case Record(fields):
-            return Parts(tuple([shared(item, found) for _, item in fields]))
+    width = 1 if type_ is None else facts(type_).leaves
+    if isinstance(type_, Tuple | Record) and width <= MOST_LEAVES:
+        return together([shared(item, found) for item in inside(type_)])
     if isinstance(type_, Arrow | Abstract):  # as in Futhark, these in constants may be returned
         return Leaf(frozenset({origin for origin in found if origin.depth >= 0}))
-    return Leaf(found if holds_arrays(type_) else NONE)
+    return Leaf(found if holds_arrays(type_) else NONE, width=width)
 
 
 def holds_arrays(type_: Type | None) -> bool:
     """True if a value without components can be an alias of something."""
-    match type_:
-        case Prim() | None:
-            return False
-        case Abstract():
-            return True
-        case Sum(fields):
-            return any(holds_arrays(item) for _, payload in fields
-                       if isinstance(payload, Tuple) for item in payload.items)
-        case Tuple(items):
-            return any(map(holds_arrays, items))
-        case Record(fields):
-            return any(holds_arrays(item) for _, item in fields)
-    return True
+    return type_ is not None and any(
+        isinstance(part, Abstract) or not isinstance(part, Prim | Tuple | Record | Sum)
+        for part in parts(type_, _has_members))
+
+
+def _has_members(type_: Type) -> bool:
+    return isinstance(type_, Tuple | Record | Sum) and not isinstance(type_, Abstract)
 
 
 def join(left: Tree, right: Tree) -> Tree:
     """A value that is one or the other."""
     match left, right:
         case Parts(xs), Parts(ys):
-            return Parts(tuple([join(x, y) for x, y in zip(xs, ys, strict=True)]))
-        case Leaf(xs), Leaf(ys):
-            return Leaf(xs | ys)
-    return Leaf(origins(left) | origins(right))
+            return together([join(x, y) for x, y in zip(xs, ys, strict=True)])
+        case Leaf(xs, width=width), Leaf(ys):
+            return Leaf(xs | ys, width=width)
+    return Leaf(origins(left) | origins(right), width=max(left.width, right.width))
 
 
 def each_leaf(f: Callable[[Leaf], Leaf], tree: Tree) -> Tree:
     """``tree`` with ``f`` of each leaf."""
     if isinstance(tree, Leaf):
         return f(tree)
-    return Parts(tuple([each_leaf(f, item) for item in tree.items]))
+    return together([each_leaf(f, item) for item in tree.items])
 
 
-def rebuild(tree: Tree, parts: Iterator[Leaf]) -> Tree:
+def rebuild(tree: Tree, others: Iterator[Leaf]) -> Tree:
     """A tree of the same form from other leaves."""
-    return each_leaf(lambda _: next(parts), tree)
+    return each_leaf(lambda _: next(others), tree)
 
 
 def flags(tree: Tree, unique: Unique) -> list[bool]:
     """A flag for each leaf: True if it is unique."""
     if isinstance(tree, Leaf):
-        return [bool(unique)]
-    parts = unique if isinstance(unique, tuple) else (unique,) * len(tree.items)
-    return [flag for item, part in zip(tree.items, parts, strict=True)
+        return [bool(unique) if tree.width == 1 else _all_unique(unique)]
+    each = unique if isinstance(unique, tuple) else (unique,) * len(tree.items)
+    return [flag for item, part in zip(tree.items, each, strict=True)
             for flag in flags(item, part)]
+
+
+def _all_unique(unique: Unique) -> bool:
+    return all(map(_all_unique, unique)) if isinstance(unique, tuple) else unique
 
 
 def position(type_: Type | None, label: str) -> int:
@@ -157,7 +186,7 @@ def with_component(tree: Tree, type_: Type | None, path: tuple[str, ...], new: T
         return join(tree, new)
     k = position(type_, path[0])
     inner = with_component(tree.items[k], _component(type_, k), path[1:], new)
-    return Parts((*tree.items[:k], inner, *tree.items[k + 1:]))
+    return together((*tree.items[:k], inner, *tree.items[k + 1:]))
 
 
 def collect(tree: Tree, unique: Iterator[bool]) -> Unique:
@@ -167,11 +196,11 @@ def collect(tree: Tree, unique: Iterator[bool]) -> Unique:
     return united(tuple([collect(item, unique) for item in tree.items]))
 
 
-def united(parts: tuple[Unique, ...]) -> Unique:
+def united(flags: tuple[Unique, ...]) -> Unique:
     """The uniqueness of a tuple, as short as possible."""
-    if all(part is False for part in parts):
+    if all(flag is False for flag in flags):
         return False
-    return parts
+    return flags
 
 
 def fresh_enough(have: Unique, wanted: Unique, type_: Type | None) -> bool:
@@ -179,18 +208,16 @@ def fresh_enough(have: Unique, wanted: Unique, type_: Type | None) -> bool:
 
     Scalars are always fresh, and a tuple or record of fresh parts is fresh.
     """
-    match type_:
-        case Tuple(items):
-            parts: tuple[Type, ...] = items
-        case Record(fields):
-            parts = tuple(part for _, part in fields)
-        case _:
-            return not wanted or bool(have) or not holds_arrays(type_)
+    if not wanted or have is True:
+        return True
+    if not isinstance(type_, Tuple | Record) or facts(type_).leaves > MOST_LEAVES:
+        return bool(have) or not holds_arrays(type_)
+    items = inside(type_)
 
     def each(flags: Unique) -> tuple[Unique, ...]:
-        return flags if isinstance(flags, tuple) else (flags,) * len(parts)
+        return flags if isinstance(flags, tuple) else (flags,) * len(items)
 
-    return all(map(fresh_enough, each(have), each(wanted), parts))
+    return all(map(fresh_enough, each(have), each(wanted), items))
 
 
 def with_unique_result(type_: Type, arity: int, unique: Unique) -> Type:

@@ -17,6 +17,7 @@ from runelift.frontend.check.aliases import (
     origins,
     rebuild,
     shared,
+    together,
 )
 from runelift.frontend.check.stars import typed_pattern, unique_pattern
 from runelift.frontend.syntax import ast
@@ -120,10 +121,10 @@ def _start(walk: Walk, pattern: ast.Pattern, env: dict[str, Tree]) -> Tree:
         case ast.PatAscript(_, inner):
             return _start(walk, inner, env)
         case ast.PatTuple(_, items):
-            return Parts(tuple([_start(walk, item, env) for item in items]))
+            return together([_start(walk, item, env) for item in items])
         case ast.PatRecord(_, members):
-            return Parts(tuple([_start(walk, item, env) for _, item in sorted(
-                members, key=lambda member: member[0])]))
+            return together([_start(walk, item, env) for _, item in sorted(
+                members, key=lambda member: member[0])])
     return Leaf()
 
 

@@ -58,7 +58,7 @@ class _Order:
                 before = set(self._known)
                 self._parts(exp)
                 for param in params:  # inside, its sizes are known from the argument
-                    sizes = sizes_in(param.type) - before if param.type is not None else set()
+                    sizes = set(sizes_in(param.type) if param.type is not None else ()) - before
                     self._known -= sizes
                     self._need(sizes.intersection(self._unknown), param.span, "a parameter")
             case Node():

@@ -48,14 +48,8 @@ def tail(body: ast.Exp) -> ast.Exp:
 
 def has_function(type_: ty.Type) -> bool:
     """True if a value of a type is or has a function."""
-    match type_:
-        case ty.Arrow():
-            return True
-        case ty.Tuple(items):
-            return any(map(has_function, items))
-        case ty.Record(fields):
-            return any(has_function(f) for _, f in fields)
-    return False
+    return any(isinstance(part, ty.Arrow) for part in ty.parts(
+        type_, lambda part: isinstance(part, ty.Tuple | ty.Record)))
 
 
 def computes_sizes(type_: ty.Type) -> bool:
@@ -69,16 +63,14 @@ def computes_sizes(type_: ty.Type) -> bool:
 
 def first_hidden(type_: ty.Type) -> ty.TypeVar | ty.Abstract | None:
     """A part of a type of which nothing is known here: a type parameter, or a hidden type."""
-    if isinstance(type_, ty.TypeVar | ty.Abstract):
-        return type_
-    parts = () if isinstance(type_, ty.Arrow) else ty.inside(type_)
-    return next((found for part in parts if (found := first_hidden(part)) is not None), None)
+    return next((part for part in ty.parts(type_, lambda part: not isinstance(part, ty.Arrow))
+                 if isinstance(part, ty.TypeVar | ty.Abstract)), None)
 
 
 def first_order(type_: ty.Type) -> bool:
     """True if a value of a type can be passed to an entry point."""
-    return (not isinstance(type_, ty.Arrow | ty.TypeVar | ty.MetaVar)
-            and all(map(first_order, ty.inside(type_))))
+    return not any(isinstance(part, ty.Arrow | ty.TypeVar | ty.MetaVar)
+                   for part in ty.parts(type_))
 
 
 def has_accumulator(type_: ty.Type) -> bool:
@@ -88,6 +80,8 @@ def has_accumulator(type_: ty.Type) -> bool:
 
 def loosen(type_: ty.Type, solved: Substitution) -> ty.Type:
     """``type_`` with a fresh flexible size everywhere."""
+    if not ty.facts(type_).arrays:
+        return type_
     match type_:
         case ty.Array(_, elem):
             return ty.Array(solved.size_meta(), loosen(elem, solved))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 
 from runelift.frontend.check.aliases import fresh_enough
 from runelift.frontend.check.forms import whole_name
@@ -15,10 +15,8 @@ from runelift.ir.names import VName
 
 def constructive_sizes(type_: ty.Type) -> set[VName]:
     """The sizes in a type that a value of it has: those outside of functions."""
-    if isinstance(type_, ty.Arrow):
-        return set()
-    own = set(type_.size.variables()) if isinstance(type_, ty.Array) else set[VName]()
-    return own.union(*map(constructive_sizes, ty.inside(type_)))
+    return {name for part in ty.parts(type_, lambda part: not isinstance(part, ty.Arrow))
+            if isinstance(part, ty.Array) for name in part.size.variables()}
 
 
 def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
@@ -111,7 +109,7 @@ def _names(pattern: ast.Pattern) -> set[str]:
     return {node.name for node in walk(pattern) if isinstance(node, ast.PatName)}
 
 
-def unknown_parameters(dec_name: str, type_: ty.Type, arity: int, unknown: set[VName],
+def unknown_parameters(dec_name: str, type_: ty.Type, arity: int, unknown: Set[VName],
                        dec: Node) -> Iterator[Diagnostic]:
     """A function that a function returns takes no arrays of unknown sizes."""
     result = type_

@@ -6,6 +6,7 @@ are polynomials: an equation between them is solved when it is linear in a flexi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,7 +14,7 @@ from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import ACCUMULATOR
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Applied, Factor, Size
+from runelift.ir.sizes import Applied, Factor, Size, written_alike
 
 NAMELESS = "unknown"
 """The name shown for sizes that have no name in the program."""
@@ -94,6 +95,12 @@ class Substitution:
     _undecided: list[tuple[Size, Size]] = field(default_factory=list)
     _reordered: set[Size] = field(default_factory=set)
     """Sizes that are written in two ways: their operands decide nothing."""
+    _unified: dict[tuple[int, int], tuple[ty.Type, ty.Type]] = field(default_factory=dict)
+    """Compound types that the outermost call of :meth:`unify` has made equal, by identity.
+
+    Types share parts, so the same two may meet at very many places.
+    """
+    _depth: int = 0
     _next: int = 0
 
     def meta(self, allowed: tuple[Prim, ...] | None = None) -> ty.MetaVar:
@@ -151,8 +158,17 @@ class Substitution:
 
     def resolve(self, type_: ty.Type) -> ty.Type:
         """``type_`` with all that is known."""
+        return type_ if self._is_resolved(type_) else ty.sharing(self._resolved)(type_)
+
+    def _resolved(self, inner: Callable[[ty.Type], ty.Type], type_: ty.Type) -> ty.Type:
         type_ = self.head(type_)
-        return type_ if isinstance(type_, Prim) else ty.map_parts(self.resolve, type_, self.size)
+        return type_ if self._is_resolved(type_) else ty.map_parts(inner, type_, self.size)
+
+    def _is_resolved(self, type_: ty.Type) -> bool:
+        if isinstance(type_, Prim | ty.TypeVar):
+            return True
+        facts = ty.facts(type_)
+        return not facts.metas and facts.all_sizes.isdisjoint(self.sizes)
 
     def unify(self, left: ty.Type, right: ty.Type) -> None:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.
@@ -160,10 +176,16 @@ class Substitution:
         A function that consumes its argument does not do for one that must not (``left``).
         What a size-lifted type parameter stands for may have other sizes each time.
         """
-        if (meta := self._of_any_size(left)) is not None:
-            self.types[meta.id] = self.join(left, right)
-        else:
-            self._unify_heads(left, right)
+        self._depth += 1
+        try:
+            if (meta := self._of_any_size(left)) is not None:
+                self.types[meta.id] = self.join(left, right)
+            else:
+                self._unify_heads(left, right)
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._unified.clear()
 
     def _of_any_size(self, type_: ty.Type) -> ty.MetaVar | None:
         """The variable that a type was before it was found, if its values may differ in size."""
@@ -175,6 +197,9 @@ class Substitution:
 
     def _unify_heads(self, left: ty.Type, right: ty.Type) -> None:
         left, right = self.head(left), self.head(right)
+        pair = id(left), id(right)
+        if left is right or pair in self._unified:
+            return
         match left, right:
             case ty.MetaVar(), _:
                 self._bind(left, right)
@@ -202,6 +227,7 @@ class Substitution:
             case _:
                 if left != right:
                     raise TypeMismatch
+        self._unified[pair] = left, right
 
     def _unify_results(self, wanted: ty.Arrow, given: ty.Arrow) -> None:
         """Make the results of two functions equal, the second of which is given as the first.
@@ -226,9 +252,12 @@ class Substitution:
 
     def _of_fixed_size(self, type_: ty.Type) -> ty.Type:
         """A type but for those parts that may have other sizes each time."""
-        if self._of_any_size(type_) is not None:
-            return ty.UNIT
-        return ty.map_parts(self._of_fixed_size, self.head(type_), self.size)
+        def fixed(inner: Callable[[ty.Type], ty.Type], part: ty.Type) -> ty.Type:
+            if self._of_any_size(part) is not None:
+                return ty.UNIT
+            return ty.map_parts(inner, self.head(part), self.size)
+
+        return ty.sharing(fixed)(type_)
 
     def _bind(self, meta: ty.MetaVar, type_: ty.Type) -> None:
         if meta == type_:
@@ -284,7 +313,7 @@ class Substitution:
         left, right = self.size(left), self.size(right)
         difference = left - right
         if not difference.terms:
-            if _order(left) != _order(right):
+            if not written_alike(left, right):
                 self._reordered.add(left)
             return
         if self._as_written(left, right):
@@ -361,24 +390,27 @@ class Substitution:
 
     def no_function(self, type_: ty.Type) -> None:
         """Forbid functions in a type; FunctionalType if there is one."""
-        type_ = self.head(type_)
-        match type_:
-            case ty.MetaVar(number):
-                self.values.add(number)
-            case ty.Arrow():
-                raise FunctionalType
-            case ty.TypeVar(name) if name in self.lifted:
-                raise FunctionalType
-            case ty.Abstract() if type_.name in self.functional:
-                raise FunctionalType
-            case ty.Array(_, elem):
-                self.no_function(elem)
-            case ty.Tuple(items):
-                for item in items:
-                    self.no_function(item)
-            case ty.Record(fields) | ty.Sum(fields):
-                for _, item in fields:
-                    self.no_function(item)
+        for part in self.parts(type_):
+            match part:
+                case ty.MetaVar(number):
+                    self.values.add(number)
+                case ty.Arrow():
+                    raise FunctionalType
+                case ty.TypeVar(name) if name in self.lifted:
+                    raise FunctionalType
+                case ty.Abstract() if part.name in self.functional:
+                    raise FunctionalType
+
+    def parts(self, type_: ty.Type) -> Iterator[ty.Type]:
+        """All that is known of a type and the types in it, each once; functions as a whole."""
+        left, seen = [type_], set[int]()
+        while left:
+            part = self.head(left.pop())
+            if id(part) not in seen:
+                seen.add(id(part))
+                yield part
+                if not isinstance(part, ty.Arrow):
+                    left += ty.inside(part)[::-1]
 
     def join(self, left: ty.Type, right: ty.Type,
              joined: dict[tuple[Size, Size], Size] | None = None) -> ty.Type:
@@ -407,14 +439,6 @@ class Substitution:
                                   for (name, x), (_, y) in zip(xs, ys, strict=True)))
         self.unify(left, right)
         return left
-
-
-def _order(size: Size) -> object:
-    """The operands of a size as it is written, to tell ``n*m`` from ``m*n``."""
-    if size.written is None:
-        return size
-    op, left, right = size.written
-    return op, _order(left), _order(right)
 
 
 def _is_constant(size: Size) -> bool:

@@ -13,7 +13,7 @@ with Nested Parallelism and In-Place Array Updates, PLDI 2017, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from runelift.frontend.check.aliases import (
@@ -24,6 +24,7 @@ from runelift.frontend.check.aliases import (
     Parts,
     Tree,
     collect,
+    components,
     each_leaf,
     flags,
     fresh_enough,
@@ -34,6 +35,7 @@ from runelift.frontend.check.aliases import (
     position,
     rebuild,
     shared,
+    together,
     with_component,
 )
 from runelift.frontend.check.carried import loop
@@ -90,17 +92,21 @@ class Walk:
                 return env[name]
             case ast.PatAscript(_, inner):
                 return self.bind(inner, tree, env, fixed)
-            case ast.PatTuple(_, items) if isinstance(tree, Parts):
-                return Parts(tuple([self.bind(item, part, env, fixed)
-                                    for item, part in zip(items, tree.items, strict=True)]))
-            case ast.PatRecord(_, members) if isinstance(tree, Parts):
+            case ast.PatTuple(_, items) if isinstance(tree, Parts) or pattern.type:
+                return self._bind_each(items, tree, env, fixed)
+            case ast.PatRecord(_, members) if isinstance(tree, Parts) or pattern.type:
                 ordered = sorted(members, key=lambda member: member[0])
-                return Parts(tuple([self.bind(item, part, env, fixed) for (_, item), part
-                                    in zip(ordered, tree.items, strict=True)]))
+                return self._bind_each([item for _, item in ordered], tree, env, fixed)
             case ast.PatConstr(_, _, items):
                 for item in items:
                     self.bind(item, shared(item.type, origins(tree)), env, fixed)
         return tree
+
+    def _bind_each(self, items: Sequence[ast.Pattern], tree: Tree, env: Env, fixed: str) -> Tree:
+        """Bind the patterns in a tuple or record."""
+        values = components(tree, [item.type for item in items])
+        return together([self.bind(item, value, env, fixed)
+                         for item, value in zip(items, values, strict=True)])
 
     def named(self, name: str, type_: Type | None, tree: Tree, fixed: str = "") -> Tree:
         """``tree`` with an origin called ``name`` for each array that nothing refers to."""
@@ -109,7 +115,7 @@ class Walk:
         def leaf(old: Leaf) -> Leaf:
             if old.origins or not next(holding).origins:
                 return old
-            return Leaf(frozenset({Origin(name, self.depth, fixed)}), old.unique, old.arity)
+            return replace(old, origins=frozenset({Origin(name, self.depth, fixed)}))
         return each_leaf(leaf, tree)
 
     def parameter(self, pattern: ast.Pattern, env: Env, unique: Unique) -> Tree:
@@ -181,10 +187,10 @@ class Walk:
                     return shared(exp.type, tree.origins)
                 return tree
             case ast.TupleExp(_, items):
-                return Parts(tuple([self.exp(item, env) for item in items]))
+                return together([self.exp(item, env) for item in items])
             case ast.RecordExp(_, members):
                 values = {name: self.exp(item, env) for name, item in members}
-                return Parts(tuple([values[name] for name in sorted(values)]))
+                return together([values[name] for name in sorted(values)])
             case ast.Project(_, record, name):
                 return self.project(exp, record, name, env)
             case ast.IndexExp(_, array):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from runelift.frontend.check.forms import base_name, whole_name
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.environment import Environment, inside
-from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator
+from runelift.frontend.elaborate.exps import NO_PARAMETERS, EnoughCalls, Evaluator
 from runelift.frontend.elaborate.sizes import note_values, size_atom
 from runelift.frontend.elaborate.sums import whole
 from runelift.frontend.elaborate.values import (
@@ -47,6 +48,19 @@ def elaborate(module: ast.Flat, names: Names,
     return Program(tuple(
         _entry(module, dec, _reachable(dec.name, references), Evaluator(Builder(names), parameters))
         for dec in module.entry_points))
+
+
+def examine(module: ast.Flat, names: Names, most_calls: int) -> None:
+    """Report errors of a checked module that only elaboration finds.
+
+    It inlines calls, of which there may be very many: of each entry point it follows
+    ``most_calls``.
+    """
+    references = {dec.name: _named(dec) for dec in module.decs}
+    for dec in module.entry_points:
+        with suppress(EnoughCalls):
+            _entry(module, dec, _reachable(dec.name, references),
+                   Evaluator(Builder(names), most_calls=most_calls))
 
 
 def parameters_of(module: ast.Flat) -> set[str]:

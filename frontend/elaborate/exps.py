@@ -62,14 +62,21 @@ from runelift.ir.types import FALSE, TRUE, Atom, Const, array_of, elem_of, shape
 NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
 
 
+class EnoughCalls(Exception):
+    """An entry point has as many calls as were to be looked at."""
+
+
 class Evaluator:
     """Evaluates expressions in an environment; what cannot be known now is emitted.
 
-    ``parameters`` are the values of expressions with the attribute ``#[param(name)]``.
+    ``parameters`` are the values of expressions with the attribute ``#[param(name)]``.  After
+    ``most_calls`` of functions of the program, evaluation ends with :class:`EnoughCalls`.
     """
 
-    def __init__(self, builder: Builder, parameters: Mapping[str, int] = NO_PARAMETERS) -> None:
+    def __init__(self, builder: Builder, parameters: Mapping[str, int] = NO_PARAMETERS,
+                 most_calls: int | None = None) -> None:
         self.builder = builder
+        self._calls_left = most_calls
         self._parameters = parameters
         self.arrays = Arrays(builder)
         self.globals: dict[str, Value] = {}
@@ -99,6 +106,7 @@ class Evaluator:
         self._size_params |= sizes
 
         def run(given: Env, args: tuple[Value, ...], span: Span) -> Value:
+            self._count_call()
             if self.builder.emitted > STATEMENT_BUDGET:
                 raise CompilerLimitation(f"{span}: the program has more than {STATEMENT_BUDGET} "
                                          "statements after inlining.")
@@ -127,6 +135,13 @@ class Evaluator:
             inner = written_sizes(self, ret, env)
             return conform(self, ret, self.exp(body, inner), inner, body.span)
         return Function(len(params), partial(run, {}), (), instantiate)
+
+    def _count_call(self) -> None:
+        """Count a call, which is inlined; EnoughCalls after as many as are allowed."""
+        if self._calls_left is not None:
+            if self._calls_left <= 0:
+                raise EnoughCalls
+            self._calls_left -= 1
 
     def apply(self, function: Value, args: tuple[Value, ...], span: Span) -> Value:
         """``function args``, partially if there are too few."""

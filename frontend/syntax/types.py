@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from weakref import WeakValueDictionary
 
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -17,6 +19,7 @@ class TypeVar:
     """A type parameter ``'a`` of a polymorphic function, in its own body (rigid)."""
 
     name: VName
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +27,43 @@ class MetaVar:
     """A type that inference has yet to find; none are left after checking."""
 
     id: int
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Facts(NamedTuple):
+    """The variables in a type, found once: a part may stand in it at very many places."""
+
+    type_variables: frozenset[VName]
+    metas: frozenset[MetaVar]
+    sizes: frozenset[VName]
+    """But for those that calls of functions make."""
+    params: frozenset[VName]
+    """The names that function types give to their arguments."""
+    all_sizes: frozenset[VName]
+    leaves: int
+    """The number of components at the bottom: of those of components, and so on."""
+    arrays: bool
+    """True if there are arrays in the type."""
+
+
+class _Interned(type):
+    """The class of classes of which equal objects are the same object.
+
+    So types that share parts are compared and hashed in a step, however large they are.
+    """
+
+    _made: ClassVar[WeakValueDictionary[object, Any]] = WeakValueDictionary()
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        made = super().__call__(*args, **fields)
+        key = cls, made.key
+        if (found := cls._made.get(key)) is None:
+            found = cls._made[key] = made
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Array(metaclass=_Interned):
     """``[size]elem``.  ``size`` is a polynomial over size names.
 
     An existential or unknown size is a fresh variable.
@@ -35,30 +71,66 @@ class Array:
 
     size: Size
     elem: Type
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def key(self) -> object:
+        """The fields; sizes that are equal may be written differently."""
+        return self.size, self.size.written and id(self.size), self.elem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.size, self.elem)
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Tuple(metaclass=_Interned):
     """``(t, u)``; the unit type has no items."""
 
     items: tuple[Type, ...]
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def key(self) -> object:
+        """The fields."""
+        return self.items
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.items,)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Record(metaclass=_Interned):
     """``{x: t, y: u}``, fields sorted by name."""
 
     fields: tuple[tuple[str, Type], ...]
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def key(self) -> object:
+        """The fields."""
+        return self.fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.fields,)
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Sum(metaclass=_Interned):
     """``#a t u | #b``: constructors sorted by name, each with the tuple of its payload."""
 
     fields: tuple[tuple[str, Type], ...]
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def key(self) -> object:
+        """The fields."""
+        return self.fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.fields,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Abstract(Sum):
     """A type whose definition a module hides.
 
@@ -87,6 +159,9 @@ class Abstract(Sum):
         return payload(self.fields[0][1])
 
 
+MOST_SHOWN = 500
+"""The most parts of a type that a message shows; "..." stands for the rest."""
+
 Unique: TypeAlias = "bool | tuple[Unique, ...]"
 """The parts of a type that are marked with ``*``.
 
@@ -94,8 +169,8 @@ All, none, or a value for each component of a tuple or record (then not none of 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Arrow(metaclass=_Interned):
     """``t -> u``.  ``consumes``: which parts of the parameter are unique; ``fresh``: of the result.
 
     ``param`` is the size variable that stands for the argument in ``codomain``, as in
@@ -109,6 +184,15 @@ class Arrow:
     fresh: Unique = False
     param: VName | None = None
     exists: frozenset[VName] = frozenset()
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def key(self) -> object:
+        """The fields."""
+        return self.domain, self.codomain, self.consumes, self.fresh, self.param, self.exists
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.key
 
 
 Type: TypeAlias = Prim | TypeVar | MetaVar | Array | Tuple | Record | Sum | Arrow
@@ -135,7 +219,13 @@ def _plain_meta(meta: MetaVar) -> str:
 def show(type_: Type, size: Callable[[Size], str] = _plain_size,
          meta: Callable[[MetaVar], str] = _plain_meta) -> str:
     """The type in source syntax; ``size`` and ``meta`` say what sizes and unfound types are."""
+    room = MOST_SHOWN
+
     def text(part: Type) -> str:
+        nonlocal room
+        room -= 1
+        if room < 0:
+            return "..."
         match part:
             case Prim():
                 return part.value
@@ -146,9 +236,12 @@ def show(type_: Type, size: Callable[[Size], str] = _plain_size,
             case Array(length, elem):
                 return f"[{size(length)}]{text(elem)}"
             case Tuple(items):
-                return f"({', '.join(map(text, items))})"
+                return f"({', '.join(shown(items))})"
             case Record(fields):
-                return f"{{{', '.join(f'{name}: {text(field)}' for name, field in fields)}}}"
+                texts = shown(field for _, field in fields)
+                named = (f"{name}: {field}" for (name, _), field in zip(
+                    fields, texts, strict=False))
+                return f"{{{', '.join(named)}}}"
             case Abstract():
                 return " ".join([part.shown, *(
                     f"[{size(arg.size)}]" if isinstance(arg, Array) and arg.elem == UNIT
@@ -159,6 +252,12 @@ def show(type_: Type, size: Callable[[Size], str] = _plain_size,
             case Arrow(domain, codomain, consumes):
                 left = f"({text(domain)})" if isinstance(domain, Arrow) else text(domain)
                 return f"{'*' if consumes else ''}{left} -> {text(codomain)}"
+
+    def shown(types: Iterable[Type]) -> Iterator[str]:
+        for part in types:
+            yield text(part)
+            if room < 0:  # the rest of very many
+                return
 
     def atom(part: Type) -> str:
         return f"({text(part)})" if isinstance(part, Arrow | Sum) else text(part)
@@ -172,17 +271,43 @@ def _same_size(size: Size) -> Size:
 
 def map_parts(part: Callable[[Type], Type], type_: Type,
               size: Callable[[Size], Size] = _same_size) -> Type:
-    """``type_`` with ``part`` of each type directly inside, and ``size`` of an array's size."""
+    """``type_`` with ``part`` of each type directly inside, and ``size`` of an array's size.
+
+    It is the same object if nothing changes.
+    """
     match type_:
         case Array(length, elem):
-            return Array(size(length), part(elem))
+            new_size, new = size(length), part(elem)
+            return type_ if new is elem and new_size is length else Array(new_size, new)
         case Tuple(items):
-            return Tuple(tuple(map(part, items)))
+            news = tuple(map(part, items))
+            return type_ if all(map(is_, news, items)) else Tuple(news)
         case Record(fields) | Sum(fields):
-            return type(type_)(tuple((name, part(field)) for name, field in fields))
+            named = tuple((name, part(field)) for name, field in fields)
+            if all(new is old for (_, new), (_, old) in zip(named, fields, strict=True)):
+                return type_
+            return type(type_)(named)
         case Arrow(domain, codomain, consumes, fresh, param, exists):
-            return Arrow(part(domain), part(codomain), consumes, fresh, param, exists)
+            taken, given = part(domain), part(codomain)
+            if taken is domain and given is codomain:
+                return type_
+            return Arrow(taken, given, consumes, fresh, param, exists)
     return type_
+
+
+def sharing(change: Callable[[Callable[[Type], Type], Type], Type]) -> Callable[[Type], Type]:
+    """A function of types that changes a part once, however often it stands in a type.
+
+    ``change`` gets this function, for the parts inside, and a type.
+    """
+    known: dict[int, tuple[Type, Type]] = {}
+
+    def changed(type_: Type) -> Type:
+        if (found := known.get(id(type_))) is None:
+            found = known[id(type_)] = type_, change(changed, type_)  # the id stays in use
+        return found[1]
+
+    return changed
 
 
 def payload(type_: Type) -> tuple[Type, ...]:
@@ -205,42 +330,106 @@ def inside(type_: Type) -> tuple[Type, ...]:
     return ()
 
 
-def type_variables(type_: Type) -> set[VName]:
-    """The type parameters that occur in a type."""
-    if isinstance(type_, TypeVar):
-        return {type_.name}
-    return set[VName]().union(*map(type_variables, inside(type_)))
+def facts(type_: Type) -> Facts:
+    """The variables in a type."""
+    if isinstance(type_, Prim):
+        return _NONE
+    if type_.facts is None:
+        for part in _unexamined(type_):
+            object.__setattr__(part, "facts", _facts_of(part))
+    return cast("Facts", type_.facts)
 
 
-def metas(type_: Type) -> set[MetaVar]:
-    """The type variables of inference that occur in a type."""
-    if isinstance(type_, MetaVar):
-        return {type_}
-    return set[MetaVar]().union(*map(metas, inside(type_)))
+_NONE = Facts(frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 1, False)
 
 
-def sizes_in(type_: Type) -> set[VName]:
-    """The size variables that occur in a type, but for those that calls of functions make."""
+def _unexamined(type_: Type) -> list[Type]:
+    """The compound parts of a type whose facts are unknown, inner ones before outer ones."""
+    found: list[Type] = []
+    left: list[tuple[Type, bool]] = [(type_, False)]
+    seen: set[int] = set()
+    while left:
+        part, examined = left.pop()
+        if examined:
+            found.append(part)
+        elif not isinstance(part, Prim) and part.facts is None and id(part) not in seen:
+            seen.add(id(part))
+            left.append((part, True))
+            left += [(inner, False) for inner in inside(part)]
+    return found
+
+
+def _facts_of(type_: Type) -> Facts:
+    """The variables in a type whose parts have their facts."""
     match type_:
-        case Array(size, elem):
-            return set(size.variables()) | sizes_in(elem)
-        case Arrow(domain, codomain, exists=exists):
-            return sizes_in(domain) | (sizes_in(codomain) - exists)
-    return set[VName]().union(*map(sizes_in, inside(type_)))
+        case TypeVar(name):
+            return _NONE._replace(type_variables=frozenset({name}))
+        case MetaVar():
+            return _NONE._replace(metas=frozenset({type_}))
+    parts = [facts(part) for part in inside(type_)]
+    found = parts[0] if len(parts) == 1 else _NONE if all(
+        part is _NONE for part in parts) else Facts(
+            frozenset().union(*(part.type_variables for part in parts)),
+            frozenset().union(*(part.metas for part in parts)),
+            frozenset().union(*(part.sizes for part in parts)),
+            frozenset().union(*(part.params for part in parts)),
+            frozenset().union(*(part.all_sizes for part in parts)),
+            1, any(part.arrays for part in parts))
+    leaves = sum(part.leaves for part in parts) if isinstance(type_, Tuple | Record) else 1
+    if found.leaves != leaves:
+        found = found._replace(leaves=leaves)
+    match type_:
+        case Array(size):
+            own = size.variables()
+            return found._replace(sizes=found.sizes | own, all_sizes=found.all_sizes | own,
+                                  arrays=True)
+        case Arrow(param=param, exists=exists) if param is not None or exists:
+            domain, codomain = parts
+            own = frozenset() if param is None else frozenset({param})
+            return found._replace(sizes=domain.sizes | (codomain.sizes - exists),
+                                  params=found.params | own,
+                                  all_sizes=found.all_sizes | own | exists)
+    return found
+
+
+def type_variables(type_: Type) -> frozenset[VName]:
+    """The type parameters that occur in a type."""
+    return facts(type_).type_variables
+
+
+def metas(type_: Type) -> frozenset[MetaVar]:
+    """The type variables of inference that occur in a type."""
+    return facts(type_).metas
+
+
+def sizes_in(type_: Type) -> frozenset[VName]:
+    """The size variables that occur in a type, but for those that calls of functions make."""
+    return facts(type_).sizes
+
+
+def parts(type_: Type, into: Callable[[Type], bool] = lambda _: True) -> Iterator[Type]:
+    """A type and all types in it, outer ones first, each once however often it stands there.
+
+    Those inside of a type are left out if ``into`` says no.
+    """
+    left, seen = [type_], set[int]()
+    while left:
+        part = left.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            if into(part):
+                left += reversed(inside(part))
 
 
 def array_sizes(type_: Type) -> Iterator[Size]:
-    """The sizes of the arrays in a type."""
-    if isinstance(type_, Array):
-        yield type_.size
-    for part in inside(type_):
-        yield from array_sizes(part)
+    """The sizes of the arrays in a type; of a type that stands there often, once."""
+    return (part.size for part in parts(type_) if isinstance(part, Array))
 
 
-def params_in(type_: Type) -> set[VName]:
+def params_in(type_: Type) -> frozenset[VName]:
     """The names that function types give to their arguments."""
-    own = {type_.param} if isinstance(type_, Arrow) and type_.param is not None else set[VName]()
-    return own.union(*map(params_in, inside(type_)))
+    return facts(type_).params
 
 
 def with_changing(type_: Type, sizes: Collection[VName], count: int = -1) -> Type:
@@ -262,17 +451,25 @@ def substitute_size(type_: Type, name: VName, size: Size) -> Type:
 
 def map_sizes(f: Callable[[Size], Size], type_: Type) -> Type:
     """``type_`` with ``f`` of each size."""
-    return map_parts(lambda part: map_sizes(f, part), type_, f)
+    return sharing(lambda inner, part: map_parts(inner, part, f))(type_)
 
 
-def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size]) -> Type:
+def replace_names(type_: Type, types: Mapping[VName, Type], sizes: Mapping[VName, Size]) -> Type:
     """``type_`` with its type parameters and size variables replaced."""
-    match type_:
-        case TypeVar(name):
-            return types.get(name, type_)
-        case Arrow(param=param) if param in sizes:
-            match sizes[param].terms:
-                case ((((VName() as renamed),), 1),):
-                    type_ = replace(type_, param=renamed)
-    return map_parts(lambda part: replace_names(part, types, sizes), type_,
-                     lambda size: size.substitute(lambda v: sizes.get(v, Size.var(v))))
+    def replaced(inner: Callable[[Type], Type], part: Type) -> Type:
+        inside_it = facts(part)
+        if inside_it.type_variables.isdisjoint(types) and inside_it.all_sizes.isdisjoint(sizes):
+            return part
+        match part:
+            case TypeVar(name):
+                return types.get(name, part)
+            case Arrow(param=VName() as param) if param in sizes:
+                match sizes[param].terms:
+                    case ((((VName() as renamed),), 1),):
+                        part = replace(part, param=renamed)
+        return map_parts(inner, part, size)
+
+    def size(found: Size) -> Size:
+        return found.substitute(lambda v: sizes.get(v, Size.var(v)))
+
+    return sharing(replaced)(type_)

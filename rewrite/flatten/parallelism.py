@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runelift.ir import syntax as ir
-from runelift.ir.prim import Prim
+from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.types import Atom, Const, elem_of
 
 INTRA_WIDTH = 32
 """Constant widths below this are not worth the work-items of a group (Futhark's figure)."""
+
+
+CHEAP_OPS = frozenset(OPS) - {
+    name for name, op in OPS.items() if not op.predicate and set(op.domain) <= set(FLOATS)
+} - {"pow"}
+"""Operations that cost less to repeat than to store and load."""
+
+
+def is_cheap(exp: ir.Exp) -> bool:
+    """True if ``exp`` costs less to repeat than to store and load: arithmetic and views."""
+    match exp:
+        case ir.PrimOp(op=op):
+            return op in CHEAP_OPS
+        case (ir.AtomExp() | ir.Convert() | ir.Index() | ir.Rearrange() | ir.Reshape()
+              | ir.Iota() | ir.Replicate() | ir.Copy()):
+            return True
+    return False
 
 
 def has_parallelism(body: ir.Body) -> bool:

@@ -14,18 +14,14 @@ from typing import TYPE_CHECKING
 from runelift.ir import syntax as ir
 from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import VName
-from runelift.ir.prim import FLOATS, OPS, Prim
+from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.parallelism import is_cheap
 
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.flattener import Flattener
-
-CHEAP_OPS = frozenset(OPS) - {
-    name for name, op in OPS.items() if not op.predicate and set(op.domain) <= set(FLOATS)
-} - {"pow"}
-"""Operations that cost less to repeat than to store and load."""
 
 SERVANTS = frozenset({"G5", "sequential"})
 """Rules that run nothing in parallel themselves."""
@@ -92,17 +88,13 @@ class Walk:
             return False
         if isinstance(exp, ir.Rearrange | ir.Reshape) and self.flattener.apply_rules(self, stm):
             return True
+        if not is_cheap(exp):
+            return False
         chain = frozenset[VName]().union(*(self._arithmetic.get(v, ()) for v in free))
-        match exp:
-            case ir.PrimOp(op=op) if op in CHEAP_OPS:
-                chain |= {name}
-            case (ir.AtomExp() | ir.Convert() | ir.Index() | ir.Rearrange() | ir.Reshape()
-                  | ir.Iota() | ir.Replicate()):
-                pass
-            case ir.Copy(array):
-                exp = ir.AtomExp(array)
-            case _:
-                return False
+        if isinstance(exp, ir.PrimOp):
+            chain |= {name}
+        elif isinstance(exp, ir.Copy):
+            exp = ir.AtomExp(exp.array)
         if len(chain) > CHEAP_CHAIN:
             return False
         if all(self.nest.invariant(name) for name in free) and not _stays_inside(exp):

@@ -8,10 +8,9 @@ from __future__ import annotations
 import argparse
 import warnings
 
-from runelift.frontend.load import load
+from runelift.frontend.load import check
 from runelift.ir.errors import Diagnostic, ProgramError, ProgramWarning
 from runelift.ir.files import read_source, require_file
-from runelift.ir.names import Names
 from runelift.runtime.commands.options import add_json, add_program, print_json
 from runelift.runtime.compilation.diagnostics import diagnostic_json
 
@@ -26,12 +25,12 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift check``."""
     source = read_source(require_file(args.program))
     if not args.json:
-        load(source, Names())
+        check(source)
         return 0
     errors: tuple[Diagnostic, ...] = ()
     with warnings.catch_warnings(record=True, action="default") as caught:
         try:
-            load(source, Names())
+            check(source)
         except ProgramError as error:
             errors = error.diagnostics
     remarks = [w.message.diagnostic for w in caught if isinstance(w.message, ProgramWarning)]

@@ -12,6 +12,7 @@ from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import Nest, whole
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
+    is_cheap,
     is_identity,
     scalar_operator,
     vector_operator,
@@ -19,56 +20,105 @@ from runelift.rewrite.flatten.parallelism import (
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
 from runelift.rewrite.flatten.rules.common import emit_with_nest, enter, irregular, show_nest
 from runelift.rewrite.flatten.rules.maps import emit_versions, single_version
-from runelift.rewrite.flatten.walk import Walk
+from runelift.rewrite.flatten.walk import CHEAP_CHAIN, Walk
 
 
 @flattening("G4", ir.Redomap, ir.Scanomap)
 def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
-    """Σ ⊢ reduce (map ⊕) (replicate k e) xss ⇒ Σ ⊢ map (reduce ⊕ e) (transpose xss)
+    """Σ ⊢ redomap (map ⊕) (replicate k e) (λx → map f ys) xs
+    ⇒ Σ ⊢ map (λy → redomap ⊕ e (λx → f y) xs) ys
 
-    The same for scan, with its result transposed back.  Nested vectors take one dimension at
-    a time.
+    The vectors are never stored.  Where ys is x, a row of xs, y is a column and x its element.
+    The map may follow cheap arithmetic.  The same for scan, with its result transposed back.
+    Nested vectors take one dimension at a time.
     """
     soac = stm.exp
     assert isinstance(soac, ir.Redomap | ir.Scanomap)
-    if len(soac.ops) != 1 or not is_identity(soac.lam):
-        return ""
-    inner = vector_operator(soac.ops[0])
-    if inner is None:
+    inner = vector_operator(soac.ops[0]) if len(soac.ops) == 1 else None
+    made = _rows_made(walk, soac, inner) if inner else None
+    if inner is None or made is None:
         return ""
     if any(not walk.invariant(a) for a in (soac.width, inner.width)):
         return "the vectors have another length at each point of the nest"
     flattener = walk.flattener
     neutral = tuple(element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
-    columns = [_transposed(walk, array, stm.loc) for array in soac.arrays]
-    params = tuple(ir.Param(flattener.names.fresh("column"), row_of(flattener.types[c]))
-                   for c in columns)
-    elements = tuple(ir.Param(flattener.names.fresh("x"), row_of(p.type)) for p in params)
-    operator = ir.Operator(inner.lam, neutral, soac.ops[0].comm)
-    identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
-                      tuple(p.type for p in elements))
+    # The attribute means the map of the operator, which is the outer one from here on.
+    attrs = tuple(a for a in stm.attrs if a != "sequential_inner")
+    columns, params, lam, arrays = _turned(walk, soac, made, stm.loc)
     folded = tuple(ir.Param(flattener.names.fresh(p.name),
                          row_of(p.type) if isinstance(soac, ir.Redomap)
                          else array_of((soac.width,), row_of(p.type, 2)))
                    for p in stm.pat)
-    fold = type(soac)(soac.width, (operator,), identity, tuple(p.name for p in params))
-    lam = ir.Lambda(params, ir.Body((ir.Stm(folded, fold, stm.attrs, stm.loc),),
+    operator = ir.Operator(inner.lam, neutral, soac.ops[0].comm)
+    fold = type(soac)(soac.width, (operator,), lam, arrays)
+    column_lam = ir.Lambda(params, ir.Body((ir.Stm(folded, fold, attrs, stm.loc),),
                               tuple(p.name for p in folded)), tuple(p.type for p in folded))
-    flattener.learn_lambda(lam)
+    flattener.learn_lambda(column_lam)
     flattener.derivation.fired("G4", stm, "the map of the operator goes outside")
-    nested = ir.Map(inner.width, lam, tuple(columns))
+    nested = ir.Map(inner.width, column_lam, columns)
     with flattener.derivation.inside():
         if isinstance(soac, ir.Redomap):
-            walk.statement(ir.Stm(stm.pat, nested, stm.attrs, stm.loc))
+            walk.statement(ir.Stm(stm.pat, nested, attrs, stm.loc))
             return None
         rows = tuple(ir.Param(flattener.names.fresh(p.name), array_of((inner.width,), f.type))
                      for p, f in zip(stm.pat, folded, strict=True))
         flattener.learn_params(rows)
         walk.need(p.name for p in rows)
-        walk.statement(ir.Stm(rows, nested, stm.attrs, stm.loc))
+        walk.statement(ir.Stm(rows, nested, attrs, stm.loc))
         for param, row in zip(stm.pat, rows, strict=True):
             walk.statement(ir.Stm((param,), _transposition(row.name, row.type), loc=stm.loc))
     return None
+
+
+def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> ir.Map | None:
+    """The map at the end of the lambda of ``soac`` that makes the vectors of ``operator``.
+
+    None if something else makes them, or if what stands before the map is not worth repeating
+    for each element of a vector.
+    """
+    lam = soac.lam
+    if is_identity(lam):
+        elements = tuple(ir.Param(walk.flattener.names.fresh("x"), row_of(p.type))
+                         for p in lam.params)
+        names = tuple(p.name for p in elements)
+        element = ir.Lambda(elements, ir.Body((), names), tuple(p.type for p in elements))
+        return ir.Map(operator.width, element, tuple(p.name for p in lam.params))
+    *before, last = lam.body.stms
+    bound = {p.name for s in before for p in s.pat}
+    match last.exp:
+        case ir.Map(width, arrays=arrays) as made if (
+            width == operator.width and not bound.intersection(arrays)
+            and lam.body.result == tuple(p.name for p in last.pat)
+            and "sequential" not in last.attrs
+            and all(is_cheap(s.exp) for s in before) and len(before) <= CHEAP_CHAIN
+        ):
+            return made
+    return None
+
+
+def _turned(
+    walk: Walk, soac: ir.Redomap | ir.Scanomap, made: ir.Map, loc: Loc | None
+) -> tuple[tuple[VName, ...], tuple[ir.Param, ...], ir.Lambda, tuple[VName, ...]]:
+    """The arrays that G4 maps over, their parameters, the lambda of the fold inside, its arrays."""
+    lam, flattener = soac.lam, walk.flattener
+    array_of_row = dict(zip((p.name for p in lam.params), soac.arrays, strict=True))
+    outside: list[tuple[VName, ir.Param]] = []
+    inside: list[tuple[VName, ir.Param]] = []
+    for param, array in zip(made.lam.params, made.arrays, strict=True):
+        if array not in array_of_row:
+            outside.append((array, param))
+            continue
+        column = _transposed(walk, array_of_row[array], loc)
+        turned = ir.Param(flattener.names.fresh("column"), row_of(flattener.types[column]))
+        outside.append((column, turned))
+        inside.append((turned.name, param))
+    before = () if is_identity(lam) else lam.body.stms[:-1]
+    body = ir.Body((*before, *made.lam.body.stms), made.lam.body.result)
+    used = free_vars(body)
+    inside += [(array_of_row[p.name], p) for p in lam.params if p.name in used]
+    columns, params = (tuple(part) for part in zip(*outside, strict=True))
+    arrays, elements = (tuple(part) for part in zip(*inside, strict=True))
+    return columns, params, ir.Lambda(elements, body, made.lam.ret), arrays
 
 
 def _transposition(array: VName, type_: Type) -> ir.Rearrange:

@@ -61,6 +61,14 @@ def test_an_attribute_leaves_some_versions(attribute: str, expected: list[Kind])
     assert kinds(attribute) == expected
 
 
+def test_sequential_inner_means_the_operator_and_not_the_reduction() -> None:
+    names = Names()
+    sums = "reduce (map2 (+)) (replicate m 0) (map (\\xs -> map (\\x -> x * x) xs) xss)"
+    for text in (sums, f"#[sequential_inner] {sums}"):
+        flat = clean(flatten(optimised(f"{HEAD} {text}", names), names), names)
+        assert "segred.grid" in pretty(flat)
+
+
 @pytest.mark.parametrize("body", [
     "#[sequential] " + ROWS,
     "#[sequential_outer] " + ROWS,
@@ -71,6 +79,7 @@ def test_an_attribute_leaves_some_versions(attribute: str, expected: list[Kind])
     "map (\\xs -> #[sequential_outer] map (\\x -> reduce (+) 0 (map (* x) xs)) xs) xss",
     "map (\\xs -> #[unroll] loop a = 1 for i < 5 do i32.i64 i ^ reduce (+) 0 (map (* a) xs)) xss",
     "map (\\xs -> #[unroll] map (\\i -> #[unsafe] xs[i %% m]) (iota 4)) xss",
+    "#[sequential_inner] reduce (map2 (+)) (replicate m 0) (map (\\xs -> scan (+) 0 xs) xss)",
     "#[sequential_inner] map (\\xs -> #[noinline] reduce (+) 0 xs) xss",
     "#[no_such] #[unroll] map (\\xs -> #[sequential] scan (*) 1 xs) xss",
 ])

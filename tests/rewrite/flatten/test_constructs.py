@@ -23,6 +23,15 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "hist of vectors": ("reduce_by_index (replicate 4 [0, 0]) (map2 (+)) [0, 0] "
                         "(map (\\x -> i64.i32 x & 3) xs) (map (\\x -> [x, x * 2]) xs)",
                         "G4  hist"),
+    "sum of vectors": ("reduce (map2 (+)) [0, 0] (map (\\x -> [x, x * 2]) xs)", "G4  redomap"),
+    "sum of made vectors": ("reduce (map2 (+)) (replicate m 0) "
+                            "(map (\\i -> let t = i32.i64 i * k in map (+ t) xs) (iota 4))",
+                            "G4  redomap"),
+    "sum of rows made from rows": ("reduce (map2 (+)) (replicate m 0) "
+                                   "(map (\\ys -> map2 (*) ys (reverse ys)) xss)",
+                                   "G4  redomap"),
+    "scan of made vectors": ("scan (map2 (+)) (replicate m 0) (map (\\y -> map (^ y) xs) xs)",
+                             "G4  scanomap"),
     "scatter": (f"scatter (copy xs) (map (\\i -> m - 1 - i) (iota m)) ({SUMS} xs)", "G1  scatter"),
     "slice": (f"let ys = {SUMS} xs in ys[1:]", "G1  scanomap"),
     "replicate": (f"{SUMS} (flatten (replicate 2 ({SUMS} xs)))", "G1  scanomap"),
