@@ -1,7 +1,7 @@
 """Long arrays in text, read as a whole: numbers that are written alike need no look at each.
 
-What is unusual here (comments, strings, several suffixes, numbers that do not fit) is left to the
-reader of single numbers, which also finds the place of a mistake.
+Comments, strings, several suffixes and numbers that do not fit are left to the reader of single
+numbers.  That also finds the place of a mistake.
 """
 
 from __future__ import annotations

@@ -85,9 +85,8 @@ def _unpacked(data: bytes | bytearray, name: str) -> bytearray:
     """
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            return read_stream(cast("BinaryIO", file),
-                               f"{name} (unpacked; gunzip makes a file of any size)", MOST_UNPACKED,
-                               partial(_check_start, name))
+            return read_stream(cast("BinaryIO", file), f"{name} (unpacked; use gunzip before)",
+                               MOST_UNPACKED, partial(_check_start, name))
     except (OSError, EOFError, zlib.error, struct.error) as error:
         raise UserError(f"{name}: error[malformed-data]: not a valid gzip file: {error}"
                         ) from None

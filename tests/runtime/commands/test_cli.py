@@ -429,7 +429,7 @@ def test_errors_may_have_another_text(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_malformed_block_does_not_stop_the_others(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "a.fut").write_text("-- ==\n-- input { 300u8 }\nentry main (x: u8) = x")
+    (tmp_path / "a.fut").write_text("-- ==\n-- input { 300u9 }\nentry main (x: u8) = x")
     (tmp_path / "b.fut").write_text("-- ==\n-- input { 1 } output { 1 }\nentry main (x: i32) = x")
     found = run("test", "--interpreter", tmp_path)
     assert found.status == 1
