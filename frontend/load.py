@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from runelift.frontend.check import check_module
+from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, examine
 from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse
 from runelift.frontend.syntax.signature import signatures
-from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
+from runelift.ir.errors import Diagnostic, ProgramError, UserError
 from runelift.ir.files import read_source
 from runelift.ir.names import Names
 from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Program
 
-PYTHON_FRAMES = 8000
-"""The greatest depth of Python's calls while a program is loaded."""
 CHECKED_CALLS = 10_000
 """The calls of each entry point that a check inlines; types are checked in all functions."""
 
 
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """Allow for expressions that are nested deeply, such as a long chain of definitions."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, PYTHON_FRAMES))
-    try:
-        yield
-    except RecursionError:
-        raise CompilerLimitation("an expression or type is nested too deeply; define functions "
-                                 "for parts of it.") from None
-    finally:
-        sys.setrecursionlimit(limit)
-
-
-@_deep_recursion()
+@deeply
 def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAMETERS) -> Program:
     """Parse, check and elaborate a program; ProgramError with what is wrong with it.
 
@@ -50,13 +33,13 @@ def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAME
     return elaborate(checked(source), names, parameters)
 
 
-@_deep_recursion()
+@deeply
 def check(source: Source) -> None:
     """Find what is wrong with a program; ProgramError with all of it."""
     examine(checked(source), Names(), CHECKED_CALLS)
 
 
-@_deep_recursion()
+@deeply
 def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] | None = None
             ) -> ast.Flat:
     """Parse and check a program; ProgramError with what is wrong with it.

@@ -1,0 +1,91 @@
+"""Room for recursion: programs are trees, and the compiler follows them as deep as they are.
+
+Most programs fit the stack of the thread that compiles.  One that does not is compiled again in a
+thread with a large stack, of which the system provides only what is used.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from runelift.ir.errors import CompilerLimitation
+
+PYTHON_FRAMES = 8000
+"""The greatest depth of Python's calls in the thread of the caller."""
+DEEP_FRAMES = 400_000
+"""The greatest depth in a thread with a large stack."""
+DEEP_STACK = 1 << 30
+"""The bytes of that stack: enough for all frames, also for those that C code calls."""
+
+_one_at_a_time = threading.Lock()
+"""Python has one stack size for new threads, and one limit of recursion for all threads."""
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+def deeply(work: Callable[Params, Result]) -> Callable[Params, Result]:
+    """``work`` with room for deep recursion; CompilerLimitation if that is not enough.
+
+    It may run twice, so it must not change what it is given.
+    """
+    @wraps(work)
+    def within(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        if sys.getrecursionlimit() >= DEEP_FRAMES:  # in the thread already
+            return work(*args, **kwargs)
+        try:
+            with _frames(PYTHON_FRAMES):
+                return work(*args, **kwargs)
+        except RecursionError:
+            pass
+        return _in_thread(lambda: work(*args, **kwargs))
+    return within
+
+
+@contextmanager
+def _frames(count: int) -> Iterator[None]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, count))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _in_thread(work: Callable[[], Result]) -> Result:
+    """The result of ``work`` in a thread with a large stack."""
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # raised again by the caller's thread
+            errors.append(error)
+
+    with _one_at_a_time:
+        before = threading.stack_size(DEEP_STACK)
+        try:
+            thread = threading.Thread(target=run, daemon=True)
+            with _frames(DEEP_FRAMES):
+                thread.start()
+                thread.join()
+        except RuntimeError:
+            raise _too_deep() from None
+        finally:
+            threading.stack_size(before)
+    if errors and isinstance(errors[0], RecursionError | MemoryError):
+        raise _too_deep()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _too_deep() -> CompilerLimitation:
+    return CompilerLimitation("an expression or type is nested too deeply; define functions for "
+                              "parts of it.")
