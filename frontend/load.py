@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from runelift.frontend.check import check_module
 from runelift.frontend.deep import deeply
-from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, examine
+from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
+from runelift.frontend.elaborate.builder import TooLarge
 from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.syntax import ast, module_ast
@@ -20,9 +22,6 @@ from runelift.ir.names import Names
 from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Program
 
-CHECKED_CALLS = 10_000
-"""The calls of each entry point that a check inlines; types are checked in all functions."""
-
 
 @deeply
 def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAMETERS) -> Program:
@@ -33,10 +32,18 @@ def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAME
     return elaborate(checked(source), names, parameters)
 
 
+CALLS_CHECKED = 10_000
+"""The calls of a program that are followed by :func:`check`."""
+
+
 @deeply
 def check(source: Source) -> None:
-    """Find what is wrong with a program; ProgramError with all of it."""
-    examine(checked(source), Names(), CHECKED_CALLS)
+    """Report what is wrong with a program, but no more than a bounded time after its types.
+
+    Programs that inlining makes large are followed as far as that.
+    """
+    with suppress(TooLarge):
+        elaborate(checked(source), Names(), most_calls=CALLS_CHECKED)
 
 
 @deeply

@@ -23,6 +23,7 @@ from runelift.frontend.check.unify import (
 )
 from runelift.frontend.check.wording import Wording, advice, size_advice
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.prelude import (
     FOREIGN,
     FUNCTIONS,
@@ -65,7 +66,7 @@ class Binding:
 class Scope:
     """The names in scope: those inside of a declaration, and the declarations, which all share."""
 
-    values: dict[str, Binding] = field(default_factory=dict)
+    values: Layered[str, Binding] = field(default_factory=Layered)
     sizes: dict[str, Size] = field(default_factory=dict)
     types: dict[str, VName] = field(default_factory=dict)
     top: dict[str, Binding] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Scope:
 
     def copy(self) -> Scope:
         """A scope that can be extended without changing this one."""
-        return Scope(dict(self.values), dict(self.sizes), dict(self.types), self.top,
+        return Scope(self.values.child(), dict(self.sizes), dict(self.types), self.top,
                      self.top_sizes)
 
     def find(self, name: str) -> Binding | None:
@@ -264,6 +265,8 @@ class Base(ABC):
     def join(self, left: Type, right: Type, span: Span, what: str,
              because: Span | None = None) -> Type:
         """The type of a value of either type; ``what`` has the second, ``because`` the first."""
+        if left is right:
+            return left
         state = self.solved.snapshot()
         try:
             return self.solved.join(left, right)

@@ -21,6 +21,7 @@ from runelift.frontend.check.aliases import (
 )
 from runelift.frontend.check.stars import typed_pattern, unique_pattern
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import Node
 from runelift.ir.errors import Label
 from runelift.ir.source import Span
@@ -74,11 +75,11 @@ class Carried:
             found = after
 
 
-def loop(walk: Walk, exp: ast.LoopExp, env: dict[str, Tree]) -> Tree:
+def loop(walk: Walk, exp: ast.LoopExp, env: Layered[str, Tree]) -> Tree:
     """A loop consumes its initial value if its body consumes the parameter."""
     init = walk.exp(exp.init, env) if exp.init is not None else _start(walk, exp.pattern, env)
     place = exp.init.span if exp.init is not None else exp.pattern.span
-    inner = dict(env)
+    inner = env.child()
     elements = NONE
     if isinstance(exp.form, ast.ForInForm):
         elements = origins(walk.exp(exp.form.array, env))
@@ -113,7 +114,7 @@ def loop(walk: Walk, exp: ast.LoopExp, env: dict[str, Tree]) -> Tree:
     return rebuild(params, iter(carried.results(consumed)))
 
 
-def _start(walk: Walk, pattern: ast.Pattern, env: dict[str, Tree]) -> Tree:
+def _start(walk: Walk, pattern: ast.Pattern, env: Layered[str, Tree]) -> Tree:
     """The values in scope that the names of a loop pattern start from."""
     match pattern:
         case ast.PatName(span, name):

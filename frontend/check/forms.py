@@ -96,17 +96,26 @@ COMPOSITIONS = (">->", "<-<")
 """The operators that make one function of two."""
 
 
+MOST_LOOKED_AT = 100
+"""The parts of a nest of calls that may make it a function: beyond, it is checked as any other."""
+
+
 def is_function(exp: ast.Exp) -> bool:
     """True if an argument profits from knowing the types of the others first."""
-    match exp:
-        case ast.LambdaExp() | ast.ProjectSection() | ast.IndexSection():
-            return True
-        case ast.AttrExp(_, _, value):
-            return is_function(value)
-        case ast.BinExp(_, op):
-            return str(op) in COMPOSITIONS
-        case ast.Apply(_, fun, args):
-            return isinstance(fun, ast.Name) and any(map(is_function, args))
+    todo = [exp]
+    for _ in range(MOST_LOOKED_AT):
+        if not todo:
+            break
+        match todo.pop():
+            case ast.LambdaExp() | ast.ProjectSection() | ast.IndexSection():
+                return True
+            case ast.AttrExp(_, _, value):
+                todo.append(value)
+            case ast.BinExp(_, op):
+                if str(op) in COMPOSITIONS:
+                    return True
+            case ast.Apply(_, ast.Name(), args):
+                todo.extend(reversed(args))
     return False
 
 

@@ -159,7 +159,15 @@ class Inference(Loops):
 
     def _array(self, items: tuple[ast.Exp, ...], span: Span) -> ty.Type:
         elem: ty.Type = self.solved.meta()
+        kinds: dict[object, ty.Type] = {}
         for item in items:
+            if isinstance(item, ast.Literal):  # all literals of a kind have one type
+                kind = item.prim or type(item.value)
+                if (known := kinds.get(kind)) is not None:
+                    item.type = known
+                    self._typed.append(item)
+                    continue
+                kinds[kind] = elem
             self.expect(elem, self.infer(item), item.span, "an element", because=items[0].span)
         self.no_function(elem, span, "an element of an array")
         return ty.Array(Size.of(len(items)), elem)

@@ -35,7 +35,7 @@ class Patterns(SizeExps):
         """
         bound: Bindings = {}
         result = self.part_type(pattern, bound, type_, anonymous, size, size_name)
-        self.scope.values |= bound
+        self.scope.values.update(bound)
         return result
 
     def part_type(self, pattern: ast.Pattern, bound: Bindings, type_: Type | None,

@@ -41,12 +41,13 @@ from runelift.frontend.check.aliases import (
 from runelift.frontend.check.carried import loop
 from runelift.frontend.check.stars import unique_parts, unique_pattern
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import Node, parts
 from runelift.frontend.syntax.types import Arrow, Type, Unique
 from runelift.ir.errors import Code, Diagnostic, Label
 from runelift.ir.source import Span
 
-Env = dict[str, Tree]
+Env = Layered[str, Tree]
 
 
 def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
@@ -57,8 +58,8 @@ def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
     """
     walk = Walk(constants)
     if dec.params:
-        return walk.errors, walk.function(dec.params, dec.ret, dec.body, {})
-    tree = walk.exp(dec.body, {})
+        return walk.errors, walk.function(dec.params, dec.ret, dec.body, Layered())
+    tree = walk.exp(dec.body, Layered())
     if unique_parts(dec.ret):
         walk.error("unique-constant", dec.name_span, f'The constant "{dec.name}" cannot be '
                    "unique.", "Leave out the '*', and update copies of it.")
@@ -115,7 +116,8 @@ class Walk:
         def leaf(old: Leaf) -> Leaf:
             if old.origins or not next(holding).origins:
                 return old
-            return replace(old, origins=frozenset({Origin(name, self.depth, fixed)}))
+            return Leaf(frozenset({Origin(name, self.depth, fixed)}), old.unique, old.arity,
+                        old.width)
         return each_leaf(leaf, tree)
 
     def parameter(self, pattern: ast.Pattern, env: Env, unique: Unique) -> Tree:
@@ -126,8 +128,8 @@ class Walk:
 
     def new(self, pattern: ast.Pattern, tree: Tree, env: Env, kept: list[bool], why: str) -> Tree:
         """Bind a pattern to a value that nothing refers to, parts of which may not be consumed."""
-        loose = leaves(self.bind(pattern, tree, dict(env)))
-        fixed = leaves(self.bind(pattern, tree, dict(env), why))
+        loose = leaves(self.bind(pattern, tree, env.child()))
+        fixed = leaves(self.bind(pattern, tree, env.child(), why))
         chosen = [b if keep else a for a, b, keep in zip(loose, fixed, kept, strict=True)]
         return self.bind(pattern, rebuild(tree, iter(chosen)), env)
 
@@ -213,14 +215,15 @@ class Walk:
                 return Leaf(inner.union(*found))
             case ast.LetPat(_, _, pattern, value, body):
                 tree = self.value(value, env)
-                scope = dict(env)
+                scope = env.child()
                 self.bind(pattern, tree, scope)
                 return self.exp(body, scope)
             case ast.LetFun(_, name, _, params, ret, value, body):
                 function = (self.function(params, ret, value, env) if params
                             else self.value(value, env))
-                return self.exp(body, {**env, name: self.named(name, value.type, function)
-                                       if not params else function})
+                scope = env.child()
+                scope[name] = self.named(name, value.type, function) if not params else function
+                return self.exp(body, scope)
             case ast.LambdaExp(_, params, ret, body):
                 return self.function(params, ret, body, env)
             case ast.IfExp(_, cond, then_, else_):
@@ -286,7 +289,9 @@ class Walk:
         old = self.look(exp.name, exp.name_span, env)
         self.overwrite(origins(old), value, exp.name_span, exp.value.span)
         fresh = Leaf(frozenset({Origin(exp.name, self.depth)}))
-        return self.exp(exp.body, {**env, exp.name: fresh})
+        scope = env.child()
+        scope[exp.name] = fresh
+        return self.exp(exp.body, scope)
 
     def overwrite(self, array: Origins, value: Tree, span: Span, place: Span) -> None:
         """Consume the array of an update, which the new elements must not be part of."""
@@ -383,7 +388,7 @@ class Walk:
     def function(self, params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                  env: Env) -> Leaf:
         """A function that may run any number of times."""
-        inner = dict(env)
+        inner = env.child()
         around, self.observed = self.observed, {}
         self.depth += 1
         for param in params:
@@ -436,7 +441,7 @@ class Walk:
 
     def case(self, case: ast.Case, tree: Tree, env: Env) -> Tree:
         """One case of a match."""
-        inner = dict(env)
+        inner = env.child()
         self.bind(case.pattern, tree, inner)
         return self.exp(case.body, inner)
 

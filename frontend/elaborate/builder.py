@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from runelift.ir.errors import CompilerLimitation
 from runelift.ir.integers import compute, computes, wrapping
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
@@ -26,6 +27,14 @@ COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq"})
 
 STATEMENT_BUDGET = 200_000
 """The most statements that a program may have after inlining."""
+CALL_BUDGET = 1_000_000
+"""The most calls that are inlined."""
+MOST_COMPONENTS = 100_000
+"""The most components of a value, which are variables of the core program each."""
+
+
+class TooLarge(CompilerLimitation):
+    """A program has no mistakes, but is too large once its calls are inlined."""
 
 
 @dataclass(slots=True)
@@ -55,6 +64,8 @@ class Builder:
         self.calls: tuple[Loc, ...] = ()
         self.attrs: dict[int, tuple[str, ...]] = {}
         self.emitted = 0
+        self.inlined = 0
+        """The number of calls that are inlined so far."""
 
     def fresh(self, base: str, type_: Type) -> Param:
         """A parameter with a fresh name, bound in the innermost scope."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import TypeAlias
 
 from runelift.frontend.check.forms import base_name, whole_name
-from runelift.frontend.elaborate.builder import Builder
+from runelift.frontend.elaborate.builder import CALL_BUDGET, Builder
 from runelift.frontend.elaborate.environment import Environment, inside
-from runelift.frontend.elaborate.exps import NO_PARAMETERS, EnoughCalls, Evaluator
+from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator
 from runelift.frontend.elaborate.sizes import note_values, size_atom
 from runelift.frontend.elaborate.sums import whole
 from runelift.frontend.elaborate.values import (
@@ -39,28 +38,18 @@ _Place: TypeAlias = tuple[ast.ValDec, Env]
 
 
 def elaborate(module: ast.Flat, names: Names,
-              parameters: Mapping[str, int] = NO_PARAMETERS) -> Program:
+              parameters: Mapping[str, int] = NO_PARAMETERS, *,
+              most_calls: int = CALL_BUDGET) -> Program:
     """The entry points of a checked module as core functions.
 
-    ``parameters`` are values for expressions with the attribute ``#[param(name)]``.
+    ``parameters`` are values for expressions with the attribute ``#[param(name)]``.  TooLarge if
+    one of them has more than ``most_calls`` calls, or grows too large otherwise.
     """
     references = {dec.name: _named(dec) for dec in module.decs}
     return Program(tuple(
-        _entry(module, dec, _reachable(dec.name, references), Evaluator(Builder(names), parameters))
+        _entry(module, dec, _reachable(dec.name, references),
+               Evaluator(Builder(names), parameters, most_calls))
         for dec in module.entry_points))
-
-
-def examine(module: ast.Flat, names: Names, most_calls: int) -> None:
-    """Report errors of a checked module that only elaboration finds.
-
-    It inlines calls, of which there may be very many: of each entry point it follows
-    ``most_calls``.
-    """
-    references = {dec.name: _named(dec) for dec in module.decs}
-    for dec in module.entry_points:
-        with suppress(EnoughCalls):
-            _entry(module, dec, _reachable(dec.name, references),
-                   Evaluator(Builder(names), most_calls=most_calls))
 
 
 def parameters_of(module: ast.Flat) -> set[str]:

@@ -15,7 +15,13 @@ from runelift.frontend.elaborate.array_exps import (
     selection,
 )
 from runelift.frontend.elaborate.arrays import Arrays
-from runelift.frontend.elaborate.builder import STATEMENT_BUDGET, Builder
+from runelift.frontend.elaborate.builder import (
+    CALL_BUDGET,
+    MOST_COMPONENTS,
+    STATEMENT_BUDGET,
+    Builder,
+    TooLarge,
+)
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop
@@ -50,7 +56,7 @@ from runelift.frontend.elaborate.values import (
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.attributes import parameter
 from runelift.frontend.syntax.literals import constant
-from runelift.frontend.syntax.types import type_variables
+from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, components, type_variables
 from runelift.ir import failures
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import VName
@@ -62,21 +68,17 @@ from runelift.ir.types import FALSE, TRUE, Atom, Const, array_of, elem_of, shape
 NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
 
 
-class EnoughCalls(Exception):
-    """An entry point has as many calls as were to be looked at."""
-
-
 class Evaluator:
     """Evaluates expressions in an environment; what cannot be known now is emitted.
 
-    ``parameters`` are the values of expressions with the attribute ``#[param(name)]``.  After
-    ``most_calls`` of functions of the program, evaluation ends with :class:`EnoughCalls`.
+    ``parameters`` are the values of expressions with the attribute ``#[param(name)]``.
+    ``most_calls`` is the number of calls that it inlines before it raises TooLarge.
     """
 
     def __init__(self, builder: Builder, parameters: Mapping[str, int] = NO_PARAMETERS,
-                 most_calls: int | None = None) -> None:
+                 most_calls: int = CALL_BUDGET) -> None:
         self.builder = builder
-        self._calls_left = most_calls
+        self._most_calls = most_calls
         self._parameters = parameters
         self.arrays = Arrays(builder)
         self.globals: dict[str, Value] = {}
@@ -106,10 +108,14 @@ class Evaluator:
         self._size_params |= sizes
 
         def run(given: Env, args: tuple[Value, ...], span: Span) -> Value:
-            self._count_call()
+            self.builder.inlined += 1
             if self.builder.emitted > STATEMENT_BUDGET:
-                raise CompilerLimitation(f"{span}: the program has more than {STATEMENT_BUDGET} "
-                                         "statements after inlining.")
+                raise TooLarge(f"{span}: the program has more than {STATEMENT_BUDGET} "
+                               "statements after inlining.")
+            if self.builder.inlined > self._most_calls:
+                raise TooLarge(f"{span}: the program has more than {self._most_calls} calls "
+                               "after inlining.")
+            self._check_components(body.type, span)
             inner = inside(env)
             inner.update(given)
             free = set(sizes)
@@ -135,13 +141,6 @@ class Evaluator:
             inner = written_sizes(self, ret, env)
             return conform(self, ret, self.exp(body, inner), inner, body.span)
         return Function(len(params), partial(run, {}), (), instantiate)
-
-    def _count_call(self) -> None:
-        """Count a call, which is inlined; EnoughCalls after as many as are allowed."""
-        if self._calls_left is not None:
-            if self._calls_left <= 0:
-                raise EnoughCalls
-            self._calls_left -= 1
 
     def apply(self, function: Value, args: tuple[Value, ...], span: Span) -> Value:
         """``function args``, partially if there are too few."""
@@ -289,6 +288,7 @@ class Evaluator:
         """The environment inside of a ``let``."""
         inner = inside(env)
         free = {s.name for s in exp.sizes}
+        self._check_components(exp.value.type, exp.value.span)
         self.bind(exp.pattern, self.exp(exp.value, env), inner, free)
         for size in exp.sizes:
             if size.name in free and size.known is not None:
@@ -296,6 +296,11 @@ class Evaluator:
                 if atom is not None:
                     inner[size.name] = Dynamic(atom, Prim.I64)
         return inner
+
+    def _check_components(self, type_: Type | None, span: Span) -> None:
+        """A value has a variable for each component, so there must not be too many."""
+        if isinstance(type_, Tuple | Record | Sum) and components(type_) > MOST_COMPONENTS:
+            raise TooLarge(f"{span}: this value has more than {MOST_COMPONENTS} components.")
 
     def _updated(self, array: Value, dims: tuple[ast.IndexDim, ...], new: ast.Exp, env: Env,
                  span: Span) -> Value:

@@ -40,7 +40,7 @@ from runelift.frontend.modules.structures import (
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import Node, put_at, walk
 from runelift.frontend.syntax.prelude import LIBRARY_MODULES, signature
-from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.errors import CompilerLimitation, Diagnostic, Label, ProgramError
 from runelift.ir.source import Span
 
 Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]
@@ -60,12 +60,18 @@ def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
     return ast.Flat(module.span, tuple(evaluator.out))
 
 
+MOST_DECLARATIONS = 100_000
+"""The most declarations of a program, of which each use of a parametric module makes new ones."""
+
+
 class _Evaluator:
     def __init__(self, read: Reader) -> None:
         self.out: list[ast.CoreDec] = []
         self._read = read
         self._used = {"|>", "<|"}
         """Names of declarations, and of operators that are checked unlike functions."""
+        self._copies: dict[str, int] = {}
+        """The number that the last declaration of a name got."""
         self._types: dict[str, ast.TypeDec] = {}
         self._files: dict[Path, Structure | None] = {}
         self._signatures: dict[str, Signature] = {}
@@ -77,11 +83,16 @@ class _Evaluator:
 
     def _fresh(self, name: str) -> str:
         """A name that no other declaration has."""
-        found, count = name, 1
+        count = self._copies.get(name, 1)
+        found = name if count == 1 else f"{name}'{count}"
         while found in self._used:
             count += 1
             found = f"{name}'{count}"
+        self._copies[name] = count
         self._used.add(found)
+        if len(self._used) > MOST_DECLARATIONS:
+            raise CompilerLimitation(f"the program has more than {MOST_DECLARATIONS} declarations "
+                                     "once its parametric modules are applied.")
         return found
 
     def _emit(self, dec: ast.CoreDec) -> None:

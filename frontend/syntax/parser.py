@@ -29,6 +29,9 @@ MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16"
                      "bool"})
 """The built-in modules; ``x.y`` is a member of one of them, or else a field."""
 
+_ELEMENT = re.compile(r"(-)?([^\s,\[\]]+)")
+"""An element of the token NUMBERS."""
+
 MOST_CONSTRUCTORS = 256
 """The most constructors that a sum type can have."""
 
@@ -427,6 +430,16 @@ class _Builder(Transformer[Token, Any]):
             _check_readable(str(name), span)
         pun = ast.Name(self._token_span(name), ast.QualName((), str(name)))
         return str(name), value if value is not None else pun
+
+    def numbers(self, span: Span, children: list[Any]) -> ast.ArrayExp:
+        """An array literal of numbers, which is one token."""
+        items: list[ast.Exp] = []
+        for found in _ELEMENT.finditer(children[0]):
+            place = Span(self.source, span.start + found.start(), span.start + found.end())
+            digits = Span(self.source, place.start + bool(found[1]), place.end)
+            literal = ast.Literal(digits, *number(found[2], digits))
+            items.append(ast.Negate(place, literal) if found[1] else literal)
+        return ast.ArrayExp(span, tuple(items))
 
     def array(self, span: Span, children: list[Any]) -> ast.ArrayExp:
         return ast.ArrayExp(span, tuple(c for c in children[1:] if c is not None))

@@ -392,6 +392,19 @@ def _facts_of(type_: Type) -> Facts:
     return found
 
 
+def components(type_: Type) -> int:
+    """The number of parts of a type that are no tuples, records or sums of others."""
+    known: dict[int, int] = {}
+
+    def count(part: Type) -> int:
+        if not isinstance(part, Tuple | Record | Sum | Array):
+            return 1
+        if (found := known.get(id(part))) is None:
+            found = known[id(part)] = sum(map(count, inside(part)))
+        return found
+    return count(type_)
+
+
 def type_variables(type_: Type) -> frozenset[VName]:
     """The type parameters that occur in a type."""
     return facts(type_).type_variables
