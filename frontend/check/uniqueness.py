@@ -135,7 +135,7 @@ class Walk:
 
     def look(self, name: str, span: Span, env: Env) -> Tree:
         """The value of a name."""
-        tree = env.get(name)
+        tree: Tree | None = env.get(name)
         if tree is None:
             constant = self.constants.get(name)
             return Leaf() if constant is None else Leaf(frozenset({constant}))
