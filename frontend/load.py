@@ -10,7 +10,7 @@ from typing import NamedTuple
 from runelift.frontend.check import check_module
 from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
-from runelift.frontend.elaborate.builder import TooLarge
+from runelift.frontend.elaborate.builder import Effort, TooLarge
 from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.syntax import ast, module_ast
@@ -32,8 +32,8 @@ def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAME
     return elaborate(checked(source), names, parameters)
 
 
-CALLS_CHECKED = 10_000
-"""The calls of a program that are followed by :func:`check`."""
+CHECKED = Effort(calls=10_000, components=1000)
+"""The part of a program that :func:`check` follows after its types are checked."""
 
 
 @deeply
@@ -43,7 +43,7 @@ def check(source: Source) -> None:
     Programs that inlining makes large are followed as far as that.
     """
     with suppress(TooLarge):
-        elaborate(checked(source), Names(), most_calls=CALLS_CHECKED)
+        elaborate(checked(source), Names(), effort=CHECKED)
 
 
 @deeply

@@ -265,7 +265,7 @@ class Base(ABC):
     def join(self, left: Type, right: Type, span: Span, what: str,
              because: Span | None = None) -> Type:
         """The type of a value of either type; ``what`` has the second, ``because`` the first."""
-        if left is right:
+        if self.solved.head(left) is self.solved.head(right):
             return left
         state = self.solved.snapshot()
         try:

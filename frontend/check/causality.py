@@ -70,7 +70,8 @@ class _Order:
                     self._known |= sizes_in(exp.type)
             case tuple():
                 for item in exp:
-                    self.exp(item)
+                    if not isinstance(item, ast.Literal):
+                        self.exp(item)
 
     def _parts(self, exp: Node) -> None:
         names = parts(type(exp))

@@ -42,9 +42,9 @@ def _missing(rows: list[Row], types: list[Type]) -> list[str] | None:
         return None if rows else []
     first, *rest = types
     heads = [(_strip(row[0]), row[1:]) for row in rows]
-    if all(head is None for head, _ in heads):  # any value does, so that no type is looked into
-        found = _missing([others for _, others in heads], rest)
-        return None if found is None else ["_", *found]
+    if heads and all(head is None for head, _ in heads):
+        left = _missing([others for _, others in heads], rest)  # its parts decide nothing
+        return None if left is None else ["_", *left]
     for tag, parts in _shapes(first, [head for head, _ in heads]):
         inner: list[Row] = []
         for head, others in heads:

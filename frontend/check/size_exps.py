@@ -12,8 +12,11 @@ from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.types import MetaVar, Type
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, applied, written
+from runelift.ir.sizes import Applied, Size, applied, written
 from runelift.ir.source import Span
+
+MOST_FACTORS = 64
+"""The most factors of a polynomial that is followed; a larger one is a size of its own."""
 
 
 class SizeExps(Base):
@@ -100,6 +103,8 @@ class SizeExps(Base):
         None if two expressions like this one may differ.
         """
         size = self._polynomial(exp)
+        if size is not None and _is_large(size):
+            size = None
         if size is not None or exp.type is None or self.solved.head(exp.type) is not Prim.I64:
             return size
         key = structure(exp, self._identity)
@@ -188,3 +193,18 @@ class SizeExps(Base):
         return known and exp.type is not None and all(
             each.type is not None and self.solved.head(each.type) is Prim.I64
             for each in (exp, *exp.args))
+
+
+def _is_large(size: Size) -> bool:
+    """True for a polynomial that would grow without bound where definitions double it."""
+    if size.variable is not None:
+        return False
+    todo, count = [size], 0
+    while todo:
+        for monomial, coefficient in todo.pop().terms:
+            count += len(monomial)
+            if count > MOST_FACTORS or abs(coefficient) > Prim.I64.greatest:
+                return True
+            todo.extend(arg for factor in monomial if isinstance(factor, Applied)
+                        for arg in factor.args)
+    return False

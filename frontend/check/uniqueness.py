@@ -454,7 +454,8 @@ class Walk:
         """Walk an expression, or those in a tuple or slice."""
         if isinstance(value, tuple):
             for item in value:
-                self.part(item, env, skip)
+                if not isinstance(item, ast.Literal):
+                    self.part(item, env, skip)
         elif isinstance(value, ast.Exp):
             if all(value is not s for s in skip):
                 self.exp(value, env)

@@ -27,10 +27,17 @@ COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq"})
 
 STATEMENT_BUDGET = 200_000
 """The most statements that a program may have after inlining."""
-CALL_BUDGET = 1_000_000
-"""The most calls that are inlined."""
-MOST_COMPONENTS = 100_000
-"""The most components of a value, which are variables of the core program each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The most ``calls`` that are inlined, and ``components`` of a value, a variable each."""
+
+    calls: int = 1_000_000
+    components: int = 100_000
+
+
+FULL_EFFORT = Effort()
 
 
 class TooLarge(CompilerLimitation):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from runelift.frontend.check.forms import base_name, whole_name
-from runelift.frontend.elaborate.builder import CALL_BUDGET, Builder
+from runelift.frontend.elaborate.builder import FULL_EFFORT, Builder, Effort
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator
 from runelift.frontend.elaborate.sizes import note_values, size_atom
@@ -39,16 +39,16 @@ _Place: TypeAlias = tuple[ast.ValDec, Env]
 
 def elaborate(module: ast.Flat, names: Names,
               parameters: Mapping[str, int] = NO_PARAMETERS, *,
-              most_calls: int = CALL_BUDGET) -> Program:
+              effort: Effort = FULL_EFFORT) -> Program:
     """The entry points of a checked module as core functions.
 
     ``parameters`` are values for expressions with the attribute ``#[param(name)]``.  TooLarge if
-    one of them has more than ``most_calls`` calls, or grows too large otherwise.
+    one of them needs more than ``effort``.
     """
     references = {dec.name: _named(dec) for dec in module.decs}
     return Program(tuple(
         _entry(module, dec, _reachable(dec.name, references),
-               Evaluator(Builder(names), parameters, most_calls))
+               Evaluator(Builder(names), parameters, effort))
         for dec in module.entry_points))
 
 

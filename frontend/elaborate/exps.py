@@ -16,10 +16,10 @@ from runelift.frontend.elaborate.array_exps import (
 )
 from runelift.frontend.elaborate.arrays import Arrays
 from runelift.frontend.elaborate.builder import (
-    CALL_BUDGET,
-    MOST_COMPONENTS,
+    FULL_EFFORT,
     STATEMENT_BUDGET,
     Builder,
+    Effort,
     TooLarge,
 )
 from runelift.frontend.elaborate.environment import Environment, inside
@@ -72,13 +72,13 @@ class Evaluator:
     """Evaluates expressions in an environment; what cannot be known now is emitted.
 
     ``parameters`` are the values of expressions with the attribute ``#[param(name)]``.
-    ``most_calls`` is the number of calls that it inlines before it raises TooLarge.
+    It raises TooLarge where more than ``effort`` is needed.
     """
 
     def __init__(self, builder: Builder, parameters: Mapping[str, int] = NO_PARAMETERS,
-                 most_calls: int = CALL_BUDGET) -> None:
+                 effort: Effort = FULL_EFFORT) -> None:
         self.builder = builder
-        self._most_calls = most_calls
+        self._effort = effort
         self._parameters = parameters
         self.arrays = Arrays(builder)
         self.globals: dict[str, Value] = {}
@@ -112,10 +112,11 @@ class Evaluator:
             if self.builder.emitted > STATEMENT_BUDGET:
                 raise TooLarge(f"{span}: the program has more than {STATEMENT_BUDGET} "
                                "statements after inlining.")
-            if self.builder.inlined > self._most_calls:
-                raise TooLarge(f"{span}: the program has more than {self._most_calls} calls "
+            if self.builder.inlined > self._effort.calls:
+                raise TooLarge(f"{span}: the program has more than {self._effort.calls} calls "
                                "after inlining.")
-            self._check_components(body.type, span)
+            for type_ in (*(param.type for param in params), body.type):
+                self._check_components(type_, span)
             inner = inside(env)
             inner.update(given)
             free = set(sizes)
@@ -299,8 +300,9 @@ class Evaluator:
 
     def _check_components(self, type_: Type | None, span: Span) -> None:
         """A value has a variable for each component, so there must not be too many."""
-        if isinstance(type_, Tuple | Record | Sum) and components(type_) > MOST_COMPONENTS:
-            raise TooLarge(f"{span}: this value has more than {MOST_COMPONENTS} components.")
+        most = self._effort.components
+        if isinstance(type_, Tuple | Record | Sum) and components(type_) > most:
+            raise TooLarge(f"{span}: this value has more than {most} components.")
 
     def _updated(self, array: Value, dims: tuple[ast.IndexDim, ...], new: ast.Exp, env: Env,
                  span: Span) -> Value:

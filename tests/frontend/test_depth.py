@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from runelift.frontend.load import load
+from runelift.frontend import deep
+from runelift.frontend.load import checked, load
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import Names
 from runelift.ir.source import Source
@@ -29,6 +30,12 @@ def test_read(nested: Callable[[int], str]) -> None:
     load(program(nested(300)), Names())
 
 
-def test_refused() -> None:
+def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deep, "DEEP_FRAMES", deep.PYTHON_FRAMES + 1)
     with pytest.raises(CompilerLimitation, match="nested too deeply"):
         load(program("- " * 5000 + "x"), Names())
+
+
+@pytest.mark.parametrize("nested", NESTED)
+def test_read_in_a_large_stack(nested: Callable[[int], str]) -> None:
+    checked(program(nested(1500)))
