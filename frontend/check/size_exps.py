@@ -16,7 +16,7 @@ from runelift.ir.sizes import Applied, Size, applied, written
 from runelift.ir.source import Span
 
 MOST_FACTORS = 64
-"""The most factors of a polynomial that is followed; a larger one is a size of its own."""
+"""The most factors of a polynomial that is followed; a larger one is an opaque size."""
 
 
 class SizeExps(Base):
