@@ -88,7 +88,7 @@ def test_statements_are_read_back(body: tuple[Stm, ...]) -> None:
 @pytest.mark.parametrize(("text", "message"), [
     ("kernel k { x_1 = 3i64 }", "cannot go on with '= 3i64"),
     ("kernel k { x_1 := frob.i64(3i64) }", "'frob.i64' is no operation on 1 values"),
-    ("kernel k { store.f16 a_1[0i64] <- 1i32 }", "'store.f16' does not end with a primitive"),
+    ("kernel k { store.f8 a_1[0i64] <- 1i32 }", "'store.f8' does not end with a primitive"),
     ("kernel k { barrier", "the end of the text"),
 ])
 def test_malformed_texts(text: str, message: str) -> None:

@@ -120,7 +120,8 @@ def test_other_entry_points_are_lowered_only_for_parameters_of_theirs(
     known = Program.kernel_parameters
 
     def noted(self: Program, entries: Iterable[str] | None = None) -> dict[str, str]:
-        asked.append(entries)
+        if entries not in asked:  # the file is written after each stage
+            asked.append(entries)
         return known(self, entries)
 
     def tuned(old: dict[str, int]) -> list[Iterable[str] | None]:
