@@ -83,12 +83,16 @@ def test_a_full_disk_leaves_no_broken_lines(tmp_path: Path,
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(log._file, "flush", fail, raising=False)
-    with pytest.raises(UserError, match="No space left"):  # at the next line, or at the end
+
+    def write() -> None:
         log.append("main", run("a"))
         log.append("main", run("b"))
         log._writer.shutdown()
         full.clear()
         log.close()
+
+    with pytest.raises(UserError, match="No space left"):  # at the next line, or at the end
+        write()
     assert path.read_text().count("\n") == 1
 
 
