@@ -9,6 +9,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import plan
+from runelift.ir.errors import VersionUnavailable
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
@@ -51,7 +52,10 @@ def test_layouts_do_not_change_results(device: str, entry: str) -> None:
         xss = np.random.default_rng(sum(shape)).integers(-9, 9, shape).astype(np.int32)
         expected = getattr(reference, entry)(xss)
         for force in plans(forest) if forest else ({},):
-            (found,), _ = program.run(entry, [xss], force=force)
+            try:
+                (found,), _ = program.run(entry, [xss], force=force)
+            except VersionUnavailable:
+                continue  # no work-group is large enough
             assert found.shape == expected.shape
             assert (found == expected).all()
 
