@@ -44,7 +44,7 @@ class _Order:
         """Evaluate an expression or a part of one."""
         match exp:
             case ast.ArrayExp(span, ()) if isinstance(exp.type, Array):
-                self._need(sizes_in(exp.type), span, "an empty array")
+                self._need(sizes_in(exp.type).intersection(self._unknown), span, "an empty array")
             case ast.Constr(span, name) if isinstance(exp.type, Sum):
                 self._parts(exp)
                 absent = (sizes_in(field) for other, field in exp.type.fields if other != name)
