@@ -18,6 +18,10 @@ from runelift.ir.source import Source
     ("entry f xs xss = map (filter (> 0) xs ++) xss", "causality-check", 1),
     ("def f (x: i64): (#ok ([]i64) | #no) =\n  if x < 0 then #no else #ok (filter (> 0) [x])",
      "causality-check", 2),
+    ("def f (b: bool) (xs: []i32): (#a ([]i32) | #b ([]i32)) =\n  if b then #a (filter (> 0) xs)\n"
+     "  else #b xs", "causality-check", 3),
+    ("def f (n: i32) (xs: []i32): (#a ([]i32) | #b ([]i32)) =\n  match n case 1 -> #b xs\n"
+     "  case _ -> #a (filter (> 0) xs)", "causality-check", 2),
     ("type~ t = #foo ([]i32) | #bar ([]i32)\ndef f (xs: []i32) = let v: t = #foo xs in xs",
      "ambiguous-size", 2),
     ("def f (v: #foo i32 | #bar ([]i32)) = match v case #foo x -> x case #bar y -> y[0]\n"
@@ -125,6 +129,11 @@ def test_refused(text: str, code: str, line: int) -> None:
     "def f (n: i64) (xs: []i32) : [n]i32 = xs[0:n:1]",
     "def f (n: i64) (xs: []i32) = xs :> [i64.abs n]i32",
     "def sq (n: i64) = n * n\ntype t [n] = [sq n + 1]i32\ndef f [n] (x: t [n]) = n + length x",
+    "def f (b: bool) (xs: []i32): (#a ([]i32) | #b) =\n"
+    "  let ys = filter (> 0) xs in if b then #a ys else #b",
+    "def f [n] (b: bool) (xs: [n]i32): (#a ([n]i32) | #b ([n]i32)) = if b then #a xs else #b xs",
+    "def f (b: bool) (xs: []i32): (#a ([]i32) | #b ([]i32)) =\n"
+    "  let ys = filter (> 0) xs in if b then #a ys else #b xs",
     # sizes that something decides about: another value, a result, or who calls
     "def f [n][m] (xs: [n][m]i64) = m\ndef main = f ([] : [0][3]i64)",
     "def main (n: i64) : [0][n]i64 = map (map (+ 1)) []",
