@@ -7,7 +7,7 @@ that is applied to them, and the last one first.  Source: Futhark's error index,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
@@ -39,12 +39,16 @@ class _Order:
         self.errors: list[Diagnostic] = []
         self._known: set[VName] = set()
         self._needed: dict[VName, tuple[Span, str]] = {}
+        self._places: dict[VName, Span] = {}
+        """The places that compute sizes."""
+        self._elsewhere: set[VName] = set()
+        """The sizes that only other branches than this one compute."""
 
     def exp(self, exp: object) -> None:
         """Evaluate an expression or a part of one."""
         match exp:
             case ast.ArrayExp(span, ()) if isinstance(exp.type, Array):
-                self._need(sizes_in(exp.type), span, "an empty array")
+                self._need(sizes_in(exp.type).intersection(self._unknown), span, "an empty array")
             case ast.Constr(span, name) if isinstance(exp.type, Sum):
                 self._parts(exp)
                 absent = (sizes_in(field) for other, field in exp.type.fields if other != name)
@@ -75,6 +79,12 @@ class _Order:
 
     def _parts(self, exp: Node) -> None:
         names = parts(type(exp))
+        if isinstance(exp, ast.IfExp):
+            self._branches(exp.cond, (exp.then_, exp.else_))
+            return
+        if isinstance(exp, ast.MatchExp):
+            self._branches(exp.value, exp.cases)
+            return
         if isinstance(exp, ast.Apply):  # f x y is (f x) y
             for part in (*reversed(exp.args), exp.fun):
                 self.exp(part)
@@ -84,19 +94,36 @@ class _Order:
         for name in names:
             self.exp(getattr(exp, name))
 
+    def _branches(self, condition: ast.Exp, branches: Sequence[Node]) -> None:
+        self.exp(condition)
+        before, around, after = self._known, self._elsewhere, set(self._known)
+        for branch in branches:
+            self._known = set(before)
+            self._elsewhere = around | (after & self._places.keys()) - before
+            self.exp(branch)
+            after |= self._known
+        self._known, self._elsewhere = after, around
+
     def _need(self, sizes: Iterable[VName], span: Span, what: str) -> None:
         for size in sizes:
-            if size not in self._known:
+            if size in self._known:
+                continue
+            if size in self._elsewhere:
+                self._error(size, span, what)
+            else:
                 self._needed.setdefault(size, (span, what))
 
     def _compute(self, sizes: Iterable[VName], span: Span) -> None:
         for size in sorted(sizes):
             self._known.add(size)
+            self._places.setdefault(size, span)
             if size in self._needed:
-                place, what = self._needed.pop(size)
-                shown = "a size" if size.base == NAMELESS else f'size "{size.base}"'
-                self.errors.append(Diagnostic(
-                    "causality-check", place,
-                    f"Causality check: {shown} is needed for the type of {what} before it is "
-                    "computed.", (Label(span, "it is computed here"),),
-                    ("Bind the expression that computes it with 'let' beforehand.",)))
+                self._error(size, *self._needed.pop(size))
+
+    def _error(self, size: VName, place: Span, what: str) -> None:
+        shown = "a size" if size.base == NAMELESS else f'size "{size.base}"'
+        self.errors.append(Diagnostic(
+            "causality-check", place,
+            f"Causality check: {shown} is needed for the type of {what} before it is "
+            "computed.", (Label(self._places[size], "it is computed here"),),
+            ("Bind the expression that computes it with 'let' beforehand.",)))

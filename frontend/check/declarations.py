@@ -31,6 +31,7 @@ from runelift.frontend.check.restrictions import (
 from runelift.frontend.check.settling import Settling
 from runelift.frontend.check.stars import unique_pattern
 from runelift.frontend.check.types import Abbreviation, Scheme, accumulator, changing
+from runelift.frontend.check.undecided import undecided_sizes
 from runelift.frontend.check.unify import FunctionalType
 from runelift.frontend.check.uniqueness import check_uniqueness
 from runelift.frontend.syntax import ast
@@ -185,8 +186,10 @@ class Checker(Settling):
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
                                 dec.specified, sealed=dec.sealed)
         dec.type = scheme.type
-        self._finish((*scheme.sizes, *scheme.unknown))
-        if dec.specified and not dec.sealed:
+        self._finish()
+        if not dec.specified:
+            self.errors += undecided_sizes(self._typed, self._binders, self.solved.is_open)
+        elif not dec.sealed:
             self._check_specified(dec)
         for param in dec.params:
             self.errors += uncovered([param], param.span)
@@ -287,6 +290,7 @@ class Checker(Settling):
         given = inputs - {name for name, (count, _) in expressions.items() if count > 0}
         self.errors += unknown_parameters(name, type_, len(params),
                                           free - inputs - (written & nameable), body)
+        self.solved.decided |= free
         return Scheme(type_, tuple(types), tuple(sorted(free & given)),
                       tuple(sorted(free - given)), frozenset(self.solved.lifted & set(types)),
                       {name: exp for name, exp in expressions.items() if name not in given})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from math import isfinite
 
 from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
@@ -13,7 +12,6 @@ from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.literals import bounds_hint
 from runelift.frontend.syntax.prelude import EQUALITY
 from runelift.ir.errors import Diagnostic
-from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 
@@ -21,11 +19,8 @@ from runelift.ir.source import Span
 class Settling(Inference):
     """The last step of inference: settles types that are still open."""
 
-    def _finish(self, decided: Collection[VName]) -> None:
-        """Give undetermined number types their defaults, and write all types into the tree.
-
-        ``decided`` are sizes that callers decide about.
-        """
+    def _finish(self) -> None:
+        """Give undetermined number types their defaults, and write all types into the tree."""
         self.solved.divide()
         for op in self._operators:
             if op.operator is None and op.op.name in EQUALITY:
@@ -41,8 +36,6 @@ class Settling(Inference):
                 self._check_literal(node)
             elif isinstance(node, ast.ArrayExp):
                 self._check_elements(node)
-            elif isinstance(node, ast.Constr):
-                self._check_absent(node, decided)
         for binder in self._binders:
             binder.known = self.solved.size(binder.known) if binder.known is not None else None
         self._check_matches()
@@ -75,17 +68,6 @@ class Settling(Inference):
                 self.errors.append(Diagnostic(
                     "lifted-element", array.span, f'Type parameter "{name.base}" is lifted and '
                     "cannot be that of an array element."))
-
-    def _check_absent(self, exp: ast.Constr, decided: Collection[VName]) -> None:
-        """The payloads of the other constructors, which a value has room for, have known sizes."""
-        assert isinstance(exp.type, ty.Sum)
-        undecided = self.solved.flexible - self.solved.sizes.keys() - set(decided)
-        for name, field in exp.type.fields:
-            if name != exp.name and ty.sizes_in(field) & undecided:
-                self.errors.append(Diagnostic(
-                    "ambiguous-size", exp.span, f"Nothing decides about a size of '#{name}', which "
-                    f"this value of type {self._show(exp.type)} might have been.",
-                    hints=("Say it in a type annotation.",)))
 
     def _settled(self, type_: ty.Type, span: Span) -> ty.Type:
         """A type with all that is known and defaults for the rest."""

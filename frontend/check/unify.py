@@ -74,6 +74,8 @@ class Substitution:
     """Parts that an undetermined type must have."""
     parameters: set[VName] = field(default_factory=set)
     """Flexible sizes ``[]`` of parameters: joining two types does not decide about them."""
+    decided: set[VName] = field(default_factory=set)
+    """Flexible sizes of functions: their callers decide about them."""
     unknown: set[VName] = field(default_factory=set)
     """Sizes that only the running program knows."""
     values: set[int] = field(default_factory=set)
@@ -127,6 +129,12 @@ class Substitution:
         name = self.names.fresh(base)
         self.unknown.add(name)
         return Size.var(name)
+
+    def is_open(self, size: VName) -> bool:
+        """True for a size to be found about which nothing has been said, nor will callers."""
+        return (size in self.flexible and size not in self.sizes and size not in self.decided
+                and not any(size in side.variables() for sides in self._undecided
+                            for side in sides))
 
     def snapshot(self) -> State:
         """The state, to be given to :meth:`restore`."""

@@ -489,6 +489,11 @@ class _Builder(Transformer[Token, Any]):
         name, *params, ret, value, body = children
         type_params = tuple(p for p in params if isinstance(p, ast.SizeParam | ast.TypeParam))
         patterns = tuple(p for p in params if isinstance(p, ast.Pattern))
+        if not patterns:
+            raise ProgramError(Diagnostic(
+                "syntax-error", type_params[0].span, f"'{name}' has parameters for sizes or types, "
+                "but none for values: only functions that 'let' binds have them.",
+                hints=(f"Give it a parameter, or bind a lambda: let {name} = \\x -> e.",)))
         return ast.LetFun(span, str(name), type_params, patterns, ret, value, body)
 
     def let_with(self, span: Span, children: list[Any]) -> ast.Exp:

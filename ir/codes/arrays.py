@@ -19,7 +19,8 @@ entry main [n] (xs: [n]i32) (ys: [n]i32): [n]i32 = map2 (+) xs ys
     Explanation(
         "ambiguous-size", "a size that nothing decides",
         "A size parameter gets its value from the sizes of arguments.  Here no argument has it, "
-        "and no type says which size is meant.",
+        "and no type says which size is meant.  An empty array has none for its rows, either: "
+        "say it, as in ([] : [0][3]i32).",
         wrong="""\
 def zeros [n] (): [n]i32 = replicate n 0
 

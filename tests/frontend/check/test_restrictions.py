@@ -18,6 +18,10 @@ from runelift.ir.source import Source
     ("entry f xs xss = map (filter (> 0) xs ++) xss", "causality-check", 1),
     ("def f (x: i64): (#ok ([]i64) | #no) =\n  if x < 0 then #no else #ok (filter (> 0) [x])",
      "causality-check", 2),
+    ("def f (b: bool) (xs: []i32): (#a ([]i32) | #b ([]i32)) =\n  if b then #a (filter (> 0) xs)\n"
+     "  else #b xs", "causality-check", 3),
+    ("def f (n: i32) (xs: []i32): (#a ([]i32) | #b ([]i32)) =\n  match n case 1 -> #b xs\n"
+     "  case _ -> #a (filter (> 0) xs)", "causality-check", 2),
     ("type~ t = #foo ([]i32) | #bar ([]i32)\ndef f (xs: []i32) = let v: t = #foo xs in xs",
      "ambiguous-size", 2),
     ("def f (v: #foo i32 | #bar ([]i32)) = match v case #foo x -> x case #bar y -> y[0]\n"
@@ -64,6 +68,23 @@ from runelift.ir.source import Source
     ("module type some = {type~ t val x : t}\n"
      "module m : some = {type~ t = []i32 def x = [1]}", "anonymous-size", 1),
     ("module type some = {val xs : []i32}", "anonymous-size", 1),
+    # sizes that nothing decides about
+    ("def f [n][m] (xs: [n][m]i64) = m\ndef main = f []", "ambiguous-size", 2),
+    ("def main = let [n][m] (xs: [n][m]i64) = []\n in m", "ambiguous-size", 1),
+    ("def main = let (xs: [][]i64, k: i64) = ([], 2)\n in length xs", "ambiguous-size", 1),
+    ("def main =\n length ([] : [][]i64)", "ambiguous-size", 2),
+    ("def f [n][m][k] (xs: [n][m]i64) (ys: [m][k]i64) = i64.sum xs[0]\n"
+     "def main (xs: [][]i64) = f xs []", "ambiguous-size", 2),
+    ("def main = i32.sum (map\n i32.sum [])", "ambiguous-size", 2),
+    ("def f (r: {xs: [](i64, []i64)}) = length r.xs\ndef main = f {xs = []}",
+     "ambiguous-size", 2),
+    ("def main (n: i64) = let g = \\xs -> length xs in n", "ambiguous-size", 1),
+    ("def main (n: i64) = let p : []i64 -> bool = null in n", "ambiguous-size", 1),
+    ("def f [n] (g: [n]i64 -> i64) = 3i64\ndef main = f (\\xs -> length xs)",
+     "ambiguous-size", 2),
+    ("def main (n: i64) = length (??? : [n][]i64)", "ambiguous-size", 1),
+    ("def main (b: i64) = let z [n] : [n]i64 -> i64 = \\xs -> n in z [1, 2]", "syntax-error", 1),
+    ("def main (b: i64) = let z 'a : i64 = b in z", "syntax-error", 1),
     # kinds
     ("def twice 'a '~b (f: a -> b) (x: a) =\n  [f x, f x]", "lifted-element", 2),
     ("module type key = {type~ k}\nmodule map (K: key) = {\n  type~ keys = K.k\n"
@@ -108,6 +129,28 @@ def test_refused(text: str, code: str, line: int) -> None:
     "def f (n: i64) (xs: []i32) : [n]i32 = xs[0:n:1]",
     "def f (n: i64) (xs: []i32) = xs :> [i64.abs n]i32",
     "def sq (n: i64) = n * n\ntype t [n] = [sq n + 1]i32\ndef f [n] (x: t [n]) = n + length x",
+    "def f (b: bool) (xs: []i32): (#a ([]i32) | #b) =\n"
+    "  let ys = filter (> 0) xs in if b then #a ys else #b",
+    "def f [n] (b: bool) (xs: [n]i32): (#a ([n]i32) | #b ([n]i32)) = if b then #a xs else #b xs",
+    "def f (b: bool) (xs: []i32): (#a ([]i32) | #b ([]i32)) =\n"
+    "  let ys = filter (> 0) xs in if b then #a ys else #b xs",
+    # sizes that something decides about: another value, a result, or who calls
+    "def f [n][m] (xs: [n][m]i64) = m\ndef main = f ([] : [0][3]i64)",
+    "def main (n: i64) : [0][n]i64 = map (map (+ 1)) []",
+    "def xs = ([] : [0][]i64)",
+    "def main = let xs = [] in length (xs ++ [[1i64]])",
+    "def main (n: i64) = let g xs = map length xs in n",
+    "def main (n: i64) = let g = \\xs -> length xs in g [1, 2]",
+    "def main (xs: []i64) = loop (ys: [][2]i64) = [] for x in xs do ys ++ [[x, x]]",
+    "def main (xs: [][]i64) = let ys : [][]i64 = if length xs > 2 then xs else [] in length ys",
+    "def g = map length",
+    "def f [n] (k: i64) (xs: [n]i64) = k\ndef main = f 3",
+    "def main (b: i64) = let z [n] (xs: [n]i64) = n in z [b]",
+    "def z [n] : [n]i64 -> i64 = \\xs -> n + length xs\ndef main = z [1, 2] + z [3]",
+    "def f (g: (n: i64) -> [n]i64 -> i64) = g 2 [1, 2]\ndef h (n: i64) (xs: [n]i64) = n + xs[0]\n"
+    "def main = f h",
+    "def f (g: (n: i64) -> [n]i64 -> i64) = g 2 [1, 2]\ndef main = f (\\n xs -> n)",
+    "def f (k: i64) : [k]i64 -> i64 = \\(xs: []i64) -> xs[0]",
     # sizes of arrays in records and sum types
     "type t [n] = {b: [n]i32}\nentry f [n] (r: {a: t [n]}) = r.a.b[0] + i32.i64 n",
     "type t [n] = #a ([n]i32) | #b\n"
