@@ -87,7 +87,7 @@ def together(items: Iterable[Tree]) -> Tree:
     return Parts(trees, width)
 
 
-def components(tree: Tree, types: Sequence[Type | None]) -> tuple[Tree, ...]:
+def items_of(tree: Tree, types: Sequence[Type | None]) -> tuple[Tree, ...]:
     """The values in a tuple or record, of these types."""
     if isinstance(tree, Parts):
         return tree.items

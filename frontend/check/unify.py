@@ -6,7 +6,7 @@ are polynomials: an equation between them is solved when it is linear in a flexi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -398,7 +398,7 @@ class Substitution:
 
     def no_function(self, type_: ty.Type) -> None:
         """Forbid functions in a type; FunctionalType if there is one."""
-        for part in self.parts(type_):
+        for part in ty.parts(type_, lambda part: not isinstance(part, ty.Arrow), self.head):
             match part:
                 case ty.MetaVar(number):
                     self.values.add(number)
@@ -408,17 +408,6 @@ class Substitution:
                     raise FunctionalType
                 case ty.Abstract() if part.name in self.functional:
                     raise FunctionalType
-
-    def parts(self, type_: ty.Type) -> Iterator[ty.Type]:
-        """All that is known of a type and the types in it, each once; functions as a whole."""
-        left, seen = [type_], set[int]()
-        while left:
-            part = self.head(left.pop())
-            if id(part) not in seen:
-                seen.add(id(part))
-                yield part
-                if not isinstance(part, ty.Arrow):
-                    left += ty.inside(part)[::-1]
 
     def join(self, left: ty.Type, right: ty.Type,
              joined: dict[tuple[Size, Size], Size] | None = None) -> ty.Type:

@@ -24,11 +24,11 @@ from runelift.frontend.check.aliases import (
     Parts,
     Tree,
     collect,
-    components,
     each_leaf,
     flags,
     fresh_enough,
     holds_arrays,
+    items_of,
     join,
     leaves,
     origins,
@@ -105,7 +105,7 @@ class Walk:
 
     def _bind_each(self, items: Sequence[ast.Pattern], tree: Tree, env: Env, fixed: str) -> Tree:
         """Bind the patterns in a tuple or record."""
-        values = components(tree, [item.type for item in items])
+        values = items_of(tree, [item.type for item in items])
         return together([self.bind(item, value, env, fixed)
                          for item, value in zip(items, values, strict=True)])
 

@@ -56,7 +56,7 @@ from runelift.frontend.elaborate.values import (
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.attributes import parameter
 from runelift.frontend.syntax.literals import constant
-from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, components, type_variables
+from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, facts, type_variables
 from runelift.ir import failures
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import VName
@@ -301,7 +301,7 @@ class Evaluator:
     def _check_components(self, type_: Type | None, span: Span) -> None:
         """A value has a variable for each component, so there must not be too many."""
         most = self._effort.components
-        if isinstance(type_, Tuple | Record | Sum) and components(type_) > most:
+        if isinstance(type_, Tuple | Record | Sum) and facts(type_).variables > most:
             raise TooLarge(f"{span}: this value has more than {most} components.")
 
     def _updated(self, array: Value, dims: tuple[ast.IndexDim, ...], new: ast.Exp, env: Env,

@@ -6,28 +6,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
+from threading import Lock
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-
-
-@dataclass(frozen=True, slots=True)
-class TypeVar:
-    """A type parameter ``'a`` of a polymorphic function, in its own body (rigid)."""
-
-    name: VName
-    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class MetaVar:
-    """A type that inference has yet to find; none are left after checking."""
-
-    id: int
-    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
 
 
 class Facts(NamedTuple):
@@ -42,8 +27,31 @@ class Facts(NamedTuple):
     all_sizes: frozenset[VName]
     leaves: int
     """The number of components at the bottom: of those of components, and so on."""
+    variables: int
+    """The number of variables that a value of the type needs: also for parts of sums."""
     arrays: bool
     """True if there are arrays in the type."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class _Type:
+    """A type that may have variables; :func:`facts` finds them at the first call."""
+
+    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeVar(_Type):
+    """A type parameter ``'a`` of a polymorphic function, in its own body (rigid)."""
+
+    name: VName
+
+
+@dataclass(frozen=True, slots=True)
+class MetaVar(_Type):
+    """A type that inference has yet to find; none are left after checking."""
+
+    id: int
 
 
 class _Interned(type):
@@ -53,17 +61,40 @@ class _Interned(type):
     """
 
     _made: ClassVar[WeakValueDictionary[object, Any]] = WeakValueDictionary()
+    _making: ClassVar[Lock] = Lock()
+    """Two threads must not make two equal objects."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         made = super().__call__(*args, **fields)
         key = cls, made.key
         if (found := cls._made.get(key)) is None:
-            found = cls._made[key] = made
+            with cls._making:
+                found = cls._made.setdefault(key, made)
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Array(metaclass=_Interned):
+class _Compound(_Type, metaclass=_Interned):
+    """A type with types inside."""
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]]
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The fields that it was made from."""
+        return tuple([getattr(self, name) for name in self.__match_args__])
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is the same in equal types, and only in them."""
+        return self.values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Array(_Compound):
     """``[size]elem``.  ``size`` is a polynomial over size names.
 
     An existential or unknown size is a fresh variable.
@@ -71,63 +102,32 @@ class Array(metaclass=_Interned):
 
     size: Size
     elem: Type
-    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
-    def key(self) -> object:
+    def key(self) -> tuple[object, ...]:
         """The fields; sizes that are equal may be written differently."""
-        return self.size, self.size.written and id(self.size), self.elem
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.size, self.elem)
+        return (*self.values, self.size.written and id(self.size))
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Tuple(metaclass=_Interned):
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuple(_Compound):
     """``(t, u)``; the unit type has no items."""
 
     items: tuple[Type, ...]
-    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
-
-    @property
-    def key(self) -> object:
-        """The fields."""
-        return self.items
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.items,)
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Record(metaclass=_Interned):
+@dataclass(frozen=True, slots=True, eq=False)
+class Record(_Compound):
     """``{x: t, y: u}``, fields sorted by name."""
 
     fields: tuple[tuple[str, Type], ...]
-    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
-
-    @property
-    def key(self) -> object:
-        """The fields."""
-        return self.fields
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.fields,)
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Sum(metaclass=_Interned):
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum(_Compound):
     """``#a t u | #b``: constructors sorted by name, each with the tuple of its payload."""
 
     fields: tuple[tuple[str, Type], ...]
-    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
-
-    @property
-    def key(self) -> object:
-        """The fields."""
-        return self.fields
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.fields,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,8 +169,8 @@ All, none, or a value for each component of a tuple or record (then not none of 
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Arrow(metaclass=_Interned):
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrow(_Compound):
     """``t -> u``.  ``consumes``: which parts of the parameter are unique; ``fresh``: of the result.
 
     ``param`` is the size variable that stands for the argument in ``codomain``, as in
@@ -184,15 +184,6 @@ class Arrow(metaclass=_Interned):
     fresh: Unique = False
     param: VName | None = None
     exists: frozenset[VName] = frozenset()
-    facts: Facts | None = field(default=None, init=False, repr=False, compare=False)
-
-    @property
-    def key(self) -> object:
-        """The fields."""
-        return self.domain, self.codomain, self.consumes, self.fresh, self.param, self.exists
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.key
 
 
 Type: TypeAlias = Prim | TypeVar | MetaVar | Array | Tuple | Record | Sum | Arrow
@@ -340,7 +331,7 @@ def facts(type_: Type) -> Facts:
     return cast("Facts", type_.facts)
 
 
-_NONE = Facts(frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 1, False)
+_NONE = Facts(frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 1, 1, False)
 
 
 def _unexamined(type_: Type) -> list[Type]:
@@ -374,10 +365,11 @@ def _facts_of(type_: Type) -> Facts:
             frozenset().union(*(part.sizes for part in parts)),
             frozenset().union(*(part.params for part in parts)),
             frozenset().union(*(part.all_sizes for part in parts)),
-            1, any(part.arrays for part in parts))
+            1, 1, any(part.arrays for part in parts))
     leaves = sum(part.leaves for part in parts) if isinstance(type_, Tuple | Record) else 1
-    if found.leaves != leaves:
-        found = found._replace(leaves=leaves)
+    variables = 1 if isinstance(type_, Arrow) else sum(part.variables for part in parts)
+    if (found.leaves, found.variables) != (leaves, variables):
+        found = found._replace(leaves=leaves, variables=variables)
     match type_:
         case Array(size):
             own = size.variables()
@@ -390,19 +382,6 @@ def _facts_of(type_: Type) -> Facts:
                                   params=found.params | own,
                                   all_sizes=found.all_sizes | own | exists)
     return found
-
-
-def components(type_: Type) -> int:
-    """The number of parts of a type that are no tuples, records or sums of others."""
-    known: dict[int, int] = {}
-
-    def count(part: Type) -> int:
-        if not isinstance(part, Tuple | Record | Sum | Array):
-            return 1
-        if (found := known.get(id(part))) is None:
-            found = known[id(part)] = sum(map(count, inside(part)))
-        return found
-    return count(type_)
 
 
 def type_variables(type_: Type) -> frozenset[VName]:
@@ -420,14 +399,15 @@ def sizes_in(type_: Type) -> frozenset[VName]:
     return facts(type_).sizes
 
 
-def parts(type_: Type, into: Callable[[Type], bool] = lambda _: True) -> Iterator[Type]:
+def parts(type_: Type, into: Callable[[Type], bool] = lambda _: True,
+          head: Callable[[Type], Type] = lambda part: part) -> Iterator[Type]:
     """A type and all types in it, outer ones first, each once however often it stands there.
 
-    Those inside of a type are left out if ``into`` says no.
+    Those inside of a type are left out if ``into`` says no.  ``head`` is applied to each first.
     """
     left, seen = [type_], set[int]()
     while left:
-        part = left.pop()
+        part = head(left.pop())
         if id(part) not in seen:
             seen.add(id(part))
             yield part
