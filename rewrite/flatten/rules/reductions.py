@@ -18,7 +18,14 @@ from runelift.rewrite.flatten.parallelism import (
     vector_operator,
 )
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
-from runelift.rewrite.flatten.rules.common import emit_with_nest, enter, irregular, show_nest
+from runelift.rewrite.flatten.rules.common import (
+    array_name,
+    emit_with_nest,
+    enter,
+    fresh_param,
+    irregular,
+    show_nest,
+)
 from runelift.rewrite.flatten.rules.maps import emit_versions, single_version
 from runelift.rewrite.flatten.walk import CHEAP_CHAIN, Walk
 
@@ -77,12 +84,13 @@ def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> 
     for each element of a vector.
     """
     lam = soac.lam
-    if is_identity(lam):
-        elements = tuple(ir.Param(walk.flattener.names.fresh("x"), row_of(p.type))
-                         for p in lam.params)
+    if len(lam.ret) != len(soac.ops[0].neutral):  # some are results of their own
+        return None
+    if not lam.body.stms:  # the vectors are there: rows, or the same ones each time
+        elements = tuple(fresh_param(walk, "x", row_of(type_)) for type_ in lam.ret)
         names = tuple(p.name for p in elements)
         element = ir.Lambda(elements, ir.Body((), names), tuple(p.type for p in elements))
-        return ir.Map(operator.width, element, tuple(p.name for p in lam.params))
+        return ir.Map(operator.width, element, tuple(map(array_name, lam.body.result)))
     *before, last = lam.body.stms
     bound = {p.name for s in before for p in s.pat}
     match last.exp:
@@ -112,13 +120,12 @@ def _turned(
         turned = ir.Param(flattener.names.fresh("column"), row_of(flattener.types[column]))
         outside.append((column, turned))
         inside.append((turned.name, param))
-    before = () if is_identity(lam) else lam.body.stms[:-1]
-    body = ir.Body((*before, *made.lam.body.stms), made.lam.body.result)
+    body = ir.Body((*lam.body.stms[:-1], *made.lam.body.stms), made.lam.body.result)
     used = free_vars(body)
     inside += [(array_of_row[p.name], p) for p in lam.params if p.name in used]
-    columns, params = (tuple(part) for part in zip(*outside, strict=True))
-    arrays, elements = (tuple(part) for part in zip(*inside, strict=True))
-    return columns, params, ir.Lambda(elements, body, made.lam.ret), arrays
+    fold = ir.Lambda(tuple(p for _, p in inside), body, made.lam.ret)
+    return (tuple(array for array, _ in outside), tuple(p for _, p in outside), fold,
+            tuple(array for array, _ in inside))
 
 
 def _transposition(array: VName, type_: Type) -> ir.Rearrange:

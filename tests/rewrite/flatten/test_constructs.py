@@ -30,6 +30,12 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "sum of rows made from rows": ("reduce (map2 (+)) (replicate m 0) "
                                    "(map (\\ys -> map2 (*) ys (reverse ys)) xss)",
                                    "G4  redomap"),
+    "sum of one vector": ("let ys = map (+ k) xs "
+                          "in reduce (map2 (+)) (replicate m 0) (map (\\_ -> ys) (iota 3))",
+                          "G4  redomap"),
+    "sum of vectors that are used again": (
+        "let rows = map (\\x -> map (* x) xs) xs "
+        "let sums = reduce (map2 (+)) (replicate m 0) rows in map (map2 (-) sums) rows", "G"),
     "scan of made vectors": ("scan (map2 (+)) (replicate m 0) (map (\\y -> map (^ y) xs) xs)",
                              "G4  scanomap"),
     "scatter": (f"scatter (copy xs) (map (\\i -> m - 1 - i) (iota m)) ({SUMS} xs)", "G1  scatter"),
