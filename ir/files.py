@@ -47,10 +47,8 @@ def read_bytes(path: Path, most: int | None = None, check: Check | None = None
             if stat.S_ISREG(status.st_mode) and status.st_size > limit:
                 raise _too_large(str(path), limit)
             return read_stream(file, str(path), limit, check)
-    except OSError as error:
-        raise UserError(f"Cannot read '{path}': {error.strerror or error}.") from None
-    except ValueError as error:  # a name with a NUL
-        raise UserError(f"Cannot read '{path}': {error}.") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
 
 
 def read_stream(file: BinaryIO, name: str, most: int, check: Check | None = None) -> bytearray:
@@ -68,6 +66,12 @@ def read_stream(file: BinaryIO, name: str, most: int, check: Check | None = None
     return found
 
 
+def _unreadable(path: Path, error: OSError | ValueError) -> UserError:
+    """The error for a file that cannot be opened; ValueError is that of a name with a NUL."""
+    why = error.strerror if isinstance(error, OSError) else None
+    return UserError(f"Cannot read '{path}': {why or error}.")
+
+
 def _too_large(name: str, most: int) -> UserError:
     return UserError(f"Cannot read '{name}': it has more than {most >> 20} MiB, the most that is "
                      "read.")
@@ -77,10 +81,8 @@ def require_file(path: Path) -> Path:
     """The path of a file, pipe or device that must exist; UserError if it does not."""
     try:
         status = path.stat()
-    except OSError as error:
-        raise UserError(f"Cannot read '{path}': {error.strerror or error}.") from None
-    except ValueError as error:  # a name with a NUL
-        raise UserError(f"Cannot read '{path}': {error}.") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
     if stat.S_ISDIR(status.st_mode):
         raise UserError(f"Cannot read '{path}': Is a directory.")
     return path

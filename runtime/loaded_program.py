@@ -132,8 +132,9 @@ class LoadedProgram:
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
                 record: bool) -> Outcome:
         """Run an entry point on the device."""
-        forked.check()
-        if self._device is not None:
+        if self._device is None:
+            forked.check()
+        else:
             self._device.check()
         self.prepare_first_run(entry, args, dict(force), thresholds)
         plan, executable = self.plan(entry), self.executable(entry)

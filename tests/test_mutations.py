@@ -10,10 +10,7 @@ from __future__ import annotations
 import os
 import random
 import re
-import signal
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +21,7 @@ from runelift.ir.codes import CODES
 from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import Names
 from runelift.ir.source import Source
+from tests.time_limit import time_limit
 
 MUTATIONS = int(os.environ.get("RUNELIFT_MUTATIONS", "400"))
 CHUNK = 50
@@ -80,25 +78,10 @@ def mutation(seed: int) -> Mutation:
     return Mutation(new, start)
 
 
-@contextmanager
-def patience() -> Iterator[None]:
-    """Interrupt what does not end."""
-    def give_up(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(PATIENCE)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def errors_of(mutated: Mutation) -> tuple[Diagnostic, ...]:
     """What is wrong with a program, if anything is."""
     try:
-        with patience(), warnings.catch_warnings(action="ignore"):
+        with time_limit(PATIENCE), warnings.catch_warnings(action="ignore"):
             load(Source("t", mutated.text), Names())
     except ProgramError as error:
         return error.diagnostics

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, TextIO
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
 from runelift.ir.visible import shortened
-from runelift.runtime.commands.start import HELP, STOPPED, begin
+from runelift.runtime.commands.start import HELP, STOPPED
 from runelift.runtime.commands.streams import visible_streams
 from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.devices import pyopencl_quirks
@@ -92,13 +92,8 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status.
-
-    The command line of this process, without ``argv``, runs in a copy that can be killed.
-    """
+    """Run a command line, by default that of this process; the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if argv is None:
-        begin()
     try:
         with visible_streams():
             return _execute(arguments)

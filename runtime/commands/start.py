@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 
 from runelift.runtime.host import supervisor
@@ -12,15 +11,12 @@ HELP = frozenset({"-h", "--help"})
 STOPPED = "interrupted."
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line, or that of this process in a copy of it; the exit status."""
-    if argv is None:
-        begin()
-    status: int = import_module("runelift.runtime.commands.cli").main(argv)
-    return status
+def main() -> int:
+    """Run the command line of this process in a copy that can be killed; the exit status.
 
-
-def begin() -> None:
-    """Go on in a copy of this process that can be killed, unless only help is asked for."""
+    Help runs in this process: it is over at once.
+    """
     if HELP.isdisjoint(sys.argv[1:]):
         supervisor.begin(f"runelift: {STOPPED}\n")
+    status: int = import_module("runelift.runtime.commands.cli").main()
+    return status

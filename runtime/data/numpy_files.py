@@ -11,7 +11,7 @@ import math
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def read_npz(data: bytes | bytearray, name: str, most: int) -> Iterator[Value]:
             for member in archive.infolist():
                 where = f"{name}: {member.filename[:80]}"
                 with archive.open(member) as file:
-                    content = read_stream(file, where, max(most, 0))  # type: ignore[arg-type]
+                    content = read_stream(cast("BinaryIO", file), where, max(most, 0))
                 most -= len(content)
                 yield read_npy(content, where)
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError, IndexError,

@@ -124,7 +124,11 @@ def _forward(number: int, frame: FrameType | None) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Have the system kill this process when its parent ends, where it can do so."""
+    """Have the system kill this process when its parent ends, where it can do so.
+
+    It watches the thread that made the process, here the main one.  Threads that end before their
+    process make workers, which therefore have a :mod:`~runelift.runtime.host.lifeline`.
+    """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)

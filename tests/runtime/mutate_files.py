@@ -1,6 +1,6 @@
 """Files of each kind that are read, and mutations of their bytes.
 
-``python tests/runtime/mutate_files.py COUNT [KIND ...]`` tries many, and prints what it took.
+``python -m tests.runtime.mutate_files COUNT [KIND ...]`` tries many, and prints what it took.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ import json
 import random
 import re
 import resource
-import signal
 import sys
 import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +32,7 @@ from runelift.runtime.tuner.costs.log import made_for, read_log
 from runelift.runtime.tuner.t4 import best_configuration, read_t4
 from runelift.runtime.versions.size_guards import from_json
 from runelift.runtime.versions.tuning_file import facts_path, names_in, read_facts, read_tuning
+from tests.time_limit import time_limit
 
 SECONDS = 10
 """The most time that one file may take."""
@@ -185,20 +184,6 @@ def _replace_token(data: bytearray, choose: random.Random) -> None:
         data[chosen.start():chosen.end()] = choose.choice(PIECES)
 
 
-@contextmanager
-def _time_limit() -> Iterator[None]:
-    def over(*_: object) -> None:
-        raise TimeoutError(f"not read after {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, over)
-    signal.alarm(SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def attempt(kind: str, number: int, folder: Path) -> tuple[bytes, BaseException | None]:
     """A mutation by number, and what reading it raised that is no error of the user."""
     choose = random.Random(f"{kind} {number}")
@@ -209,7 +194,7 @@ def attempt(kind: str, number: int, folder: Path) -> tuple[bytes, BaseException 
     path = folder / "file"
     path.write_bytes(content)
     try:
-        with _time_limit(), warnings.catch_warnings(action="ignore"):
+        with time_limit(SECONDS), warnings.catch_warnings(action="ignore"):
             KINDS[kind].read(path)
     except (UserError, CompilerLimitation) as error:
         return content, None if len(str(error)) < 10_000 else error

@@ -60,13 +60,13 @@ def supervised(work: str, folder: Path) -> tuple[list[str], Callable[[], bool]]:
     code = f"""
 import os, signal, sys, time
 from pathlib import Path
-from runelift.runtime.commands import cli
+from runelift.runtime.commands import cli, start
 def execute(arguments):
     seen = []
     begin = Path({str(mark)!r}).touch
     {work}
 cli._execute, sys.argv[1:] = execute, ["check", "x"]
-sys.exit(cli.main())
+sys.exit(start.main())
 """
     return [sys.executable, "-c", code], mark.exists
 
