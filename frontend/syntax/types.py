@@ -86,7 +86,7 @@ class _Compound(_Type, metaclass=_Interned):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What is the same in equal types, and only in them."""
+        """A value that equal types share, and no others."""
         return self.values
 
     def __reduce__(self) -> tuple[Any, ...]:
