@@ -117,7 +117,7 @@ def test_refused(text: str, code: str, line: int) -> None:
     "type^ t = (k: i64) -> [k]i32 -> i64\ndef f : t = \\n (xs: [n]i32) -> length xs",
     "def f [n] (xs: [n]i32) = \\(ys: [n]i32) -> map2 (+) xs ys",
     "entry f (n: i64) : (i64, [][n]i32) = (n, [])",
-    "def f : i64 -> ?[n].(bool, *[n]i64) = \\n -> (true, iota n)",
+    "def io (n: i64) = (true, iota n)\ndef f : i64 -> ?[n].(bool, *[n]i64) = io",
     "module type some = {type~ t val f : i64 -> t}\n"
     "module m : some = {type~ t = []i64 def f = iota}",
     "module m (p: {type t val x : t}) : {val y : p.t} = {def y = p.x}",

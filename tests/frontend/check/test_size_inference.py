@@ -21,7 +21,7 @@ from runelift.ir.source import Source
      (3,), [0, 2, 4]),
     ("def tail = (.[1:])\ndef main (xs: []i64) (b: []bool) = map i64.bool (tail b) ++ tail xs",
      (np.arange(3), np.array([False, True])), [1, 1, 2]),
-    ("type^ f = (k: i64) -> [k]i64 -> i64\ndef g: f = \\n xs -> n + xs[0]\n"
+    ("type^ f = (k: i64) -> [k]i64 -> i64\ndef g: f = \\n (xs: [n]i64) -> n + xs[0]\n"
      "def main [n] (xs: [n]i64) = replicate 1 (g n xs)", (np.array([5, 6]),), [7]),
     ("def main (b: bool) = let (xs, ys) = if b then ([1i64, 2], [3i64, 4]) else ([1], [2]) "
      "in map2 (+) xs ys", (True,), [4, 6]),
