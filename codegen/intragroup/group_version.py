@@ -25,7 +25,7 @@ from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
-from runelift.codegen.segops.seghist import atomic_update, is_lockable
+from runelift.codegen.segops.hist_parts import atomic_update, is_lockable
 from runelift.ir import imp
 from runelift.ir import syntax as ir
 from runelift.ir.errors import CompilerLimitation
