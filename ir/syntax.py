@@ -298,6 +298,12 @@ class Operator:
     neutral: tuple[Atom, ...]
     comm: bool = False
 
+    @property
+    def is_word(self) -> bool:
+        """True if one atomic update can perform it: it combines scalars of 32 or 64 bits."""
+        type_ = self.lam.ret[0]
+        return len(self.lam.ret) == 1 and isinstance(type_, Prim) and type_.bits >= 32
+
 
 @dataclass(frozen=True, slots=True)
 class Map:

@@ -22,12 +22,6 @@ from runelift.ir.syntax import HistOp, Operator, PrimOp, SegHist
 ATOMIC_OPERATIONS = frozenset({"add", "min", "max", "and", "or", "xor"})
 
 
-def is_lockable(op_: HistOp) -> bool:
-    """True if an atomic update of one word performs the operator."""
-    types = op_.op.lam.ret
-    return len(types) == 1 and isinstance(types[0], Prim) and types[0].bits >= 32
-
-
 def prims_of(op_: HistOp) -> list[Prim]:
     """The types of the components of an operator on scalars."""
     return [launches.require_scalar(t) for t in op_.op.lam.ret]

@@ -14,8 +14,8 @@ Kernels: ``seghist_local`` or ``seghist_global`` fill sub-histograms, ``seghist_
 them.  ``seghist`` updates the result, a work-item per element.  Operators on arrays run
 sequentially (``seghist_sequential``), a work-item per segment.
 
-Destinations that are not in memory, such as ``replicate k 0``, are not stored first: the kernel that
-combines computes their elements.  Only kernels that update the result have it filled before
+Destinations that are not in memory, such as ``replicate k 0``, are not stored first.  The kernel
+that combines computes their elements.  Only kernels that update the result have it filled before
 (``seghist_fill``).
 
 Source: Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling generalized histograms for GPU",
@@ -37,7 +37,6 @@ from runelift.codegen.segops.hist_parts import (
     combine_parts,
     destinations,
     element_update,
-    is_lockable,
 )
 from runelift.codegen.segops.seghist_local import in_local_memory
 from runelift.ir import imp
@@ -46,7 +45,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import HistOp, SegDim, SegHist
-from runelift.ir.types import Atom, array_of, i64, shape_of
+from runelift.ir.types import Atom, i64, shape_of
 
 ELEMENTS_PER_GLOBAL_COPY = 64
 """Elements per work-item that has a sub-histogram in global memory."""
@@ -60,7 +59,7 @@ def seghist(lowering: launches.Lowering, exp: SegHist) -> None:
     if not all(isinstance(t, Prim) for o in exp.ops for t in o.op.lam.ret):
         _sequential(lowering, exp)
         return
-    atomic = all(map(is_lockable, exp.ops))
+    atomic = all(op_.op.is_word for op_ in exp.ops)
     bytes_ = Size.of(0)
     for op_ in exp.ops:
         for type_ in op_.op.lam.ret:
@@ -133,17 +132,20 @@ def _clear_alone(k: KernelBuilder, op_: HistOp, outs: Sequence[View]) -> None:
 
 def _fill(lowering: launches.Lowering, exp: SegHist) -> None:
     """Store the destinations that are not in memory, those of the same shape by one kernel."""
-    missing = [(old, out) for old, out in zip(destinations(lowering, exp), lowering.results,
-                                              strict=True) if old.mem is None]
-    types = {p.name: p.type for p in lowering.stm.pat}
     by_shape: dict[tuple[Atom, ...], list[tuple[View, View]]] = {}
-    for old, out in missing:
-        by_shape.setdefault(shape_of(types[launches.as_name(out.mem)]), []).append((old, out))
+    for param, old, out in zip(lowering.stm.pat, destinations(lowering, exp), lowering.results,
+                               strict=True):
+        if old.mem is None:
+            by_shape.setdefault(shape_of(param.type), []).append((old, out))
     for shape, pairs in by_shape.items():
-        space = tuple(SegDim(lowering.names.fresh("i"), size) for size in shape)
         k = lowering.builder()
-        launches.each_point(lowering, k, space, lambda indices, k=k, pairs=pairs: k.emit(
-            *(out.write(indices, old.read(indices)) for old, out in pairs)), "seghist_fill")
+
+        def point(indices: Sequence[Exp], k: KernelBuilder = k,
+                  pairs: Sequence[tuple[View, View]] = pairs) -> None:
+            k.emit(*(out.write(indices, old.read(indices)) for old, out in pairs))
+
+        space = tuple(SegDim(lowering.names.fresh("i"), size) for size in shape)
+        launches.each_point(lowering, k, space, point, "seghist_fill")
 
 
 def _in_place(lowering: launches.Lowering, exp: SegHist) -> None:

@@ -87,12 +87,13 @@ class _LocalHistogram:
         """Make all copies neutral: the work-items of a group share the cells."""
         k = self.k
         for op_, mems in zip(self.exp.ops, self.held, strict=True):
-            neutral, prims = launches.scalars(k.neutral(op_.op)), prims_of(op_)
-            cells = op("mul", k.scalar(op_.bins), self.count)
-            k.loop(cells, lambda i, mems=mems, neutral=neutral, prims=prims: k.emit(
-                *(imp.Store(m, i, value, prim)
-                  for m, value, prim in zip(mems, neutral, prims, strict=True))),
-                   start=launches.LID, step=launches.LSIZE, base="clear")
+            cells = list(zip(mems, launches.scalars(k.neutral(op_.op)), prims_of(op_), strict=True))
+
+            def cell(i: Exp, cells: Sequence[tuple[VName, Exp, Prim]] = cells) -> None:
+                k.emit(*(imp.Store(mem, i, value, prim) for mem, value, prim in cells))
+
+            k.loop(op("mul", k.scalar(op_.bins), self.count), cell, start=launches.LID,
+                   step=launches.LSIZE, base="clear")
 
     def change(self, number: int, bin_: Exp, values: list[Value]) -> None:
         """Combine a bin of the work-item's copy with values."""
@@ -126,9 +127,11 @@ class _LocalHistogram:
 
             k.loop(op("mul", bins, items), share, start=launches.LID, step=launches.LSIZE,
                    base="each")
-            k.loop(bins, lambda bin_, number=number, items=items: take(
-                number, bin_, self._total(number, bin_, lit(0), items, lit(1))),
-                   start=launches.LID, step=launches.LSIZE, base="bin")
+
+            def whole(bin_: Exp, number: int = number, items: Exp = items) -> None:
+                take(number, bin_, self._total(number, bin_, lit(0), items, lit(1)))
+
+            k.loop(bins, whole, start=launches.LID, step=launches.LSIZE, base="bin")
 
     def _total(self, number: int, bin_: Exp, first: Exp, bound: Exp,
                step: Exp) -> Sequence[imp.Var]:

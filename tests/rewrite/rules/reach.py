@@ -109,6 +109,13 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "map_scatter": (
         "entry main [n] (is: [n]i64) (xs: [n]i32) = scatter (replicate 4 0) is (map (* 2) xs)",
         [IS, XS]),
+    "hist_by_component": (
+        "entry main [n] (is: [n]i64) (xs: [n]i32) (ys: [n]i32) = "
+        "hist (\\(a, b) (c, d) -> (a + c, i32.max b d)) (0, i32.lowest) 4 is (zip xs ys)",
+        [IS, XS, YS]),
+    "hists_together": (
+        "entry main [n] (is: [n]i64) (xs: [n]i32) = "
+        "(hist (+) 0 4 is xs, hist i32.max 0 4 is (map (* 2) xs))", [IS, XS]),
     "map_hist": ("entry main [n] (is: [n]i64) (xs: [n]i32) = "
                  "reduce_by_index (replicate 4 0) (+) 0 is (map (* 2) xs)", [IS, XS]),
     "redomap_map": (VECTOR + "let ys = map (* 2) xs let s = i32.sum ys "
