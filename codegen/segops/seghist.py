@@ -6,7 +6,8 @@ decides the strategy at run time:
 
 - a copy for each work-item, if these fit: no update meets another;
 - fewer copies, with atomic updates, for operators on one value of 32 or 64 bits;
-- no copy: atomic updates of the result in global memory, for the same operators;
+- no copy of the bins of all operators: a pass over the elements for each of them;
+- no copy at all: atomic updates of the result in global memory, for the same operators;
 - otherwise every work-item has a sub-histogram in global memory, and there are as many work-items
   as a limit on memory allows.
 
@@ -25,6 +26,7 @@ SC 2020.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import Value
@@ -37,6 +39,7 @@ from runelift.codegen.segops.hist_parts import (
     combine_parts,
     destinations,
     element_update,
+    prims_of,
 )
 from runelift.codegen.segops.seghist_local import in_local_memory
 from runelift.ir import imp
@@ -44,7 +47,8 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import HistOp, SegDim, SegHist
+from runelift.ir.syntax import Body, HistOp, SegDim, SegHist
+from runelift.ir.traverse import needed_for
 from runelift.ir.types import Atom, i64, shape_of
 
 ELEMENTS_PER_GLOBAL_COPY = 64
@@ -59,24 +63,54 @@ def seghist(lowering: launches.Lowering, exp: SegHist) -> None:
     if not all(isinstance(t, Prim) for o in exp.ops for t in o.op.lam.ret):
         _sequential(lowering, exp)
         return
-    atomic = all(op_.op.is_word for op_ in exp.ops)
-    bytes_ = Size.of(0)
-    for op_ in exp.ops:
-        for type_ in op_.op.lam.ret:
-            bytes_ = bytes_ + lowering.size(op_.bins) * launches.require_scalar(type_).bytes
-    room = greatest(Size.of(1), bytes_)
-    fitting = ceil_div(LOCAL_MEMORY - room + 1, room)  # rounds down
-    copies = lowering.scalar("copies", least(lowering.group, fitting))
+    room = _bytes(lowering, exp.ops)
+    copies = lowering.scalar("copies", least(lowering.group, _fitting(room)))
     private = launches.branch(lowering,
                               lambda: in_local_memory(lowering, exp, copies, atomic=False))
-    if atomic:
-        shared = launches.branch(lowering,
-                                 lambda: in_local_memory(lowering, exp, copies, atomic=True))
-        direct = launches.branch(lowering, lambda: _in_place(lowering, exp))
-        other = launches.branch(lowering, lambda: _choose(lowering, i64(1), copies, shared, direct))
+    if all(op_.op.is_word for op_ in exp.ops):
+        other = launches.branch(lowering, lambda: _atomic(lowering, exp, copies))
     else:
-        other = launches.branch(lowering, lambda: _in_global_memory(lowering, exp, bytes_))
+        other = launches.branch(lowering, lambda: _in_global_memory(lowering, exp, room))
     _choose(lowering, lowering.group_size, copies, private, other)
+
+
+def _bytes(lowering: launches.Lowering, ops: Sequence[HistOp]) -> Size:
+    """The bytes of a copy of all bins."""
+    bytes_ = Size.of(0)
+    for op_ in ops:
+        for prim in prims_of(op_):
+            bytes_ = bytes_ + lowering.size(op_.bins) * prim.bytes
+    return bytes_
+
+
+def _fitting(bytes_: Size) -> Size:
+    """The number of copies that fit into local memory."""
+    room = greatest(Size.of(1), bytes_)
+    return ceil_div(LOCAL_MEMORY - room + 1, room)  # rounds down
+
+
+def _atomic(lowering: launches.Lowering, exp: SegHist, copies: VName) -> None:
+    """Copies that work-items share; without room for one, each operator by itself, or in place."""
+    shared = launches.branch(lowering, lambda: in_local_memory(lowering, exp, copies, atomic=True))
+    if len(exp.ops) == 1:
+        other = launches.branch(lowering, lambda: _in_place(lowering, exp))
+    else:
+        other = launches.branch(lowering, lambda: _one_by_one(lowering, exp))
+    _choose(lowering, i64(1), copies, shared, other)
+
+
+def _one_by_one(lowering: launches.Lowering, exp: SegHist) -> None:
+    """A pass over the elements for each operator; the first one makes all checks."""
+    whole, results = lowering.stm, iter(lowering.stm.pat)
+    values = iter(exp.body.result[len(exp.ops):])
+    for number, (op_, bin_) in enumerate(zip(exp.ops, exp.body.result, strict=False)):
+        own = (bin_, *(next(values) for _ in op_.dests))
+        body = Body(needed_for(exp.body.stms, own) if number else exp.body.stms, own)
+        alone = replace(exp, ops=(op_,), body=body)
+        lowering.stm = replace(whole, pat=tuple(next(results) for _ in op_.dests), exp=alone)
+        _atomic(lowering, alone, lowering.scalar("copies", least(
+            lowering.group, _fitting(_bytes(lowering, alone.ops)))))
+    lowering.stm = whole
 
 
 def _choose(lowering: launches.Lowering, least_: Atom, copies: VName, enough: tuple[plan.Step, ...],
