@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen.plan.plan import Interface, Plan, kernels
+from runelift.codegen.plan.plan import Interface, Plan, ValueSpec, kernels
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import store_compiled
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runelift.runtime.devices.context import Device
     from runelift.runtime.devices.memory import Buffer
     from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.prepared_calls import PreparedCall
     from runelift.runtime.execution.run import Outcome
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
@@ -82,6 +83,11 @@ class LoadedProgram:
         return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent,
                                   checked=self.checks_kernels)
 
+    def results(self, entry: str) -> tuple[ValueSpec, ...]:
+        """The results of an entry point."""
+        executable = self._executables.get(entry)
+        return executable.plan.results if executable is not None else self.plan(entry).results
+
     def origins(self, entry: str) -> dict[str, str]:
         """The origin of each kernel of an entry point in the source, by the kernel's name."""
         return {kernel.name: kernel.comment for kernel in kernels(self.plan(entry).steps)}
@@ -130,18 +136,39 @@ class LoadedProgram:
         return running.command_buffer
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
-                record: bool) -> Outcome:
-        """Run an entry point on the device."""
+                record: bool, fetches: bool = False) -> Outcome:
+        """Run an entry point on the device.
+
+        If the run ``fetches``, and has no record, arrays among the results are NumPy's.
+        """
         if self._device is None:
             forked.check()
         else:
             self._device.check()
-        self.prepare_first_run(entry, args, dict(force), thresholds)
-        plan, executable = self.plan(entry), self.executable(entry)
-        bound = self.bind(plan, list(args))
-        if not record:
-            running.command_buffer.prepare(executable, bound, thresholds, force)
-        return running.command_buffer.perform(executable, bound, thresholds, force, record=record)
+        if self.first is not None:
+            self.prepare_first_run(entry, args, dict(force), thresholds)
+        executable = self._executables.get(entry) or self.executable(entry)
+        device, runs = self.device, running.command_buffer
+        with device.lock:
+            if record:
+                made: Outcome = runs.perform(executable, self.bind(executable.plan, list(args)),
+                                             thresholds, force, record=True)
+                return made
+            prepared = executable.decisions.under(thresholds, force).prepared
+            kinds = running.kinds_of(args, device)
+            call: PreparedCall | None = prepared.get(kinds)
+            if call is not None:
+                return call(args, fetches)
+            bound = self.bind(executable.plan, list(args))
+            key = runs.key_of(bound)
+            runs.prepare(executable, bound, thresholds, force)
+            outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
+                                            fetches=fetches)
+            if kinds is not None:
+                found = runs.repeatable(executable, key, thresholds, force)
+                if found is not None:
+                    prepared[kinds] = running.PreparedCall(found, self.upload)
+            return outcome
 
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""
@@ -194,8 +221,11 @@ class LoadedProgram:
             bound[str(spec.name)] = value.item() if spec.shape is None else upload(value)
         return bound
 
-    def upload(self, value: Any) -> Buffer:
-        """A buffer of the device with the elements of an array."""
+    def upload(self, value: Any, copies: list[Any] | None = None) -> Buffer:
+        """A buffer of the device with the elements of an array.
+
+        With ``copies``, nothing waits: the event of the copy comes to them, and keeps the elements.
+        """
         if isinstance(value, DeviceArray):
             if value.device is self.device:
                 buffer: Buffer = value.buffer
@@ -207,5 +237,7 @@ class LoadedProgram:
         except running.OutOfMemory as error:
             raise UserError(f"Out of device memory: {error}.") from None
         if value.size:
-            self.device.write(buffer, np.ascontiguousarray(value))
+            event = self.device.write(buffer, np.ascontiguousarray(value), waits=copies is None)
+            if copies is not None:
+                copies.append(event)
         return buffer

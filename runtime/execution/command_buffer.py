@@ -85,7 +85,10 @@ class BoundCommands:
     @property
     def is_current(self) -> bool:
         """True if no other run has used the kernels since the last one."""
-        return all(kernel.owner is self for kernel in self.last)
+        for kernel in self.last:  # noqa: SIM110 - faster than a generator
+            if kernel.owner is not self:
+                return False
+        return True
 
     def restore(self) -> None:
         """Set the arguments that the last run left in the kernels."""
@@ -115,9 +118,11 @@ class _Capture:
     ``inputs`` are the names of the buffers that the run is given.  ``sizes`` are the sizes in bytes
     of the buffers that it takes.  Buffers are numbered in this order.  ``scans`` are the words of
     :data:`SCAN_STATUS` that scans ask for.  ``ending`` makes the results of ``values``.
+    ``scalars`` are the other arguments of the run.
     """
 
     inputs: list[str]
+    scalars: dict[str, Any]
     sizes: list[int] = field(default_factory=list)
     scans: list[int] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
@@ -127,23 +132,35 @@ class _Capture:
 
 
 def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool) -> Outcome:
-    """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run."""
+            force: Force, *, record: bool, fetches: bool = False) -> Outcome:
+    """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run.
+
+    If the run ``fetches``, and has no record, arrays among the results are NumPy's.
+    """
     if record:
         return _recorded(executable, args, thresholds, force)
     buffers = executable.decisions.under(thresholds, force).command_buffers
-    key = _key(args)
+    key = key_of(args)
     found = buffers.get(key)
     if isinstance(found, CommandBuffer):
-        return found.run.call(found.submit, args)
+        inputs = [args[name] for name in found.inputs]
+        args.clear()
+        return found.run.call(found.submit, inputs, fetches=fetches)
     if found is SeenCount.ONCE or (found is None and executable.captures_first):
         run = CapturingRun(executable, thresholds, force, args)
-        outcome = run.call(executable.main, args)
+        outcome = run.call(executable.main, args, fetches=fetches)
         buffers[key] = run.command_buffer() or SeenCount.OFTEN
         return outcome
     if found is None:
         buffers[key] = SeenCount.ONCE
-    return execute(executable, args, thresholds, force, record=False)
+    return execute(executable, args, thresholds, force, record=False, fetches=fetches)
+
+
+def repeatable(executable: Executable, key: tuple[int | bytes, ...],
+               thresholds: Mapping[str, int], force: Force) -> CommandBuffer | None:
+    """The command buffer of runs on arguments with this key, if there is one."""
+    found = executable.decisions.under(thresholds, force).command_buffers.get(key)
+    return found if isinstance(found, CommandBuffer) else None
 
 
 def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
@@ -153,7 +170,7 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
     The result is for measuring, in seconds: a shorter run takes longer than the runs after it.  It
     may be captured, follow other runs, or be the first with a persistent kernel.
     """
-    buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
+    buffers, key = executable.decisions.under(thresholds, force).command_buffers, key_of(args)
     found, is_new = buffers.get(key), False
     if found is SeenCount.ONCE and executable.captures_first and executable.foreseeable:
         found = DryCapture(executable, thresholds, force,
@@ -170,7 +187,7 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
 def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
            force: Force, *, samples: bool) -> Outcome:
     """A run with a record, which counts as a run before the captured one."""
-    buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
+    buffers, key = executable.decisions.under(thresholds, force).command_buffers, key_of(args)
     outcome = _recorded(executable, args, thresholds, force, samples=samples)
     made = outcome.record
     assert made is not None
@@ -182,7 +199,7 @@ def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
 def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
               force: Force, *, samples: bool = False) -> Outcome:
     """A run with a record.  It is made again if builds or first launches are in its times."""
-    recorded, key = executable.decisions.under(thresholds, force).recorded, _key(args)
+    recorded, key = executable.decisions.under(thresholds, force).recorded, key_of(args)
     if key in recorded:
         return execute(executable, args, thresholds, force, record=True, samples=samples)
     for _ in range(MOST_COLD_RUNS):
@@ -214,18 +231,18 @@ def _is_cold(made: Record, first_launches: int, built: float) -> bool:
 def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
             force: Force) -> int:
     """The number of commands that a run on these arguments saves once its launches are fused."""
-    found = executable.decisions.under(thresholds, force).command_buffers.get(_key(args))
-    return found.savings() if isinstance(found, CommandBuffer) else 0
+    found = repeatable(executable, key_of(args), thresholds, force)
+    return found.savings() if found is not None else 0
 
 
 def fused_programs(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
                    force: Force) -> list[tuple[str, ...]]:
     """The programs of the fused launches of a run on these arguments."""
-    found = executable.decisions.under(thresholds, force).command_buffers.get(_key(args))
-    return found.fused_programs() if isinstance(found, CommandBuffer) else []
+    found = repeatable(executable, key_of(args), thresholds, force)
+    return found.fused_programs() if found is not None else []
 
 
-def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
+def key_of(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
     """The sizes and scalars among arguments, floats by their bits."""
     return tuple([struct.pack("d", value) if isinstance(value, float) else value
                   for value in args.values() if not isinstance(value, Buffer)])
@@ -238,7 +255,9 @@ class CapturingRun(Run):
                  args: Mapping[str, Any]) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self.allocate = self._allocate
-        self._capture = _Capture([n for n, value in args.items() if isinstance(value, Buffer)])
+        self._capture = _Capture(
+            [name for name, value in args.items() if isinstance(value, Buffer)],
+            {name: value for name, value in args.items() if not isinstance(value, Buffer)})
         self._inputs = [args[name] for name in self._capture.inputs]  # keeps their memory
         self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._inputs)}
         self._handles: list[Any] = []  # so that nothing else has their identity
@@ -348,12 +367,16 @@ class DryCapture(CapturingRun, DryRun):
 
 
 class CommandBuffer:
-    """The commands of a captured run, which ``run`` submits again."""
+    """The commands of a captured run, which ``run`` submits again.
+
+    ``inputs`` are the names of the buffers that it is given.
+    """
 
     def __init__(self, run: Run, capture: _Capture) -> None:
         assert capture.ending is not None
         self.run = run
-        self._inputs, self._scans, self._ending = capture.inputs, capture.scans, capture.ending
+        self.inputs, self._scalars = capture.inputs, capture.scalars
+        self._scans, self._ending = capture.scans, capture.ending
         self._fallible = capture.fallible
         self._submits, self._is_fused = 0, False
         self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
@@ -389,8 +412,8 @@ class CommandBuffer:
         """Count a submit that is to come; fuse launches when there have been a few."""
         self._submits += 1
         executable = self.run.executable
-        often = self._submits >= SUBMITS_BEFORE_FUSION
-        if often and not self._is_fused and executable.may_fuse:
+        if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
+                and executable.may_fuse):
             self._is_fused = True
             commands = fuse_launches(executable, self._commands)
             if len(commands) < len(self._commands):
@@ -407,7 +430,7 @@ class CommandBuffer:
 
         The result is True if nothing was to be done: no other run has used the kernels.
         """
-        handles = [args[name].handle for name in self._inputs]
+        handles = [args[name].handle for name in self.inputs]
         first, device = len(handles), self.run.device
         try:
             for size, count in self._classes:
@@ -429,10 +452,9 @@ class CommandBuffer:
             bound.restore()
         return is_current
 
-    def submit(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
-        """Issue the commands again, on the buffers among ``args``; the results."""
-        self.run.begin(fallible=self._fallible)
-        buffers: list[Any] = [args[name] for name in self._inputs]
+    def submit(self, run: Run, buffers: list[Any]) -> tuple[Any, ...]:
+        """Issue the commands again, on these buffers for :attr:`inputs`; the results."""
+        run.begin(fallible=self._fallible)
         handles = [buffer.handle for buffer in buffers]
         pool = run.device.pool
         try:
@@ -441,6 +463,7 @@ class CommandBuffer:
         except OutOfMemory:  # the plan itself gives back what it is done with, or does less
             for number, size in self._taken[:len(handles) - len(buffers)]:
                 pool.give_back(size, handles[number])
+            args = {**self._scalars, **dict(zip(self.inputs, buffers, strict=True))}
             return run.executable.main(run, args)
         for words in self._scans:
             status = run.device.scan_status.begin(words)
@@ -454,7 +477,6 @@ class CommandBuffer:
             for number, size in self._results:
                 handles[number] = Buffer(handles[number], size, pool)
         run.all_issued()
-        args.clear()
         handles[:len(buffers)] = buffers
         return self._ending(run, *filled(self._values, handles))
 

@@ -20,7 +20,8 @@ from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import RunLoop
-from runelift.runtime.execution.executable import Executable, Main
+from runelift.runtime.execution.device_array import host_array, true_shape
+from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.issuing import Issuer, program_failure
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
 from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
@@ -52,14 +53,16 @@ class Outcome(NamedTuple):
 
 
 def execute(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool, samples: bool = False) -> Outcome:
+            force: Force, *, record: bool, samples: bool = False,
+            fetches: bool = False) -> Outcome:
     """Run a plan on bound arguments, which are taken out of ``args``.
 
     A record may be of ``samples`` of loops (:mod:`~runelift.runtime.records.loop_sampling`); there
     are no right results then.
     """
     return Run(executable, thresholds, force, record,
-               samples=samples and executable.foreseeable).call(executable.main, args)
+               samples=samples and executable.foreseeable).call(executable.main, args,
+                                                                fetches=fetches)
 
 
 class Run(Issuer):
@@ -102,14 +105,20 @@ class Run(Issuer):
         """Begin to issue again the commands of an earlier run."""
         self._fallible, self._all_issued = fallible, None
 
-    def call(self, main: Main, args: dict[str, Any]) -> Outcome:
-        """Run, check for failures, and make the record."""
+    def call(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any, *,
+             fetches: bool = False) -> Outcome:
+        """Run ``main`` on ``args``, check for failures, and make the record.
+
+        If the run ``fetches``, arrays among the results are NumPy's.
+        """
         self._pool.peak = self._pool.live
         started = time.perf_counter()
         finished = False
         try:
             results = main(self, args)
             issue = (self._all_issued or time.perf_counter()) - started
+            if fetches:
+                results = self._fetched(results)
             self.finish()
             finished = True
         except Infeasible as reason:
@@ -124,6 +133,22 @@ class Run(Issuer):
         interrupts.check()
         wall = time.perf_counter() - started
         return Outcome(results, self._record(wall, issue), issue, self.first_launches)
+
+    def _fetched(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The results, with NumPy's arrays in place of the device's."""
+        found, wanted = list(results), []
+        for number, spec in enumerate(self.executable.plan.results):
+            if spec.shape is not None:
+                buffer, _, sizes = results[number]
+                try:
+                    found[number] = out = host_array(spec.prim, true_shape(sizes))
+                except UserError:
+                    self.finish()  # the failure of a kernel says more
+                    raise
+                if out.size:
+                    wanted.append((buffer, out))
+        self.fetch(wanted)
+        return tuple(found)
 
     def _record(self, wall: float, issue: float) -> Record | None:
         """The record, if there is to be one."""

@@ -341,7 +341,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
         assert isinstance(written, CommandBuffer)
         assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
         assert written.has_loop == made.has_loop
-        for name in ("_values", "_classes", "_results", "_temporaries", "_inputs", "_scans",
+        for name in ("_values", "_classes", "_results", "_temporaries", "inputs", "_scans",
                      "_fallible"):
             assert getattr(written, name) == getattr(made, name)
         for _ in range(3):
