@@ -6,13 +6,14 @@ programs.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen.plan.plan import Interface, Plan, ValueSpec, kernels
+from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import store_compiled
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from runelift.runtime import running
     from runelift.runtime.devices.context import Device
     from runelift.runtime.devices.memory import Buffer
+    from runelift.runtime.execution.delivery import Delivery
     from runelift.runtime.execution.executable import Executable
     from runelift.runtime.execution.prepared_calls import PreparedCall
     from runelift.runtime.execution.run import Outcome
@@ -61,6 +63,7 @@ class LoadedProgram:
         self.checks_kernels = True
         """Kernels are checked as soon as plans are made, not later."""
         self._thresholds_of = thresholds_of
+        self._loading = threading.RLock()
         self._device: Device | None = None
         self._executables: dict[str, Executable] = {}
         self._stored = len(compiled.plans)
@@ -82,11 +85,6 @@ class LoadedProgram:
             return self.compiled.plan(name, checked=self.checks_kernels)
         return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent,
                                   checked=self.checks_kernels)
-
-    def results(self, entry: str) -> tuple[ValueSpec, ...]:
-        """The results of an entry point."""
-        executable = self._executables.get(entry)
-        return executable.plan.results if executable is not None else self.plan(entry).results
 
     def origins(self, entry: str) -> dict[str, str]:
         """The origin of each kernel of an entry point in the source, by the kernel's name."""
@@ -136,19 +134,24 @@ class LoadedProgram:
         return running.command_buffer
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
-                record: bool, fetches: bool = False) -> Outcome:
+                record: bool, to_host: bool | None = None) -> Outcome:
         """Run an entry point on the device.
 
-        If the run ``fetches``, and has no record, arrays among the results are NumPy's.
+        Without a record, arrays among the results are NumPy's or the device's, as ``to_host`` says.
+        Otherwise the results are raw.
         """
         if self._device is None:
             forked.check()
         else:
             self._device.check()
-        if self.first is not None:
-            self.prepare_first_run(entry, args, dict(force), thresholds)
-        executable = self._executables.get(entry) or self.executable(entry)
+        executable = self._executables.get(entry)
+        if executable is None or self.first is not None:
+            with self._loading:
+                self.prepare_first_run(entry, args, dict(force), thresholds)
+                executable = self.executable(entry)
         device, runs = self.device, running.command_buffer
+        deliver: Delivery | None = None if to_host is None else (
+            running.on_host if to_host else running.on_device)
         with device.lock:
             if record:
                 made: Outcome = runs.perform(executable, self.bind(executable.plan, list(args)),
@@ -158,12 +161,12 @@ class LoadedProgram:
             kinds = running.kinds_of(args, device)
             call: PreparedCall | None = prepared.get(kinds)
             if call is not None:
-                return call(args, fetches)
+                return call(args, deliver)
             bound = self.bind(executable.plan, list(args))
             key = runs.key_of(bound)
             runs.prepare(executable, bound, thresholds, force)
             outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
-                                            fetches=fetches)
+                                            deliver=deliver)
             if kinds is not None:
                 found = runs.repeatable(executable, key, thresholds, force)
                 if found is not None:

@@ -112,11 +112,13 @@ class Program:
             return interpret(self.compiled.optimised, entry, fun_args), None
         raw, made, *_ = self.loaded.perform(
             entry, args, required, self._chosen(thresholds),
-            record=self.recording if record is None else record, fetches=not device_arrays)
-        if made is not None and self.recording:
+            record=self.recording if record is None else record, to_host=not device_arrays)
+        if made is None:
+            return list(raw), None
+        if self.recording:
             self.records.append(made)
         return [self._result(value, spec, device_arrays)
-                for value, spec in zip(raw, self.loaded.results(entry), strict=True)], made
+                for value, spec in zip(raw, self.loaded.plan(entry).results, strict=True)], made
 
     def _required(self, entry: str, force: Mapping[str, int]) -> RequiredVersions:
         """The versions that a run must use; UserError if the program has none such."""
@@ -162,8 +164,6 @@ class Program:
         """A result as a caller sees it, from what a run returns."""
         if spec.shape is None:
             return spec.prim.dtype.type(value)
-        if type(value) is np.ndarray:
-            return value
         array = DeviceArray(value[0], spec.prim, true_shape(value[2]), self.loaded.device)
         return array if device_arrays else array.get()
 

@@ -57,8 +57,6 @@ class Device:
         self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
             made, retain=False)
         self.plain = cl.CommandQueue(self.context)
-        self.profiled = cl.CommandQueue(
-            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self.waits = Waits()
         self.lock = threading.RLock()
         """Held during a run: kernels keep the arguments of one launch only."""
@@ -109,6 +107,12 @@ class Device:
         """
         self.check()
         return cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=waits)
+
+    @cached_property
+    def profiled(self) -> Any:
+        """The queue of runs with a record, whose commands have times."""
+        return cl.CommandQueue(
+            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
 
     @cached_property
     def readback(self) -> PinnedCells:

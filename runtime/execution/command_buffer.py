@@ -12,7 +12,7 @@ have the latter.  After a few runs, launches of single work-groups are fused
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -27,6 +27,7 @@ from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution.commands import Command, Copy, Launch, RunLoop, Slot, filled
 from runelift.runtime.execution.decision_cache import SeenCount
+from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
@@ -132,10 +133,10 @@ class _Capture:
 
 
 def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool, fetches: bool = False) -> Outcome:
+            force: Force, *, record: bool, deliver: Delivery | None = None) -> Outcome:
     """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run.
 
-    If the run ``fetches``, and has no record, arrays among the results are NumPy's.
+    The results are what ``deliver`` makes of them, or raw, as in runs with a record.
     """
     if record:
         return _recorded(executable, args, thresholds, force)
@@ -145,18 +146,18 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     if isinstance(found, CommandBuffer):
         inputs = [args[name] for name in found.inputs]
         args.clear()
-        return found.run.call(found.submit, inputs, fetches=fetches)
+        return found.run.call(found.submit, inputs, deliver=deliver)
     if found is SeenCount.ONCE or (found is None and executable.captures_first):
         run = CapturingRun(executable, thresholds, force, args)
-        outcome = run.call(executable.main, args, fetches=fetches)
+        outcome = run.call(executable.main, args, deliver=deliver)
         buffers[key] = run.command_buffer() or SeenCount.OFTEN
         return outcome
     if found is None:
         buffers[key] = SeenCount.ONCE
-    return execute(executable, args, thresholds, force, record=False, fetches=fetches)
+    return execute(executable, args, thresholds, force, record=False, deliver=deliver)
 
 
-def repeatable(executable: Executable, key: tuple[int | bytes, ...],
+def repeatable(executable: Executable, key: tuple[Hashable, ...],
                thresholds: Mapping[str, int], force: Force) -> CommandBuffer | None:
     """The command buffer of runs on arguments with this key, if there is one."""
     found = executable.decisions.under(thresholds, force).command_buffers.get(key)
@@ -242,10 +243,23 @@ def fused_programs(executable: Executable, args: Mapping[str, Any], thresholds: 
     return found.fused_programs() if found is not None else []
 
 
-def key_of(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
-    """The sizes and scalars among arguments, floats by their bits."""
-    return tuple([struct.pack("d", value) if isinstance(value, float) else value
-                  for value in args.values() if not isinstance(value, Buffer)])
+def key_of(args: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    """The sizes and scalars among arguments, floats by their bits, and the buffers that are one."""
+    key = list[Hashable]()
+    handles = list[int]()
+    for value in args.values():
+        if isinstance(value, Buffer):
+            handles.append(id(value.handle))
+        else:
+            key.append(struct.pack("d", value) if isinstance(value, float) else value)
+    return (*key, *shared(handles))
+
+
+def shared(handles: Sequence[int]) -> tuple[Hashable, ...]:
+    """Nothing if buffers differ, else for each of them the place of the first that is the same."""
+    if len(set(handles)) == len(handles):
+        return ()
+    return (tuple(map(handles.index, handles)),)
 
 
 class CapturingRun(Run):
@@ -261,7 +275,7 @@ class CapturingRun(Run):
         self._inputs = [args[name] for name in self._capture.inputs]  # keeps their memory
         self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._inputs)}
         self._handles: list[Any] = []  # so that nothing else has their identity
-        self._unrepeatable = len(self._slots) < len(self._inputs)
+        self._unrepeatable = False
 
     def command_buffer(self) -> CommandBuffer | None:
         """The command buffer of the run, which is over; None if it cannot be repeated."""

@@ -43,8 +43,8 @@ class _Decisions:
 
     settings: tuple[int, ...] = ()
     choices: KnownChoices = field(default_factory=KnownChoices)
-    command_buffers: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
-    recorded: set[tuple[int | bytes, ...]] = field(default_factory=set)
+    command_buffers: dict[tuple[Hashable, ...], Hashable] = field(default_factory=dict)
+    recorded: set[tuple[Hashable, ...]] = field(default_factory=set)
     prepared: dict[Hashable, Any] = field(default_factory=dict)
 
     @property

@@ -1,7 +1,8 @@
 """Prepared calls: entry points called again with arguments of known types and sizes.
 
 A call checks its arguments, binds them to names, and looks for a command buffer.  All of this
-depends on the types and sizes of arrays and on the values of scalars: the *kinds* of the arguments.
+depends on the *kinds* of the arguments: types and sizes of arrays, and values of scalars.  Arrays
+that are one array are of another kind than arrays that differ.
 So once there is a command buffer, a call with these kinds only collects its buffers and submits.
 """
 
@@ -14,20 +15,22 @@ from typing import Any
 import numpy as np
 
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.command_buffer import CommandBuffer
+from runelift.runtime.execution.command_buffer import CommandBuffer, shared
+from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.run import Outcome
 
 
 def kinds_of(args: Sequence[Any], device: Any) -> Hashable | None:
     """The kinds of arguments for calls on a device; None if calls with them are not prepared."""
-    kinds: list[Hashable] = []
+    kinds, handles = list[Hashable](), list[int]()
     for arg in args:
         type_ = type(arg)
         if type_ is DeviceArray:
             if arg.device is not device:
                 return None
             kinds.append(arg.kind)
+            handles.append(id(arg.buffer.handle))
         elif type_ is np.ndarray and arg.ndim:
             kinds.append((arg.dtype, arg.shape))
         elif type_ is float:
@@ -38,7 +41,7 @@ def kinds_of(args: Sequence[Any], device: Any) -> Hashable | None:
             kinds.append((type_, arg.tobytes()))
         else:
             return None
-    return tuple(kinds)
+    return (*kinds, *shared(handles)) if len(handles) > 1 else tuple(kinds)
 
 
 class PreparedCall:
@@ -54,8 +57,8 @@ class PreparedCall:
         params = self._executable.plan.params
         self._arrays = [n for n, spec in enumerate(params) if spec.shape is not None]
 
-    def __call__(self, args: Sequence[Any], fetches: bool) -> Outcome:
-        """Make the call; if it ``fetches``, arrays among the results are NumPy's.
+    def __call__(self, args: Sequence[Any], deliver: Delivery | None) -> Outcome:
+        """Make the call; the results are raw, or what ``deliver`` makes of them.
 
         The run waits for the copies of arguments, unless Ctrl-C may end its wait.
         """
@@ -64,4 +67,4 @@ class PreparedCall:
         buffers = [arg.buffer if type(arg := args[n]) is DeviceArray else upload(arg, copies)
                    for n in self._arrays]
         found.warm()
-        return found.run.call(found.submit, buffers, fetches=fetches)
+        return found.run.call(found.submit, buffers, deliver=deliver)

@@ -20,7 +20,7 @@ from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import RunLoop
-from runelift.runtime.execution.device_array import host_array, true_shape
+from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.issuing import Issuer, program_failure
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
 def execute(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
             force: Force, *, record: bool, samples: bool = False,
-            fetches: bool = False) -> Outcome:
+            deliver: Delivery | None = None) -> Outcome:
     """Run a plan on bound arguments, which are taken out of ``args``.
 
     A record may be of ``samples`` of loops (:mod:`~runelift.runtime.records.loop_sampling`); there
@@ -62,7 +62,7 @@ def execute(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     """
     return Run(executable, thresholds, force, record,
                samples=samples and executable.foreseeable).call(executable.main, args,
-                                                                fetches=fetches)
+                                                                deliver=deliver)
 
 
 class Run(Issuer):
@@ -106,10 +106,10 @@ class Run(Issuer):
         self._fallible, self._all_issued = fallible, None
 
     def call(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any, *,
-             fetches: bool = False) -> Outcome:
+             deliver: Delivery | None = None) -> Outcome:
         """Run ``main`` on ``args``, check for failures, and make the record.
 
-        If the run ``fetches``, arrays among the results are NumPy's.
+        The results are raw, or what ``deliver`` makes of them.
         """
         self._pool.peak = self._pool.live
         started = time.perf_counter()
@@ -117,8 +117,8 @@ class Run(Issuer):
         try:
             results = main(self, args)
             issue = (self._all_issued or time.perf_counter()) - started
-            if fetches:
-                results = self._fetched(results)
+            if deliver is not None:
+                results = deliver(self, results)
             self.finish()
             finished = True
         except Infeasible as reason:
@@ -133,22 +133,6 @@ class Run(Issuer):
         interrupts.check()
         wall = time.perf_counter() - started
         return Outcome(results, self._record(wall, issue), issue, self.first_launches)
-
-    def _fetched(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The results, with NumPy's arrays in place of the device's."""
-        found, wanted = list(results), []
-        for number, spec in enumerate(self.executable.plan.results):
-            if spec.shape is not None:
-                buffer, _, sizes = results[number]
-                try:
-                    found[number] = out = host_array(spec.prim, true_shape(sizes))
-                except UserError:
-                    self.finish()  # the failure of a kernel says more
-                    raise
-                if out.size:
-                    wanted.append((buffer, out))
-        self.fetch(wanted)
-        return tuple(found)
 
     def _record(self, wall: float, issue: float) -> Record | None:
         """The record, if there is to be one."""
