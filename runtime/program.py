@@ -42,8 +42,8 @@ class Program:
 
     Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out.
     ``program["name"]`` is the method ``program.name``, even if :attr:`hidden` has the name.  With
-    ``device_arrays=True``, arrays come out as :class:`DeviceArray`.  A record, a value of a sum
-    type or an array of tuples comes out as an
+    ``device_arrays=True``, arrays come out as :class:`DeviceArray` and can be passed in again.  A
+    record, a value of a sum type or an array of tuples comes out as an
     :class:`~runelift.runtime.execution.opaques.Opaque`, and can be passed in again.  With
     ``recording = True`` each call appends a :class:`~runelift.runtime.records.record.Record` to
     ``records``.  ``thresholds`` decide which versions run.
