@@ -3,8 +3,8 @@
 ``python benchmarks/calls.py [--device NAME] [--sizes N,...] [--rounds N] [--json OUT]``
 
 Each row is a way to call an entry point of one or two kernels.  Its array of floats comes from the
-host or is on the device, and so for its result.  The commands that it needs are issued by Runelift, by PyOpenCL,
-and by the driver's functions through ctypes, in turn.  The others check nothing, and keep their
+host or is on the device, and so for its result.  Runelift, PyOpenCL, and the driver by way of
+ctypes issue the commands that it needs, in turn.  The others check nothing, and keep their
 buffers.  Times are medians in microseconds.  ``x`` is Runelift's time over that of PyOpenCL.
 """
 
