@@ -83,7 +83,6 @@ class Run(Issuer):
         self.num_groups = info.num_groups
         self.sequential_segment = info.sequential_segment
         self.local_bytes = info.local_bytes
-        self.coherent = int(info.coherent)
         self.counters = device.counters
         self.launch, self.launch_built = self.issue, self.issue_built
         self._thresholds, self._force = thresholds, force
