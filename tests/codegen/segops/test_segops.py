@@ -204,13 +204,20 @@ def test_histogram_of_rows() -> None:
     agree(SegHist(Level.GRID, r.space(), (op,), body), [type_], r.args, b.names)
 
 
-@pytest.mark.parametrize(("text", "n"), [
-    ("entry main (xs: []f32): f32 = f32.sum xs", 30_000),
-    ("entry main (xs: []f32): f32 = f32.sum (map (\\x -> x * x) xs)", 1_000),
-    ("entry main (xs: []f32): (f32, f32) = (f32.sum xs, f32.maximum xs)", 30_000)])
-def test_a_short_sum_is_one_launch(text: str, n: int) -> None:
+@pytest.mark.parametrize(("text", "shape"), [
+    ("entry main (xs: []i32): i32 = i32.sum xs", (30_000,)),
+    ("entry main (xs: []i32): i32 = i32.sum (map (\\x -> x * x) xs)", (1_000,)),
+    ("entry main (xs: []i32): (i32, i32) = (i32.sum xs, i32.maximum xs)", (30_000,)),
+    ("entry main [n] (xs: [n]i32): [n]i32 = scan (+) 0 xs", (3,)),
+    ("entry main [n] (xs: [n]i32): [n]i32 = scan (+) 0 (map (* 3) xs)", (4_000,)),
+    ("entry main [n][m] (xss: [n][m]i32): [n][m]i32 = map (scan (+) 0) xss", (3, 1_300))])
+def test_what_a_core_does_quickly_is_one_launch(text: str, shape: tuple[int, ...]) -> None:
     """Another launch would take longer than what it divides."""
     program = runelift.compile(text, device="pocl", tuning={})
-    _, record = program.run("main", [np.ones(n, np.float32)], record=True)
+    xs = np.random.default_rng(1).integers(-99, 99, shape, np.int32)
+    results, record = program.run("main", [xs], record=True)
+    expected, _ = runelift.compile(text, device="interpreter").run("main", [xs])
+    for got, want in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(got, want)
     assert record is not None
     assert record.launches == 1
