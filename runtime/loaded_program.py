@@ -158,12 +158,12 @@ class LoadedProgram:
                                              thresholds, force, record=True)
                 return made
             prepared = executable.decisions.under(thresholds, force).prepared
-            kinds = running.kinds_of(args, device)
+            kinds = running.kinds_of(args, device, executable.free.specs)
             call: PreparedCall | None = prepared.get(kinds)
             if call is not None:
                 return call(args, deliver)
             bound = self.bind(executable.plan, list(args))
-            key = runs.key_of(bound)
+            key = runs.key_of(executable, bound)
             runs.prepare(executable, bound, thresholds, force)
             outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
                                             deliver=deliver)

@@ -2,8 +2,8 @@
 
 The commands of a plan follow from the sizes and scalars that it is given, unless it reads values
 back on the way.  So the second run on equal sizes and scalars is captured: its launches and copies,
-with a number for each buffer.  Later runs take memory for the buffers and submit the commands; they
-set only those arguments of kernels that differ from the last ones.  Of the plan itself they run the
+with a number for each buffer.  Scalars that only kernels need may differ.  Later runs take memory
+for the buffers and submit the commands; they set only those arguments of kernels that differ from the last ones.  Of the plan itself they run the
 epilogue only.  CUDA graphs and OpenCL's ``cl_khr_command_buffer`` are the same idea; drivers seldom
 have the latter.  After a few runs, launches of single work-groups are fused
 (:mod:`runelift.runtime.execution.fused_launches`).
@@ -30,6 +30,7 @@ from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.free_values import filled_late
 from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
@@ -62,6 +63,8 @@ SCAN_STATUS = Slot(-1)
 """The last of the buffers, where the groups of scans publish their totals."""
 
 Call: TypeAlias = Callable[[], Any]
+Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
+"""The buffers of a run that repeats another, and its free scalars by name."""
 
 
 @dataclass(slots=True)
@@ -70,11 +73,12 @@ class BoundCommands:
 
     ``steady`` are the calls after a run on these buffers, as long as all kernels keep their
     arguments.  ``full`` are the calls in all other cases.  ``last`` has the arguments of the last
-    launch of each kernel.
+    launch of each kernel.  ``late`` are the values of late scalars in the present run.
     """
 
     handles: tuple[Any, ...]
     last: dict[BoundKernel, LaunchArguments]
+    late: list[Any]
     full: list[Call] = field(default_factory=list)
     steady: list[Call] = field(default_factory=list)
 
@@ -94,7 +98,7 @@ class BoundCommands:
     def restore(self) -> None:
         """Set the arguments that the last run left in the kernels."""
         for kernel, (args, lengths) in self.last.items():
-            kernel.set_args(args, lengths)
+            kernel.set_args(filled_late(args, self.late), lengths)
             kernel.bound_by(self, lengths)
 
     def issue(self) -> None:
@@ -141,12 +145,12 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     if record:
         return _recorded(executable, args, thresholds, force)
     buffers = executable.decisions.under(thresholds, force).command_buffers
-    key = key_of(args)
+    key = key_of(executable, args)
     found = buffers.get(key)
     if isinstance(found, CommandBuffer):
-        inputs = [args[name] for name in found.inputs]
+        given = found.given(args)
         args.clear()
-        return found.run.call(found.submit, inputs, deliver=deliver)
+        return found.run.call(found.submit, given, deliver=deliver)
     if found is SeenCount.ONCE or (found is None and executable.captures_first):
         run = CapturingRun(executable, thresholds, force, args)
         outcome = run.call(executable.main, args, deliver=deliver)
@@ -171,7 +175,8 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
     The result is for measuring, in seconds: a shorter run takes longer than the runs after it.  It
     may be captured, follow other runs, or be the first with a persistent kernel.
     """
-    buffers, key = executable.decisions.under(thresholds, force).command_buffers, key_of(args)
+    key = key_of(executable, args)
+    buffers = executable.decisions.under(thresholds, force).command_buffers
     found, is_new = buffers.get(key), False
     if found is SeenCount.ONCE and executable.captures_first and executable.foreseeable:
         found = DryCapture(executable, thresholds, force,
@@ -188,7 +193,8 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
 def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
            force: Force, *, samples: bool) -> Outcome:
     """A run with a record, which counts as a run before the captured one."""
-    buffers, key = executable.decisions.under(thresholds, force).command_buffers, key_of(args)
+    key = key_of(executable, args)
+    buffers = executable.decisions.under(thresholds, force).command_buffers
     outcome = _recorded(executable, args, thresholds, force, samples=samples)
     made = outcome.record
     assert made is not None
@@ -200,7 +206,7 @@ def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
 def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
               force: Force, *, samples: bool = False) -> Outcome:
     """A run with a record.  It is made again if builds or first launches are in its times."""
-    recorded, key = executable.decisions.under(thresholds, force).recorded, key_of(args)
+    recorded, key = executable.decisions.under(thresholds, force).recorded, key_of(executable, args)
     if key in recorded:
         return execute(executable, args, thresholds, force, record=True, samples=samples)
     for _ in range(MOST_COLD_RUNS):
@@ -232,25 +238,28 @@ def _is_cold(made: Record, first_launches: int, built: float) -> bool:
 def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
             force: Force) -> int:
     """The number of commands that a run on these arguments saves once its launches are fused."""
-    found = repeatable(executable, key_of(args), thresholds, force)
+    found = repeatable(executable, key_of(executable, args), thresholds, force)
     return found.savings() if found is not None else 0
 
 
 def fused_programs(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
                    force: Force) -> list[tuple[str, ...]]:
     """The programs of the fused launches of a run on these arguments."""
-    found = repeatable(executable, key_of(args), thresholds, force)
+    found = repeatable(executable, key_of(executable, args), thresholds, force)
     return found.fused_programs() if found is not None else []
 
 
-def key_of(args: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    """The sizes and scalars among arguments, floats by their bits, and the buffers that are one."""
+def key_of(executable: Executable, args: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    """The sizes and scalars among arguments, floats by their bits, and the buffers that are one.
+
+    The values of free scalars are no part of it.
+    """
     key = list[Hashable]()
-    handles = list[int]()
-    for value in args.values():
+    handles, free = list[int](), executable.free.names
+    for name, value in args.items():
         if isinstance(value, Buffer):
             handles.append(id(value.handle))
-        else:
+        elif name not in free:
             key.append(struct.pack("d", value) if isinstance(value, float) else value)
     return (*key, *shared(handles))
 
@@ -333,10 +342,11 @@ class CapturingRun(Run):
 
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: tuple[int, ...], args: tuple[Any, ...]) -> None:
-        kernel = self.executable.sites[number].kernel
-        if groups > 0 and group > 0 and kernel is not None and not self._unrepeatable:
+        site = self.executable.sites[number]
+        if groups > 0 and group > 0 and site.kernel is not None and not self._unrepeatable:
+            slots = self.executable.free.placed(site.launch.args, [*map(self._slot, args)])
             self._capture.commands.append(Launch(
-                number, constants, groups, group, lengths, tuple(map(self._slot, args)), kernel))
+                number, constants, groups, group, lengths, slots, site.kernel))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Copy, and capture the copy."""
@@ -392,6 +402,7 @@ class CommandBuffer:
         self.inputs, self._scalars = capture.inputs, capture.scalars
         self._scans, self._ending = capture.scans, capture.ending
         self._fallible = capture.fallible
+        self._late = list[Any]()
         self._submits, self._is_fused = 0, False
         self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
         first, sizes = len(capture.inputs), capture.sizes
@@ -445,6 +456,7 @@ class CommandBuffer:
         The result is True if nothing was to be done: no other run has used the kernels.
         """
         handles = [args[name].handle for name in self.inputs]
+        self._take_scalars(self.run, self.given(args)[1])
         first, device = len(handles), self.run.device
         try:
             for size, count in self._classes:
@@ -466,9 +478,22 @@ class CommandBuffer:
             bound.restore()
         return is_current
 
-    def submit(self, run: Run, buffers: list[Any]) -> tuple[Any, ...]:
-        """Issue the commands again, on these buffers for :attr:`inputs`; the results."""
+    def given(self, args: Mapping[str, Any]) -> Given:
+        """The arguments of a run as :meth:`submit` wants them."""
+        free = self.run.executable.free.names
+        return [args[name] for name in self.inputs], {name: args[name] for name in free}
+
+    def _take_scalars(self, run: Run, scalars: Mapping[str, Any]) -> None:
+        """Use these values of free scalars from now on."""
+        if scalars:
+            self._scalars.update(scalars)
+            self._late[:] = run.executable.free.of(run, self._scalars)
+
+    def submit(self, run: Run, given: Given) -> tuple[Any, ...]:
+        """Issue the commands again, on buffers for :attr:`inputs`; the results."""
         run.begin(fallible=self._fallible)
+        buffers: list[Any] = given[0]
+        self._take_scalars(run, given[1])
         handles = [buffer.handle for buffer in buffers]
         pool = run.device.pool
         try:
@@ -512,7 +537,8 @@ class CommandBuffer:
         self._bound[key] = tuple(handles)
         for command, launch in zip(self._commands, self._launchers, strict=True):
             if isinstance(command, Launch):
-                _kernel_of(command).set_args(*_arguments(command, handles))
+                args, lengths = _arguments(command, handles)
+                _kernel_of(command).set_args(filled_late(args, self._late), lengths)
                 launch()
             else:
                 _call(command, self.run, handles)()
@@ -528,7 +554,7 @@ class CommandBuffer:
         arguments = [(_kernel_of(each), _arguments(each, handles))
                  for each in self._commands if isinstance(each, Launch)]
         last = dict(arguments)
-        bound = self._bound[key] = BoundCommands(tuple(handles), last)
+        bound = self._bound[key] = BoundCommands(tuple(handles), last, self._late)
         before, left = dict[BoundKernel, LaunchArguments](), iter(arguments)
         for command, launch in zip(self._commands, self._launchers, strict=True):
             if isinstance(command, Launch):
@@ -538,6 +564,8 @@ class CommandBuffer:
                 bound.full += setters
                 bound.steady += setters if known else kernel.setters(now, last[kernel])
                 before[kernel] = now
+                if (setter := kernel.late_setter(now[0], self._late)) is not None:
+                    bound.add(setter)
                 bound.add(launch)
             else:
                 bound.add(_call(command, self.run, handles))

@@ -169,8 +169,8 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     """The values of :class:`runelift.codegen.plan.distribution.ScanTileShape` but for the last.
 
     Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
-    Where there is no local memory to go through, one work-item has a tile, and few points are one
-    tile: two further launches take longer than a core.  Small tiles take less
+    Where there is no local memory to go through, one work-item has a tile.  Few points are one tile
+    there, as two further launches take longer.  Small tiles take less
     time than publishing their totals, so groups look back at more of them.  ``wanted`` are the size
     of a group and the length of chunks, 0 for the device's own choice.  A wanted chunk may leave
     groups without work.

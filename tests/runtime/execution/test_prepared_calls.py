@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -11,10 +12,15 @@ import pytest
 
 import runelift
 from runelift.ir.errors import ProgramFailure, UserError
+from runelift.ir.source import Source
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
+from runelift.runtime.execution.command_buffer import SUBMITS_BEFORE_FUSION
 from runelift.runtime.execution.issuing import Issuer
 from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
 CALLS = 5
 """The first call runs the plan, the second is captured, later ones are prepared."""
@@ -50,7 +56,7 @@ def test_results_follow_values_sizes_and_scalars(program: Program) -> None:
                 for given in (xs, program.to_device(xs), np.repeat(xs, 2)[::2]):
                     np.testing.assert_array_equal(program.scaled(k, given), xs * np.float32(k))
     kinds = prepared(program, "scaled")
-    assert len(kinds) == 2 * 3 * 2
+    assert len(kinds) == 2 * 2 * 2  # sizes, types of scalars, NumPy or the device
 
 
 def test_equal_numbers_of_other_types_are_other_kinds(program: Program) -> None:
@@ -219,3 +225,95 @@ def test_threads_take_turns(program: Program) -> None:
         each.join()
     assert not wrong
     assert sorted(ended) == [*range(4)]
+
+
+# Scalars that are new each time
+
+FREE = """
+entry main [n] (a: f32) (b: u8) (c: bool) (k: i64) (xs: [n]f32): ([n]f32, f32) =
+  let ys = map (\\x -> if c then x * (a * a) + f32.u8 b else x - f32.i64 (k % 7)) xs
+  in (ys, f32.sum ys)
+entry grows [n] (k: i64) (c: i32) (xs: [n]i32): []i32 = map (+ c) xs ++ replicate k (c * 2)
+entry rest [n] (k: i32) (xs: [n]i32): [n]i32 = map (% (100 / k)) xs
+entry both [n] (k: i32) (xs: [n]i32): [n]i32 =
+  let ys = map (+ k) xs in map2 (\\i y -> y * k + ys[n - 1 - i]) (iota n) ys
+"""
+
+
+@pytest.fixture
+def free() -> Program:
+    return runelift.compile(FREE, tuning={})
+
+
+def test_free_scalars_are_new_each_time(free: Program) -> None:
+    random, interpreter = np.random.default_rng(2), runelift.compile(FREE, device="interpreter")
+    xs = random.integers(-99, 99, 9).astype(np.float32)
+    there = free.to_device(xs)
+    for _ in range(4 * CALLS):
+        scalars = [float(random.integers(-9, 9)), int(random.integers(256)),
+                   bool(random.integers(2)), int(random.integers(-99, 99))]
+        expected = interpreter.main(*scalars, xs)
+        for got, want in zip(free.main(*scalars, there), expected, strict=True):
+            np.testing.assert_array_equal(got, want)
+    assert len(prepared(free, "main")) == 1
+    for number in (256, -1, 2.0, True):
+        with pytest.raises(UserError, match="should be u8"):
+            free.main(1.0, number, True, 1, there)
+    np.testing.assert_array_equal(free.main(2.0, 3, True, 1, there)[0], xs * 4 + 3)
+
+
+def test_free_scalars_beside_others(free: Program) -> None:
+    xs = np.arange(5, dtype=np.int32)
+    for number in range(3 * CALLS):
+        for k in (0, 3):
+            expected = [*(xs + number), *[2 * number] * k]
+            np.testing.assert_array_equal(free.grows(k, number, xs), expected)
+            np.testing.assert_array_equal(free.grows(k, np.int32(number), xs), expected)
+    assert len(prepared(free, "grows")) == 4
+
+
+def test_what_the_host_computes_of_a_free_scalar_may_fail(free: Program) -> None:
+    xs = np.arange(9, dtype=np.int32)
+    for k in (1, 2, 3, 4, 0, 5, 0, 6):
+        if k:
+            np.testing.assert_array_equal(free.rest(k, xs), xs % (100 // k))
+        else:
+            with pytest.raises(ProgramFailure, match="Division by zero"):
+                free.rest(k, xs)
+
+
+def test_free_scalars_reach_fused_launches(installed: DeviceInfo) -> None:
+    info = replace(installed, kind=DeviceKind.GPU, handle=installed.handle)
+    program = Program(compile_source(Source("free", FREE)), info)
+    xs = np.arange(7, dtype=np.int32)
+    for k in range(2 * SUBMITS_BEFORE_FUSION):
+        ys = xs + k
+        np.testing.assert_array_equal(program.both(k, xs), ys * k + ys[::-1])
+    (call,) = prepared(program, "both").values()
+    assert len(call._found._commands) == 1
+
+
+def test_other_calls_between_do_not_matter(free: Program) -> None:
+    """Nor do other buffers: kernels keep their arguments from call to call."""
+    xs, ys = np.arange(7, dtype=np.int32), np.arange(5, dtype=np.int32)
+    there = [free.to_device(xs) for _ in range(3)]
+    for k in range(4 * CALLS):
+        one = xs + k
+        for each in there:
+            got = free.both(k, each, device_arrays=True)
+            np.testing.assert_array_equal(np.asarray(got), one * k + one[::-1])
+        if k % 3 == 0:
+            other = ys - k
+            np.testing.assert_array_equal(free.both(-k, ys), -other * k + other[::-1])
+
+
+def test_measured_runs_have_their_own_scalars(free: Program) -> None:
+    executable = free.loaded.executable("both")
+    executable.captures_first = True
+    measured, xs = MeasuredProgram(free), np.arange(7, dtype=np.int32)
+    args = [[np.int32(k), free.to_device(xs)] for k in (2, 5)]
+    for _ in range(CALLS):
+        for each in args:
+            measured.timing("both", each)
+            ys = xs + each[0]
+            np.testing.assert_array_equal(free.both(*each), ys * each[0] + ys[::-1])
