@@ -3,9 +3,9 @@
 The commands of a plan follow from the sizes and scalars that it is given, unless it reads values
 back on the way.  So the second run on equal sizes and scalars is captured: its launches and copies,
 with a number for each buffer.  Scalars that only kernels need may differ.  Later runs take memory
-for the buffers and submit the commands; they set only those arguments of kernels that differ from the last ones.  Of the plan itself they run the
-epilogue only.  CUDA graphs and OpenCL's ``cl_khr_command_buffer`` are the same idea; drivers seldom
-have the latter.  After a few runs, launches of single work-groups are fused
+for the buffers and submit the commands; they set only those arguments of kernels that differ from
+the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
+``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs, launches of single work-groups are fused
 (:mod:`runelift.runtime.execution.fused_launches`).
 """
 
