@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
+from runelift.codegen.plan.free_scalars import FreeScalars
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import failures, imp
@@ -68,6 +69,21 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
     writer.epilogue(given, late, host)
     return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
                      writer.sites, writer.operations)
+
+
+def scalars_source(host: plan.Plan, free: FreeScalars) -> str:
+    """The Python function of the free scalars of a plan, and of those derived from them.
+
+    It takes the runtime and the arguments, which stay where they are.
+    """
+    writer = _Writer(replay=False, trials=False)
+    writer.line(f"def {FUNCTION}(rt, args):")
+    writer.depth += 1
+    for name in {**dict.fromkeys(free.params), **dict.fromkeys(free.given)}:
+        writer.line(f"{_var(name)} = args[{str(name)!r}]")
+    writer.steps(free.steps, host.entry)
+    writer.line(f"return {_tuple((*free.params, *free.derived))}")
+    return "\n".join(writer.lines) + "\n"
 
 
 def _results(specs: tuple[plan.ValueSpec, ...]) -> str:

@@ -59,7 +59,7 @@ class PlanEnv(HostEnv, Protocol):
 
     @property
     def coherent(self) -> bool:
-        """True if work-groups may see each other's writes within a launch."""
+        """True if groups see, after a fence, what others wrote in the same launch."""
 
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
         """The code for those of the ``used`` scalars that are not on the host."""

@@ -68,7 +68,7 @@ class Lowering:
 
     @property
     def coherent(self) -> bool:
-        """True if work-groups may see each other's writes within a launch."""
+        """True if groups see, after a fence, what others wrote in the same launch."""
         return self.env.coherent
 
     def setting(self, quantity: Quantity) -> Atom:
@@ -278,7 +278,7 @@ class WithScalar:
 
     @property
     def coherent(self) -> bool:
-        """True if work-groups may see each other's writes within a launch."""
+        """True if groups see, after a fence, what others wrote in the same launch."""
         return self.env.coherent
 
     def type(self, name: VName) -> Type:

@@ -81,8 +81,11 @@ TEAMS = VName("teams", -4)
 WIDTH = VName("width", -5)
 """How many points of a map a work-item has, see :class:`distribution.MapWidth`."""
 
+COHERENT = VName("coherent", -7)
+"""1 if groups see what others wrote in the same launch."""
+
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
-          plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
+          plan.LOCAL_BYTES: 256, COHERENT: 0, ROWS: 0,
           STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, SLABS: 1}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
@@ -472,7 +475,8 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
     ``before`` does something with the machine and the steps before they run.
     """
     types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
-    lowered = lower_segop(stm, Host(types, interleave=on == "Oclgrind"), names)
+    lowered = lower_segop(stm, Host(types, interleave=on == "Oclgrind",
+                                    coherent=bool(device.get(COHERENT))), names)
     scalars = {p.name: v for p, v in args.items() if isinstance(p.type, Prim)}
     machine = ModelMachine(scalars, device) if on == MODEL else DeviceMachine(
         usable(on), scalars, device)
