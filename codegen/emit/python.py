@@ -292,7 +292,7 @@ class _Writer:
                   | distribution.SubGroupSize() | distribution.GroupSize()
                   | distribution.MapWidth() | distribution.ScanTileShape()
                   | distribution.ProductTileShape() | distribution.SegmentBlockShape()
-                  | distribution.StripShape()):
+                  | distribution.StripShape() | distribution.TransposeTileShape()):
                 self._distribution(step)
             case _:
                 self._control(step, version)
@@ -408,6 +408,9 @@ class _Writer:
             case distribution.StripShape(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
+            case distribution.TransposeTileShape(fast=fast, last=last, group=group):
+                self.line(f"{', '.join(map(_var, step.names()))} = rt.transposed("
+                          f"{_size(fast)}, {_size(last)}, {step.bytes}, {_size(group)})")
 
     def _compute(self, step: plan.Compute) -> None:
         args = [_atom(a) for a in step.args]

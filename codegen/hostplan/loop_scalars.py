@@ -140,5 +140,6 @@ def _bound(step: plan.Step) -> Iterator[VName]:
             yield from (teams, even)
         case (distribution.GroupShape() | distribution.ScanTileShape()
               | distribution.ProductTileShape()
-              | distribution.SegmentBlockShape() | distribution.StripShape()):
+              | distribution.SegmentBlockShape() | distribution.StripShape()
+              | distribution.TransposeTileShape()):
             yield from step.names()

@@ -13,6 +13,7 @@ from runelift.runtime.geometry.tiles import (
     block,
     coarse,
     strip,
+    transposed,
     width,
 )
 from runelift.runtime.geometry.work_groups import (
@@ -113,3 +114,7 @@ class LaunchGeometry:
         """The strips of reductions down columns."""
         info = self._device.info
         return strip(info.shares, width, batch, length, info.handle.max_compute_units)
+
+    def transposed(self, fast: int, last: int, size: int, group: int) -> tuple[int, int, int]:
+        """The tiles of a transposed copy."""
+        return transposed(self._device.info.shares, fast, last, size, group)

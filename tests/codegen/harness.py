@@ -57,6 +57,7 @@ from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.ir.types import ArrayType, Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.runtime.devices.info import find_devices
+from runelift.runtime.geometry.tiles import transposed
 from runelift.runtime.geometry.work_groups import ShareLimits, share_out, spread, subgroup_of
 
 MODEL = "model"
@@ -343,6 +344,12 @@ class Machine:
                 case distribution.StripShape(width=width):
                     values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))
+                case distribution.TransposeTileShape(fast=fast, last=last, group=group):
+                    values = transposed(self.shares, self.size(fast), self.size(last), step.bytes,
+                                        self.size(group))
+                    self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.CopyBuffer(target, source, prim, count):
+                    self.put(target, self.get(source, prim, (self.size(count),)))
                 case plan.Launch():
                     self.launch(step)
                 case plan.Operation(_, parameters, inner):
