@@ -30,6 +30,7 @@ from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import Index, SegMap
 from runelift.ir.types import elem_of, i64
 
+
 @dataclass(frozen=True, slots=True)
 class Transposition:
     """A map that only reads an element.
@@ -60,9 +61,9 @@ def transposition_of(lowering: launches.Lowering, exp: SegMap) -> Transposition 
 
 def lower_transposition(lowering: launches.Lowering, found: Transposition,
                         otherwise: tuple[plan.Step, ...]) -> None:
-    """A copy of the buffer where the order stays, else the tiled copy if it pays, else other steps.
-    """
-    sides = [lowering.size(found.exp.space[k].width) for k in (found.fast, -1)]
+    """A copy of the buffer if the order stays, else tiles if they pay, else other steps."""
+    fast, last = (lowering.size(found.exp.space[k].width) for k in (found.fast, -1))
+    sides = fast, last
     tiled = launches.branch(lowering, lambda: _tiled(lowering, found, sides, otherwise))
     copied = _buffer_copy(lowering, found)
     if copied is None:
@@ -90,20 +91,20 @@ def _buffer_copy(lowering: launches.Lowering, found: Transposition) -> plan.Copy
                            launches.total(lowering, found.exp.space))
 
 
-def _tiled(lowering: launches.Lowering, found: Transposition, sides: list[Size],
+def _tiled(lowering: launches.Lowering, found: Transposition, sides: tuple[Size, Size],
            otherwise: tuple[plan.Step, ...]) -> None:
     """The tiled copy, or other steps if the runtime wants no tiles."""
     (param,) = lowering.stm.pat
-    shape = distribution.TransposeTileShape(
-        *(lowering.names.fresh(base) for base in ("height", "width", "pitch")), *sides,
-        elem_of(param.type).bytes, lowering.group)
+    height, width, pitch = (lowering.names.fresh(base) for base in ("height", "width", "pitch"))
+    shape = distribution.TransposeTileShape(height, width, pitch, *sides,
+                                            elem_of(param.type).bytes, lowering.group)
     tiled = launches.branch(lowering, lambda: _launch(lowering, found, sides, shape))
     plain = lowering.names.fresh("plain")
     lowering.steps += [shape, plan.Compute(plain, "eq", Prim.I64, (shape.height, i64(0))),
                        plan.Branch(plain, otherwise, tiled)]
 
 
-def _launch(lowering: launches.Lowering, found: Transposition, sides: list[Size],
+def _launch(lowering: launches.Lowering, found: Transposition, sides: tuple[Size, Size],
             shape: distribution.TransposeTileShape) -> None:
     k = lowering.builder()
     group = lowering.names.fresh("group")
@@ -186,9 +187,9 @@ class _TransposeTile:
             with k.block() as code:
                 k.emit(move([point[d] for d in range(len(self.space))],
                             op("add", op("mul", column, self.pitch), row)))
-            there = imp.Apply("lt", Prim.I64, (item, self.elements))
-            there = _both(there, self._are_inside(*places)) if guarded else imp.Apply(
-                "or", Prim.BOOL, (even, there))
+            inside = imp.Apply("lt", Prim.I64, (item, self.elements))
+            there = _both(inside, self._are_inside(*places)) if guarded else imp.Apply(
+                "or", Prim.BOOL, (even, inside))
             k.emit(imp.If(there, tuple(code)))
 
         turns = ceil_quot(self.elements, self.group)

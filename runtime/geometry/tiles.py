@@ -359,7 +359,7 @@ EVEN_TILES = 4
 BANK_BYTES = 4
 """The bytes that a bank of local memory gives to one work-item at a time."""
 NOT_TILED_UP_TO = 8
-"""Where work-items run apart, rows or columns of so many elements share cache lines anyway."""
+"""Rows or columns of so many elements share cache lines anyway if work-items run apart."""
 
 
 @lru_cache(MOST_REMEMBERED)
@@ -384,7 +384,7 @@ def transposed(limits: ShareLimits, fast: int, last: int, size: int,
     [(0, 1, 1), (32, 32, 33)]
     """
     short = min(fast, last)
-    if fast * last <= group or not limits.staged and short <= NOT_TILED_UP_TO:
+    if fast * last <= group or (not limits.staged and short <= NOT_TILED_UP_TO):
         return 0, 1, 1
     elements = max(TILE_ELEMENTS, TILE_BYTES // size if limits.staged else 0)
     one = _tile_side(short, 1 << (elements.bit_length() - 1) // 2)
