@@ -386,10 +386,11 @@ class _Writer:
                 self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
             case distribution.GroupSize(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
-            case distribution.MapWidth(name, points, rows, beside, size, overlapping, most, wanted):
+            case distribution.MapWidth(name, flat, points, rows, beside, size, overlapping, most,
+                                       wanted):
                 sizes = ", ".join(map(_size, (points, rows, beside)))
-                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {overlapping}, {most}, "
-                          f"{_atom(wanted)})")
+                self.line(f"{_var(name)}, {_var(flat)} = rt.width({sizes}, {size}, "
+                          f"{overlapping}, {most}, {_atom(wanted)})")
             case distribution.ScanTileShape(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size}{_further(wanted)})")

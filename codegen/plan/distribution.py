@@ -110,11 +110,13 @@ class MapWidth:
     """``width`` := the number of points of a map that a work-item has, at most ``most``.
 
     There are ``points`` in all.  In several dimensions the points of a work-item are neighbours
-    among ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes.
-    ``overlapping``: neighbouring points may load the same elements.
+    among ``rows``, each of ``beside`` points.  ``flat`` := 1 if they had better lie as in one
+    dimension, else 0.  A point loads and stores ``bytes`` bytes.  ``overlapping``: neighbouring
+    points may load the same elements.
     """
 
     width: VName
+    flat: VName
     points: Size
     rows: Size
     beside: Size

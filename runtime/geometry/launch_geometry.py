@@ -76,8 +76,9 @@ class LaunchGeometry:
         return spread(most, points, self._device.info.num_groups)
 
     def width(self, points: int, rows: int, beside: int, size: int, shares: bool, most: int,
-              wanted: int) -> int:
-        """The number of points of a map that a work-item has.
+              wanted: int) -> tuple[int, int]:
+        """The number of points of a map that a work-item has, and 1 if they lie as in one
+        dimension, else 0.
 
         The parameters are those of :class:`~runelift.codegen.plan.distribution.MapWidth`.
         """

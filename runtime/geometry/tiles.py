@@ -33,34 +33,41 @@ SHARING_MAP_FACTOR = 8
 
 @lru_cache(MOST_REMEMBERED)
 def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, shares: bool,
-          most: int, items: int, wanted: int = 0) -> int:
-    """The value of :class:`~runelift.codegen.plan.distribution.MapWidth` on a device that holds
+          most: int, items: int, wanted: int = 0) -> tuple[int, int]:
+    """The values of :class:`~runelift.codegen.plan.distribution.MapWidth` on a device that holds
     ``items`` at once.
+
+    Rows of few elements give neighbours nothing to access together, and few rows give a work-item
+    few points.  So the points then lie as in one dimension.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132)
     >>> def some(points, rows, beside, size, shares=False, wanted=0):
     ...     return width(gpu, points, rows, beside, size, shares, 16, 270336, wanted)
     >>> [some(points, points, points, 8) for points in (1 << 19, 1 << 20, 1 << 28)]
-    [1, 2, 4]
+    [(1, 0), (2, 0), (4, 0)]
     >>> [some(1 << 28, 1 << 28, 1 << 28, size) for size in (2, 16, 28)]
-    [16, 2, 1]
-    >>> some(1 << 28, 1 << 27, 2, 8), some(1 << 28, 3, 1 << 26, 8)
-    (1, 2)
+    [(16, 0), (2, 0), (1, 0)]
+    >>> some(1 << 28, 1 << 27, 2, 8), some(1 << 28, 1, 1 << 28, 2), some(1 << 28, 3, 1 << 26, 8)
+    ((4, 1), (16, 1), (4, 1))
     >>> [some(side * side, side, side, 28, shares=True) for side in (64, 512, 1024)]
-    [1, 4, 8]
+    [(1, 0), (4, 0), (8, 0)]
     >>> some(1000, 1000, 1000, 8, wanted=8), some(6, 2, 3, 8, wanted=8)
-    (8, 2)
+    ((8, 0), (4, 1))
     """
     enough = SHARING_MAP_POINTS if shares else MOST_MAP_BYTES // size
-    found = power_of_two_below(max(1, min(wanted or enough, most, rows)))
+    wished = power_of_two_below(max(1, min(wanted or enough, most)))
+    flat = beside < limits.lanes or rows < wished
+    if flat and shares and not wanted:
+        wished = power_of_two_below(max(1, min(wished, MOST_MAP_BYTES // size)))
+    found = min(wished, power_of_two_below(max(1, points if flat else rows)))
     if wanted:
-        return found
-    if not limits.staged or beside < limits.lanes:
-        return 1
-    needed = items // SHARING_MAP_FACTOR if shares else items
+        return found, int(flat)
+    if not limits.staged:
+        return 1, 0
+    needed = items // SHARING_MAP_FACTOR if shares and not flat else items
     while found > 1 and points < needed * found:
         found //= 2
-    return found
+    return found, int(flat)
 
 
 # Products

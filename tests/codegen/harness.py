@@ -82,9 +82,13 @@ TEAMS = VName("teams", -4)
 WIDTH = VName("width", -5)
 """How many points of a map a work-item has, see :class:`distribution.MapWidth`."""
 
+FLAT = VName("flat", -7)
+"""1 if they lie as in one dimension, see :class:`distribution.MapWidth`."""
+
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
-          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, SLABS: 1}
+          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, FLAT: 0,
+          SLABS: 1}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -326,8 +330,9 @@ class Machine:
                     self.scalars[name] = subgroup_of(self.shares, self.scalars[group])
                 case distribution.GroupSize(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
-                case distribution.MapWidth(name, rows=rows, most=most):
+                case distribution.MapWidth(name, flat, rows=rows, most=most):
                     self.scalars[name] = max(1, min(self.scalars[WIDTH], most, self.size(rows)))
+                    self.scalars[flat] = self.scalars[FLAT]
                 case distribution.ScanTileShape():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
