@@ -46,13 +46,13 @@ MOST_RESULT_BYTES = 256
 
 def lower_wide(lowering: launches.Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]) -> None:
     """The kernel for several points if it is possible and wanted, else other steps."""
-    width = lowering.names.fresh("width")
     try:
-        line = _WideMap(lowering, exp, width, is_flat=True)
-        block = _WideMap(lowering, exp, width, is_flat=False) if len(exp.space) > 1 else line
+        line = _WideMap(lowering, exp)
+        block = _WideMap(lowering, exp, line.width) if len(exp.space) > 1 else line
     except CompilerLimitation:
         lowering.steps += otherwise
         return
+    width = line.width
     several = launches.branch(lowering, line.launch)
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
     one, flat = lowering.names.fresh("one"), lowering.names.fresh("flat")
@@ -71,13 +71,13 @@ def lower_wide(lowering: launches.Lowering, exp: SegMap, otherwise: tuple[plan.S
 class _WideMap:
     """The kernel of a wide map; CompilerLimitation if points have loops or make arrays.
 
-    ``is_flat``: the points of a work-item lie as in one dimension.  A point loads and stores
-    ``bytes`` bytes.  ``overlapping``: it loads several elements of an array, so that its neighbours
+    The points of a work-item lie as in one dimension, unless there is a flat kernel with its
+    ``width`` already.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several elements of an array, so that its neighbours
     may need the same.  A work-item has at most ``most`` points.
     """
 
-    def __init__(self, lowering: launches.Lowering, exp: SegMap, width: VName, *,
-                 is_flat: bool) -> None:
+    def __init__(self, lowering: launches.Lowering, exp: SegMap,
+                 width: VName | None = None) -> None:
         if not lowering.stm.pat or any(
                 len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
             raise CompilerLimitation("a wide map needs scalar results")
@@ -87,7 +87,8 @@ class _WideMap:
             raise CompilerLimitation("a wide map cannot have loops")
         self.lowering, self.exp = lowering, exp
         self.k = lowering.builder()
-        self.width, self.is_flat = width, is_flat
+        self.is_flat = width is None
+        self.width = width or lowering.names.fresh("width")
         self.k.constants, self.k.width = [self.width], self.width
         self.outs = lowering.results
         self.prims = [elem_of(p.type) for p in lowering.stm.pat]
