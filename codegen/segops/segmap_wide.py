@@ -72,8 +72,9 @@ class _WideMap:
     """The kernel of a wide map; CompilerLimitation if points have loops or make arrays.
 
     The points of a work-item lie as in one dimension, unless there is a flat kernel with its
-    ``width`` already.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several elements of an array, so that its neighbours
-    may need the same.  A work-item has at most ``most`` points.
+    ``width`` already.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several
+    elements of an array, so that its neighbours may need the same.  A work-item has at most
+    ``most`` points.
     """
 
     def __init__(self, lowering: launches.Lowering, exp: SegMap,
