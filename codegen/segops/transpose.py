@@ -5,7 +5,8 @@ read far apart.  If one of both sides has a single element, the copy has the ord
 and the host plan copies the buffer.  Otherwise the runtime chooses a tile, or the plain map.
 
 Kernel ``transpose``: a work-group reads a tile along one dimension, and writes it along the other.
-Rows of the tile are padded, so that elements of a column lie in different banks.  A tile is a
+Rows of the tile are padded, so that elements of a column lie in different banks.  Work-items that
+run apart copy a tile each, by loops.  A tile is a
 square where both sides of the array are long.  A short side lies in the tile as a whole, and the
 tile is so much longer the other way (:func:`runelift.runtime.geometry.tiles.transposed`).
 
@@ -107,20 +108,19 @@ def _tiled(lowering: launches.Lowering, found: Transposition, sides: tuple[Size,
 def _launch(lowering: launches.Lowering, found: Transposition, sides: tuple[Size, Size],
             shape: distribution.TransposeTileShape) -> None:
     k = lowering.builder()
-    group = lowering.names.fresh("group")
-    k.constants = [group, *shape.names()]
-    lowering.steps.append(plan.ComputeSize(group, lowering.group))
-    tile = _TransposeTile(lowering, k, found, shape)
-    tile.load()
-    k.emit(imp.Barrier(imp.Space.LOCAL))
-    tile.store()
+    name = lowering.names.fresh("group")
+    group = lowering.group if lowering.interleave else Size.of(1)
+    lowering.steps.append(plan.ComputeSize(name, group))
+    k.constants = [name, *shape.names()]
+    tile = (_LocalTile if lowering.interleave else _LoneTile)(lowering, k, found, shape)
+    tile.move()
     groups = product([lowering.size(found.exp.space[d].width) for d in tile.batch]
                      + [ceil_div(side, Size.var(length)) for side, length in zip(
                          sides, (shape.height, shape.width), strict=True)])
-    lowering.launch(k, "transpose", groups, fits=True)
+    lowering.launch(k, "transpose", groups, group, fits=True)
 
 
-class _TransposeTile:
+class _Tile:
     """The tile of a group: its columns go along dimension ``fast``, its rows along the last one."""
 
     def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition,
@@ -128,12 +128,7 @@ class _TransposeTile:
         self.k, self.found, self.space = k, found, found.exp.space
         (param,) = lowering.stm.pat
         self.prim, self.result = elem_of(param.type), lowering.view(param.name)
-        self.memory = k.names.fresh("tile")
-        k.locals.append(imp.LocalArray(self.memory, self.prim,
-                                       Size.var(tile.pitch) * Size.var(tile.width)))
-        self.group, height, width, self.pitch = (imp.Var(name) for name in k.constants)
-        self.lengths = [height, width]
-        self.elements = op("mul", height, width)
+        self.lengths = [imp.Var(tile.height), imp.Var(tile.width)]
         shape = launches.widths(k, self.space)
         self.batch = [d for d in range(len(self.space) - 1) if d != found.fast]
         self.sides = [shape[d] for d in (found.fast, -1)]
@@ -144,9 +139,74 @@ class _TransposeTile:
         self.outer = dict(zip(self.batch, outer, strict=True))
         self.top = k.declare("top", Prim.I64, op("mul", down, self.lengths[0]))
         self.left = k.declare("left", Prim.I64, op("mul", along, self.lengths[1]))
+
+    def move(self) -> None:
+        """Emit the code that copies the elements."""
+        raise NotImplementedError
+
+    def _point(self, *places: Exp) -> list[Exp]:
+        """The indices of a place along ``fast`` and along the last dimension."""
+        point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
+        return [point[d] for d in range(len(self.space))]
+
+    def _are_inside(self, row: Exp, column: Exp) -> Exp:
+        """True if a place is in the array."""
+        return _both(*(imp.Apply("lt", Prim.I64, (place, side))
+                       for place, side in zip((row, column), self.sides, strict=True)))
+
+    def _element(self, point: list[Exp]) -> Exp:
+        """The element that the map reads at a point."""
+        launches.bind_point(self.k, self.space, point)
+        (value,) = self.k.body(self.found.exp.body)
+        assert not isinstance(value, View)
+        return value
+
+
+class _LoneTile(_Tile):
+    """A tile that one work-item copies; its elements stay in the cache."""
+
+    def move(self) -> None:
+        """Emit two loops, the longer one inside."""
+        ends = [self.k.declare("end", Prim.I64, imp.Apply(
+            "min", Prim.I64, (op("add", corner, length), side))) for corner, length, side in zip(
+                (self.top, self.left), self.lengths, self.sides, strict=True)]
+        self.k.emit(imp.If(imp.Apply("lt", Prim.I64, (self.lengths[0], self.lengths[1])),
+                           self._loops(ends, inner=1), self._loops(ends, inner=0)))
+
+    def _loops(self, ends: list[Exp], inner: int) -> tuple[imp.Stm, ...]:
+        k, corners = self.k, (self.top, self.left)
+
+        def copy(outside: Exp, inside: Exp) -> None:
+            point = self._point(*((outside, inside) if inner else (inside, outside)))
+            k.emit(self.result.write(point, self._element(point)))
+
+        with k.block() as code:
+            k.loop(ends[1 - inner], lambda one: k.loop(
+                ends[inner], lambda other: copy(one, other), start=corners[inner], base="in"),
+                   start=corners[1 - inner], base="out")
+        return tuple(code)
+
+
+class _LocalTile(_Tile):
+    """A tile that goes through local memory."""
+
+    def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition,
+                 tile: distribution.TransposeTileShape) -> None:
+        super().__init__(lowering, k, found, tile)
+        self.memory = k.names.fresh("tile")
+        k.locals.append(imp.LocalArray(self.memory, self.prim,
+                                       Size.var(tile.pitch) * Size.var(tile.width)))
+        self.group, self.pitch = imp.Var(k.constants[0]), imp.Var(tile.pitch)
+        self.elements = op("mul", *self.lengths)
         self.whole = k.declare("whole", Prim.BOOL, self._are_inside(
             *(op("add", corner, op("sub", length, lit(1)))
               for corner, length in zip((self.top, self.left), self.lengths, strict=True))))
+
+    def move(self) -> None:
+        """Load the tile, wait, and store it."""
+        self.load()
+        self.k.emit(imp.Barrier(imp.Space.LOCAL))
+        self.store()
 
     def load(self) -> None:
         """Copy the elements to local memory; neighbouring work-items read neighbours."""
@@ -183,10 +243,8 @@ class _TransposeTile:
                 divides, beside, op("sub", item, op("mul", slow, run)), Prim.I64))
             row, column = (quick, slow) if down else (slow, quick)
             places = op("add", self.top, row), op("add", self.left, column)
-            point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
             with k.block() as code:
-                k.emit(move([point[d] for d in range(len(self.space))],
-                            op("add", op("mul", column, self.pitch), row)))
+                k.emit(move(self._point(*places), op("add", op("mul", column, self.pitch), row)))
             inside = imp.Apply("lt", Prim.I64, (item, self.elements))
             there = _both(inside, self._are_inside(*places)) if guarded else imp.Apply(
                 "or", Prim.BOOL, (even, inside))
@@ -197,21 +255,9 @@ class _TransposeTile:
         for guarded in (False, True):
             with k.block() as code:
                 k.loop(turns, partial(turn, guarded=guarded), base="turn",
-                       unroll=k.host.interleave and not guarded)
+                       unroll=not guarded)
             blocks.append(tuple(code))
         k.emit(imp.If(self.whole, *blocks))
-
-    def _are_inside(self, row: Exp, column: Exp) -> Exp:
-        """True if a place is in the array."""
-        return _both(*(imp.Apply("lt", Prim.I64, (place, side))
-                       for place, side in zip((row, column), self.sides, strict=True)))
-
-    def _element(self, point: list[Exp]) -> Exp:
-        """The element that the map reads at a point."""
-        launches.bind_point(self.k, self.space, point)
-        (value,) = self.k.body(self.found.exp.body)
-        assert not isinstance(value, View)
-        return value
 
 
 def _both(one: Exp, other: Exp) -> Exp:

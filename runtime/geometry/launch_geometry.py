@@ -116,6 +116,4 @@ class LaunchGeometry:
         info = self._device.info
         return strip(info.shares, width, batch, length, info.handle.max_compute_units)
 
-    def transposed(self, fast: int, last: int, size: int, group: int) -> tuple[int, int, int]:
-        """The tiles of a transposed copy."""
-        return transposed(self._device.info.shares, fast, last, size, group)
+    transposed = staticmethod(transposed)

@@ -365,35 +365,27 @@ EVEN_TILES = 4
 """Sides of up to so many tiles are divided evenly; kernels are built for few sizes of tiles."""
 BANK_BYTES = 4
 """The bytes that a bank of local memory gives to one work-item at a time."""
-NOT_TILED_UP_TO = 8
-"""Rows or columns of so many elements share cache lines anyway if work-items run apart."""
 
 
 @lru_cache(MOST_REMEMBERED)
-def transposed(limits: ShareLimits, fast: int, last: int, size: int,
-               group: int) -> tuple[int, int, int]:
+def transposed(fast: int, last: int, size: int, group: int) -> tuple[int, int, int]:
     """The values of :class:`runelift.codegen.plan.distribution.TransposeTileShape`.
 
     A short side is in the tile as a whole.  So neighbours along it are read, or written, together.
     Small matrices need no tiles: what a group reads, it finds in the cache.
 
-    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(fast, last, size=4):
-    ...     return transposed(gpu, fast, last, size, 256)
+    ...     return transposed(fast, last, size, 256)
     >>> some(4096, 4096), some(4096, 4096, 1), some(4096, 4096, 2)
     ((32, 32, 33), (64, 64, 68), (32, 64, 34))
     >>> some(4, 1 << 20), some(1 << 20, 4), some(5, 1 << 20, 1)
     ((4, 256, 5), (256, 4, 257), (5, 1024, 12))
     >>> some(100, 100), some(33, 1 << 20), some(16, 16), some(17, 17)
     ((25, 50, 25), (17, 64, 17), (0, 1, 1), (17, 17, 17))
-    >>> cpu = ShareLimits(4, 64, 4096, 16, 32, False, 1024, columns=32)
-    >>> [transposed(cpu, 8, 100, 4, 64), transposed(cpu, 1000, 1000, 4, 64)]
-    [(0, 1, 1), (32, 32, 33)]
     """
-    short = min(fast, last)
-    if fast * last <= group or (not limits.staged and short <= NOT_TILED_UP_TO):
+    if fast * last <= group:
         return 0, 1, 1
-    elements = max(TILE_ELEMENTS, TILE_BYTES // size if limits.staged else 0)
+    short, elements = min(fast, last), max(TILE_ELEMENTS, TILE_BYTES // size)
     one = _tile_side(short, 1 << (elements.bit_length() - 1) // 2)
     other = _tile_side(max(fast, last), power_of_two_above(ceil_div(elements, one)))
     height, width = (one, other) if fast == short else (other, one)

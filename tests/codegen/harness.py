@@ -350,7 +350,7 @@ class Machine:
                     values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case distribution.TransposeTileShape(fast=fast, last=last, group=group):
-                    values = transposed(self.shares, self.size(fast), self.size(last), step.bytes,
+                    values = transposed(self.size(fast), self.size(last), step.bytes,
                                         self.size(group))
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.CopyBuffer(target, source, prim, count):

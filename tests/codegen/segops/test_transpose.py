@@ -66,12 +66,13 @@ def test_arrays_of_neighbours_are_interleaved_and_copied_back_by_tiles() -> None
     assert "transpose_" in launched(program, "swap")
 
 
+@pytest.mark.parametrize("device", ["oclgrind", "Portable"])
 @pytest.mark.parametrize("prim", ["i8", "i16", "f32", "f64"])
-def test_tiles_of_any_element(prim: str) -> None:
+def test_tiles_of_any_element(prim: str, device: str) -> None:
     """Sides of one element, short ones, and those that tiles do not divide."""
     source = (f"entry swap [n][m] (xss: [n][m]{prim}): [m][n]{prim} = transpose xss\n"
               f"entry swaps [k][n][m] (xss: [k][n][m]{prim}): [k][m][n]{prim} = map transpose xss")
-    program = runelift.compile(source, device="oclgrind")
+    program = runelift.compile(source, device=device)
     for n, m in [(1, 70), (70, 1), (2, 300), (300, 2), (5, 100), (100, 5), (16, 33), (65, 130)]:
         xss = (np.arange(2 * n * m) % 101).reshape(2, n, m).astype(dtype_of(prim))
         assert (program.swap(xss[0]) == xss[0].T).all()
