@@ -15,7 +15,7 @@ Source: Ruetsch and Micikevicius 2009, "Optimizing Matrix Transpose in CUDA".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -173,7 +173,7 @@ class _LoneTile(_Tile):
         self.k.emit(imp.If(imp.Apply("lt", Prim.I64, (self.lengths[0], self.lengths[1])),
                            self._loops(ends, inner=1), self._loops(ends, inner=0)))
 
-    def _loops(self, ends: list[Exp], inner: int) -> tuple[imp.Stm, ...]:
+    def _loops(self, ends: Sequence[Exp], inner: int) -> tuple[imp.Stm, ...]:
         k, corners = self.k, (self.top, self.left)
 
         def copy(outside: Exp, inside: Exp) -> None:
