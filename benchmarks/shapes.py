@@ -44,7 +44,6 @@ TEXT = """
 entry fill (n: i64) (m: i64): [n][m]T =
   tabulate_2d n m (\\i j -> T.i64 ((i * 7 + j * 13) % 101))
 entry turned [n][m] (a: [n][m]T): [m][n]T = transpose a
-entry copied [n][m] (a: [n][m]T): [n][m]T = copy a
 entry added [n][m] (a: [n][m]T): [n][m]T = map (map (+ T.i64 1)) a
 entry row_sums [n][m] (a: [n][m]T): [n]T = map (reduce (+) (T.i64 0)) a
 entry row_maxima [n][m] (a: [n][m]T): [n]T = map T.maximum a
