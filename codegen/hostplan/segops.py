@@ -112,6 +112,12 @@ class SegOps(LazyCopies):
 
 
 def _buffers(steps: Iterable[plan.Step]) -> set[VName]:
-    """The buffers that the kernels of steps get as arguments."""
-    return {arg for step in plan.all_steps(steps) if isinstance(step, plan.Launch)
-            for arg in step.args if isinstance(arg, VName)}
+    """The buffers that the kernels of steps get as arguments, or that are copied."""
+    found: set[VName] = set()
+    for step in plan.all_steps(steps):
+        match step:
+            case plan.Launch(_, args):
+                found.update(arg for arg in args if isinstance(arg, VName))
+            case plan.CopyBuffer(target, source):
+                found.update((target, source))
+    return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
-from runelift.ir.prim import OPS
+from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars, needed_for, rename_lambda
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.pick import bound_by_lambda, let, pick, pick_lambda, repeated
@@ -105,6 +105,52 @@ def commutative_operator(scope: Scope, stm: ir.Stm) -> Replacement:
             new = tuple(replace(op, comm=op.comm or _commutes(op.lam)) for op in ops)
             return replace(stm.exp, ops=new)
     return None
+
+
+@rule(ir.Redomap)
+def sum_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
+    """redomap (+) e (λx → a) xs ⇒ e + n × a
+
+    Provided: the elements are integers, whose sums wrap around; a is a constant or a name from
+    outside of the lambda.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Redomap)
+    bound, place = bound_by_lambda(soac.lam), 0
+    keep = [True] * len(soac.lam.body.result)
+    ops: list[ir.Operator] = []
+    sums: list[ir.Stm] = []
+    for op in soac.ops:
+        term = soac.lam.body.result[place]
+        if term not in bound and (prim := _added(op.lam)) is not None:
+            keep[place] = False
+            sums += _multiple(scope, soac.width, term, op.neutral[0], stm.pat[place], prim)
+        else:
+            ops.append(op)
+        place += len(op.neutral)
+    if not sums:
+        return None
+    rest = replace(soac, ops=tuple(ops), lam=pick_lambda(soac.lam, keep))
+    return (*sums, ir.Stm(pick(stm.pat, keep), rest, stm.attrs, stm.loc))
+
+
+def _added(lam: ir.Lambda) -> Prim | None:
+    """The type of the integers that an operator adds, if it does that and nothing else."""
+    match lam.body:
+        case ir.Body((ir.Stm((found,), ir.PrimOp("add", prim, args)),), (result,)) if (
+                prim.is_int and found.name == result
+                and set(args) == {p.name for p in lam.params}):
+            return prim
+    return None
+
+
+def _multiple(scope: Scope, count: Atom, term: Atom, neutral: Atom, out: ir.Param,
+              prim: Prim) -> tuple[ir.Stm, ...]:
+    """``out = neutral + count × term``."""
+    number, total = (ir.Param(scope.names.fresh(base), prim) for base in ("number", "total"))
+    return (ir.Stm((number,), ir.Convert(Prim.I64, prim, count)),
+            ir.Stm((total,), ir.PrimOp("mul", prim, (number.name, term))),
+            ir.Stm((out,), ir.PrimOp("add", prim, (neutral, total.name))))
 
 
 def _commutes(lam: ir.Lambda) -> bool:
@@ -335,6 +381,6 @@ def _applied(op: ir.Operator, right: list[Atom], out: list[ir.Param]) -> tuple[i
 
 SOAC = RuleBook([
     map_invariant, map_identity, map_same_result, without_operators, commutative_operator,
-    hist_by_component,
+    hist_by_component, sum_invariant,
     input_twice, input_replicate, input_copy, input_index, width_zero, width_one,
 ])

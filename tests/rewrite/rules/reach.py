@@ -84,6 +84,10 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "map_invariant": ("entry main [n] (xs: [n]i32) (y: i32) = map (\\_ -> y * 2) xs", [XS, Y]),
     "map_identity": (TWO + "map (\\x -> x) xs ++ ys", [XS, YS]),
     "map_same_result": (VECTOR + "unzip (map (\\x -> let y = x * 2 in (y, y)) xs)", [XS]),
+    "sum_invariant": ("entry main [n] (xs: [n]i32) (x: i8) = (i8.sum (map (const x) xs), "
+                      "i64.sum (map (const 1) xs))", [XS, np.int8(77)]),
+    "assert_invariant": ("entry main (n: i64) (m: i64) = "
+                         "map (\\i -> i64.sum (map (^ i) (iota m))) (iota n)", [N, N]),
     "commutative_operator": (
         "entry main [n] (xs: [n]f32) (ys: [n]f32) = "
         "reduce (\\(a, b) (c, d) -> (a + c, b + d)) (0, 0) (zip xs ys)", [FS, FS]),
