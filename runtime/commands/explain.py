@@ -2,9 +2,9 @@
 
 For a program, it says which rule fired on which expression, the result, and why others did not
 apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
-sets and 'autotune' chooses.  With --kernels, it lists the class of each kernel that the code
-versions may run, launches and stored intermediates.  With --access, it lists the class of each reference to an array, which
-says what elements work-items have in common.
+sets and 'autotune' chooses.  With --kernels, it lists the classes of the kernels that each code
+version may run, their launches, and stored intermediates.  With --access, it lists the class of
+each reference to an array, which says what elements work-items have in common.
 
 Without an argument, list the codes.
 """

@@ -43,7 +43,8 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "replicate": (f"{SUMS} (flatten (replicate 2 ({SUMS} xs)))", "G1  scanomap"),
     "replicate as a result": ("replicate 3 (xs[0] + k)", "G2"),
     "iota": (f"map2 (\\i y -> i32.i64 i * y) (iota m) ({SUMS} xs)", "G1  scanomap"),
-    "rearrange": (f"map ({SUMS}) (transpose (map (\\x -> map (+ x) xs) xs))", "G5  rearrange"),
+    "rearrange": (f"map ({SUMS}) (transpose (map (\\x -> {SUMS} (map (+ x) xs)) xs))",
+                  "G5  rearrange"),
     "update": (f"let ys = {SUMS} xs let ys[0:1] = [k] in {SUMS} ys", "G1  update"),
     "concat": (f"{SUMS} ({SUMS} xs ++ map (+ 1) xs)", "G1  concat"),
     "copy": (f"let ys = copy xs let ys[0] = 3 in {SUMS} ys", "G1  update"),
@@ -82,7 +83,8 @@ def test_the_table_names_functions_and_tests_that_exist() -> None:
 
 LAYOUTS_OF_PARTS = [
     "map (map (\\win -> i32.sum (flatten win))) (map transpose (slide (map slide xss)))",
-    "map (\\rows -> map (\\win -> scan (+) 0 (flatten win)) (transpose rows)) (slide (map slide xss))",
+    "map (\\rows -> map (\\win -> scan (+) 0 (flatten win)) (transpose rows)) "
+    "(slide (map slide xss))",
     "map (\\rows -> map (map i32.sum) (transpose (map transpose (transpose rows)))) "
     "(slide (map slide xss))",
     "map (map (\\win -> map (scan (+) k) (transpose win))) (map transpose (slide (map slide xss)))",
