@@ -298,21 +298,6 @@ def size_not_negative(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
-def quotient_of_sum(scope: Scope, stm: Stm) -> Replacement:
-    """(i * m + j) / m ⇒ i,  (i * m + j) % m ⇒ j,  j / m ⇒ 0,  j % m ⇒ j
-
-    Provided: the type is i64, 0 <= i and 0 <= j < m, and i * m is less than a size.
-    Because: places in a flat array stand for pairs of indices.
-    """
-    match stm.exp:
-        case PrimOp("div" | "quot" | "mod" | "rem" as name, Prim.I64, (x, m)):
-            found = scope.quotient(x, m)
-            if found is not None:
-                return AtomExp(found[name in ("mod", "rem")])
-    return None
-
-
 def _plus_constant(exp: Exp | None) -> tuple[Prim, Atom, int] | None:
     """``x, c`` if ``exp`` is ``x + c``, ``c + x`` or ``x - c`` for a constant c."""
     match exp:
@@ -353,5 +338,5 @@ ALGEBRA = RuleBook([
     fold_constants, fold_conversion, same_conversion, conversion_chain, neutral_element,
     float_neutral, absorbing_element, right_neutral, square, same_operands, same_compared,
     compared_with_bool, double_negation, excluded_middle, negated_comparison, gather_constants,
-    cancel, size_not_negative, quotient_of_sum,
+    cancel, size_not_negative,
 ])

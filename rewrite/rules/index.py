@@ -174,58 +174,6 @@ def index_reshape(scope: Scope, stm: ir.Stm) -> Replacement:
 
 
 @rule(ir.Index)
-def index_flattened(scope: Scope, stm: ir.Stm) -> Replacement:
-    """(reshape (n * m) xs)[i * m + j] ⇒ xs[i, j]
-
-    Provided: xs has the sizes n and m in front, and 0 <= j < m.
-    Because: i * m + j is inside of n * m if and only if i is inside of n.
-    """
-    match stm.exp:
-        case ir.Index(array, (VName() as place, *rest), checked):
-            match scope.exp(array):
-                case ir.Reshape(shape, origin):
-                    before = shape_of(scope.type(origin))
-                    split = len(before) - len(shape) + 1
-                    if split < 2 or before[split:] != shape[1:]:
-                        return None
-                    indices: list[ir.Dim] = []
-                    index: Atom = place
-                    for size in reversed(before[1:split]):
-                        found = scope.quotient(index, size)
-                        if found is None:
-                            return None
-                        index = found[0]
-                        indices.insert(0, found[1])
-                    return ir.Index(origin, (index, *indices, *rest), checked)
-    return None
-
-
-@rule(ir.Index)
-def index_quotient(scope: Scope, stm: ir.Stm) -> Replacement:
-    """xs[p / m, p % m] ⇒ (reshape (n * m) xs)[p]
-
-    Provided: xs has the sizes n and m, and p counts up to n * m.
-    Because: elements in row-major order are read without a division.
-    """
-    match stm.exp:
-        case ir.Index(array, (row, column)) if not scope.consumes(array):
-            sizes = shape_of(scope.type(array))
-            match scope.exp(row), scope.exp(column):
-                case (ir.PrimOp("div" | "quot", Prim.I64, (VName() as place, m)),
-                      ir.PrimOp("mod" | "rem", Prim.I64, (same, n))) if (
-                          place == same and m == n == sizes[1] and place in scope.bounds):
-                    count = scope.resolve(scope.bounds[place])
-                    match scope.exp(count):
-                        case ir.PrimOp("mul", Prim.I64, (x, y)) if {x, y} == {*sizes}:
-                            flat = scope.fresh("fs", ArrayType(elem_of(scope.type(array)),
-                                                               (count,)))
-                            return (ir.Stm((flat,), ir.Reshape((count,), array), loc=stm.loc),
-                                    ir.Stm(stm.pat, ir.Index(flat.name, (place,)), stm.attrs,
-                                           stm.loc))
-    return None
-
-
-@rule(ir.Index)
 def index_copy(scope: Scope, stm: ir.Stm) -> Replacement:
     """(copy xs)[i] ⇒ xs[i]
 
@@ -514,8 +462,8 @@ class _Terms:
 
 INDEX = RuleBook([
     check_inside, index_whole, index_iota, index_replicate, index_index, index_rearrange,
-    index_reshape, index_flattened, index_quotient, index_copy, index_literal, index_update, rearrange_twice, rearrange_nothing,
+    index_reshape, index_copy, index_literal, index_update, rearrange_twice, rearrange_nothing,
     rearrange_replicate, reshape_twice, reshape_nothing, reshape_replicate, copy_twice,
-    copy_generated, replicate_twice, concat_concat, concat_empty,
-    update_own_element, update_whole,
+    copy_generated, replicate_twice, concat_concat, concat_empty, update_own_element,
+    update_whole,
 ])

@@ -189,8 +189,8 @@ def input_index(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λi → e[xs[a, i, b]]) (iota n) ⇒ map (λi x → e[x]) (iota n) (xs[a, :, b]),
     map (λi → e[xs[:, i]]) (iota n) ⇒ map (λi x → e[x]) (iota n) (transpose xs)
 
-    Provided: xs and a are free in the lambda, that dimension of xs has n elements, the index need
-    not be checked, and xs is not consumed.
+    Provided: xs and a are free in the lambda, and that dimension of xs has n elements.  The index
+    need not be checked, and xs is not consumed.
     Because: what is read element by element can be fused with what makes it.  Products are known by
     the arrays that their reductions read.
     Does not handle: rows for reductions, unless what makes them stands beside.
