@@ -64,7 +64,7 @@ def index_quotient(scope: Scope, stm: ir.Stm) -> Replacement:
     Because: elements in row-major order are read without a division.
     """
     match stm.exp:
-        case ir.Index(array, (row, column)) if not scope.consumes(array):
+        case ir.Index(array, (VName() as row, VName() as column)) if not scope.consumes(array):
             sizes = shape_of(scope.type(array))
             match scope.exp(row), scope.exp(column):
                 case (ir.PrimOp("div" | "quot", Prim.I64, (VName() as place, m)),
