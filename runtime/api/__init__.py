@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # that of typing, whose import would delay the handling of Ctrl-C
 if TYPE_CHECKING:
+    from typing import Any
+
     from runelift.runtime.compile import compile
     from runelift.runtime.execution.device_array import DeviceArray
     from runelift.runtime.execution.opaques import Opaque
@@ -30,5 +30,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """The public names, imported when first used so that ``import runelift`` is fast."""
     if name in _HOMES:
+        from importlib import import_module
         return getattr(import_module(f"runelift.runtime.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'runelift' has no attribute '{name}'")

@@ -123,7 +123,7 @@ def main(name: str, first: str, count: str, device: str = "", futhark: str = "")
         except Exception:
             failed += 1
             traceback.print_exc()
-        if number % 10 == 9 or number + 1 == int(count):
+        if number % 5 == 4 or number + 1 == int(count):
             print(f"{number + 1} programs, {failed} failed, {compared} compared with Futhark",
                   flush=True)
     return int(failed > 0)
