@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 TYPE_CHECKING = False  # that of typing, whose import would delay the handling of Ctrl-C
 if TYPE_CHECKING:
     from typing import Any
@@ -30,6 +32,5 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """The public names, imported when first used so that ``import runelift`` is fast."""
     if name in _HOMES:
-        from importlib import import_module
         return getattr(import_module(f"runelift.runtime.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'runelift' has no attribute '{name}'")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib import import_module
 
 from runelift.runtime.commands import HELP, INTERRUPTED, STOPPED
 
@@ -29,12 +30,8 @@ def main() -> int:
 
     Help runs in this process: it is over at once.
     """
-    # late: they import much, and Ctrl-C is handled by now
-    from importlib import import_module
-
-    from runelift.runtime.host import supervisor
-
     try:
+        supervisor = import_module("runelift.runtime.host.supervisor")
         if _usual is signal.default_int_handler:
             signal.signal(signal.SIGINT, _usual)
         if HELP.isdisjoint(sys.argv[1:]):
