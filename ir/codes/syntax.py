@@ -55,10 +55,10 @@ entry main (xs: []f32): []f32 = #[sequential] map (* 2) xs
 """),
     Explanation(
         "too-large", "a program without mistakes that is too large for Runelift",
-        "Calls are inlined, and each component of a tuple, record or sum type becomes a variable of"
-        " its own.  The program may then have at most 200,000 statements and a million calls, and a"
-        " value at most 100,000 components.  Use loops instead of repeated calls, and arrays"
-        " instead of tuples.  The exit status is 2: the mistake is not yours.",
+        "Calls are inlined, and each component of a tuple, record or sum type becomes a variable.  "
+        "The program may then have at most 200,000 statements and a million calls, and a value at "
+        "most 100,000 components.  Use loops instead of repeated calls, and arrays instead of "
+        "tuples.  The exit status is 2: the mistake is not yours.",
         wrong=f"type v1 = i32\n{_TUPLES}entry main (v: v1000000): i32 = v.0.0.0.0.0.0\n",
         cure="""\
 entry main (v: [1000000]i32): i32 = v[0]
