@@ -1,0 +1,425 @@
+"""Time a folder of Futhark programs beside the same programs compiled by Futhark.
+
+``python benchmarks/collection.py FOLDER --peers PEERS --build --futhark FUTHARK`` compiles them.
+``python benchmarks/collection.py FOLDER --peers PEERS --json FILE [--device NAME]`` measures the
+rows that FILE does not have, for at most ``--budget`` seconds, and prints the tables of FILE.
+``python benchmarks/collection.py --json FILE...`` prints the tables of all files together.
+
+A row is a dataset of an entry point: those of the test blocks, or with ``--rows`` those of
+``compare.py``.  Missing files of data are generated (``collection_data.py``).  On equal data the
+peer, our default, our tuned version (``--tuned``) and our forced versions take turns; times are
+medians of microseconds for a call with inputs and results on the device.  ``--tuned`` tunes
+neither thresholds of loops nor parameters longer than a minute a program; the peer's tuning is
+read from PEERS, ``NAME.tuning``, if it is there.
+
+Each program runs in a process of its own, with empty caches.  ``cold`` is the time until its first
+result, Python's own start left out.  ``host`` is the part of our default's time in which no kernel
+ran; ``bytes`` are those of inputs and results together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import fnmatch
+import json
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from collection_data import values_for
+from collection_report import joined, print_tables
+from compare import ROWS, arguments
+from peers import Peer, build, compiled_name
+from start import CACHES
+
+import runelift
+from runelift.ir.errors import RuneliftError, UserError
+from runelift.ir.files import read_source
+from runelift.runtime.commands.bench import EXCLUDED_TAGS
+from runelift.runtime.data.dataset import Generator, RandomArray
+from runelift.runtime.records.statistics import median, summarise
+from runelift.runtime.testing.scripts import evaluate
+from runelift.runtime.testing.test_blocks import Case, Random, datasets_of, parse_blocks
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from runelift.runtime.versions.choose import RequiredVersions
+from runelift.runtime.versions.forest import plans
+
+LIBRARIES = "lib"
+"""The folder of packages that programs import."""
+ROUNDS = 3
+RUNS = 5
+"""The most runs of each side before the other has its turn."""
+PATIENCE = 2.0
+"""The seconds that the runs of one side may take for one row."""
+HOPELESS = 4.0
+"""A version whose first run takes so many times the default's is not run again."""
+BUILD_LIMIT = 300.0
+LOOP = 10_000_000
+
+
+class Row(NamedTuple):
+    """One input of an entry point; ``values`` makes it."""
+
+    entry: str
+    label: str
+    values: Callable[[], Sequence[Any]]
+
+
+def main() -> None:
+    """Compile the peers, or measure and print."""
+    options = _options()
+    if options.folder is None:
+        print_tables(joined(options.json))
+        return
+    programs = _programs(options)
+    if options.build:
+        _build_all(options, programs)
+        return
+    if options.peers is None or len(options.json) != 1:
+        raise SystemExit("Name the compiled peers (--peers) and one file of results (--json).")
+    _measure_all(options, programs)
+    print_tables(joined(options.json))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--peers", type=Path, help="the folder of compiled programs")
+    parser.add_argument("--build", action="store_true", help="compile the peers, measure nothing")
+    parser.add_argument("--futhark", default="futhark")
+    parser.add_argument("--json", type=Path, nargs="+", default=[], help="results; also read")
+    parser.add_argument("--device")
+    parser.add_argument("--peer-device", help="what the peer calls the device")
+    parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN",
+                        help="programs to measure, in this order, such as 'rodinia/*'")
+    parser.add_argument("--except", dest="without", nargs="+", default=[], metavar="PATTERN")
+    parser.add_argument("--dataset", default="", help="a part of the names of rows to measure")
+    parser.add_argument("--rows", action="store_true", help="the datasets of compare.py")
+    parser.add_argument("--most-bytes", type=float, default=float("inf"),
+                        help="leave out larger inputs")
+    parser.add_argument("--tuned", action="store_true")
+    parser.add_argument("--forced", type=float, default=20.0, metavar="SECONDS",
+                        help="at most, for the forced versions of a row (default: %(default)g)")
+    parser.add_argument("--each", type=float, default=120.0, metavar="SECONDS",
+                        help="begin no new row of a program after them (default: %(default)g)")
+    parser.add_argument("--budget", type=float, default=570.0, metavar="SECONDS",
+                        help="in all (default: %(default)g)")
+    return parser.parse_args()
+
+
+# Programs
+
+
+def _programs(options: argparse.Namespace) -> dict[str, Path]:
+    """The programs with datasets, in the order of ``--only``, by their path without suffix."""
+    found: dict[str, Path] = {}
+    names = {str(path.relative_to(options.folder).with_suffix("")): path
+             for path in sorted(options.folder.rglob("*.fut"))
+             if LIBRARIES not in path.relative_to(options.folder).parts}
+    for pattern in options.only:
+        for name, path in names.items():
+            if fnmatch.fnmatch(name, pattern) and not any(
+                    fnmatch.fnmatch(name, each) for each in options.without):
+                found.setdefault(name, path)
+    return {name: path for name, path in found.items() if _has_rows(options, path)}
+
+
+def _has_rows(options: argparse.Namespace, path: Path) -> bool:
+    if options.rows:
+        return any(row[0] == path.stem for row in ROWS)
+    try:
+        blocks = parse_blocks(read_source(path))
+    except RuneliftError as error:
+        print(f"{path}: {str(error).splitlines()[0]}", file=sys.stderr)
+        return False
+    return any(not (case.tags | block.tags) & EXCLUDED_TAGS
+               for block in blocks for case in block.cases)
+
+
+def _build_all(options: argparse.Namespace, programs: Mapping[str, Path]) -> None:
+    options.peers.mkdir(parents=True, exist_ok=True)
+    for name, path in programs.items():
+        target = options.peers / compiled_name(name)
+        if not target.exists():
+            started = time.perf_counter()
+            error = build(options.futhark, path, target, BUILD_LIMIT)
+            print(f"{name:40}{time.perf_counter() - started:8.1f} s  {error or ''}", flush=True)
+
+
+def _rows_of(options: argparse.Namespace, program: Any, path: Path) -> Iterator[Row]:
+    """The rows of a program."""
+    if options.rows:
+        for row, entry, label, specs, *_ in ROWS:
+            if row == path.stem:
+                yield Row(entry, label, partial(arguments, program, specs))
+        return
+    made: dict[tuple[int, str], Any] = {}
+    for entry in program.entries:
+        for case in datasets_of(program.compiled.source, entry, EXCLUDED_TAGS):
+            yield Row(entry, case.dataset, partial(_values, program, entry, case, made))
+
+
+def _values(program: Any, entry: str, case: Case, made: dict[tuple[int, str], Any]) -> list[Any]:
+    """The input of a case.  Arrays of random numbers are those of the row before, if they can be.
+
+    ``made`` holds these by their place and type.
+    """
+    prims = [param.prim for param in program.interface(entry).params]
+    if isinstance(case.input, Path) and not case.input.exists():
+        found = values_for(case.input)
+        if found is None:
+            raise UserError(f"'{case.input}' is missing, and nothing generates its data")
+        return found
+    if isinstance(case.input, Random):
+        drawn = Generator().recipes(case.input.specs)
+        keys = [(place, str(spec)) for place, spec in enumerate(case.input.specs)]
+        values = [made.get(key, value) if isinstance(value, RandomArray) else value
+                  for key, value in zip(keys, drawn, strict=True)]
+        values = [np.asarray(value) if isinstance(value, RandomArray) else value
+                  for value in values]
+        made.clear()
+        made.update((key, value) for key, value in zip(keys, values, strict=True)
+                    if np.ndim(value))
+    else:
+        scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
+        values = case.arguments(scripts, prims)
+    return [value if np.ndim(value) or prim is None else np.asarray(value).astype(prim.dtype)[()]
+            for value, prim in zip(values, prims, strict=True)]
+
+
+# Measuring
+
+
+def _measure_all(options: argparse.Namespace, programs: Mapping[str, Path]) -> None:
+    """Measure programs in turn until all is measured or the budget is spent."""
+    target: Path = options.json[0]
+    started = time.perf_counter()
+    sittings = json.loads(target.read_text()) if target.exists() else []
+    known = joined([target]) if sittings else None
+    done = {(row["program"], row["entry"], row["dataset"])
+            for row in (known["rows"] if known else [])}
+    sitting: dict[str, Any] = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+                               "loop": _loop_seconds(), "device": None, "rows": [], "cold": {}}
+    waiting = dict(programs)
+    while waiting and time.perf_counter() - started < options.budget:
+        name, path = next(iter(waiting.items()))
+        del waiting[name]
+        peer = options.peers / compiled_name(name)
+        if not peer.exists():
+            print(f"{name:40}no compiled peer")
+            continue
+        ended = False
+        left = options.budget - (time.perf_counter() - started)
+        for message in _in_process(partial(_measure, options, name, path, peer, done), left):
+            if "row" in message:
+                row = message["row"]
+                done.add((name, row["entry"], row["dataset"]))
+                sitting["rows"].append(row)
+                _show(row)
+            elif "cold" in message:
+                sitting["cold"].setdefault(name, message["cold"])
+                sitting["device"] = message["device"]
+            else:
+                ended = message["ended"]
+            if sitting["device"] is not None:
+                target.write_text(json.dumps([*sittings, sitting], indent=1) + "\n")
+        if not ended:
+            waiting[name] = path  # the rest of its rows, after the other programs
+
+
+def _loop_seconds() -> float:
+    """The seconds of ten million additions in Python: the speed of the host."""
+    started, total = time.perf_counter(), 0
+    for number in range(LOOP):
+        total += number
+    return time.perf_counter() - started
+
+
+def _show(row: Mapping[str, Any]) -> None:
+    label = f"{row['program']} {row['entry']} {row['dataset']}"[:70]
+    if "error" in row:
+        print(f"{label:70} {row['error'][:110]}", flush=True)
+        return
+    print(f"{label:70}{row['peer']:>10.0f}{row['default']:>10.0f}{row['best']:>10.0f}"
+          f"{row['peer'] / row['default']:>8.2f}{row['peer'] / row['best']:>7.2f}", flush=True)
+
+
+def _in_process(work: Callable[[Callable[[dict[str, Any]], None], float], None], limit: float
+                ) -> Iterator[dict[str, Any]]:
+    """What ``work`` sends from a process of its own, with caches of its own."""
+    context = multiprocessing.get_context("fork")  # the parent opens no device
+    receiver, sender = context.Pipe(duplex=False)
+    caches = tempfile.mkdtemp()
+    process = context.Process(target=_with_caches, args=(caches, work, sender, limit))
+    process.start()
+    sender.close()
+    until = time.perf_counter() + limit
+    try:
+        while receiver.poll(max(0.0, until - time.perf_counter())):
+            yield receiver.recv()
+    except EOFError:
+        pass
+    finally:
+        process.join(5)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        shutil.rmtree(caches, ignore_errors=True)
+
+
+def _with_caches(folder: str, work: Callable[[Callable[[dict[str, Any]], None], float], None],
+                 sender: Connection, limit: float) -> None:
+    for number, name in enumerate(CACHES):
+        os.environ[name] = str(Path(folder) / str(number))
+        Path(os.environ[name]).mkdir()
+    work(sender.send, limit)
+    sender.close()
+
+
+def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
+             done: set[tuple[str, str, str]], send: Callable[[dict[str, Any]], None],
+             limit: float) -> None:
+    """Measure the rows of a program that are not done, for ``limit`` seconds."""
+    started = time.perf_counter()
+    chosen = [f"--device={options.peer_device}"] if options.peer_device else []
+    finished = cold = False
+    try:
+        program = runelift.compile(path, device=options.device, tuning={})
+    except RuneliftError as error:
+        send({"row": {"program": name, "entry": "", "dataset": "",
+                      "error": str(error).splitlines()[0]}})
+        send({"ended": True})
+        return
+    compile_seconds = time.perf_counter() - started
+    with Peer(compiled, chosen, limit) as peer:
+        for row in _rows_of(options, program, path):
+            if (name, row.entry, row.label) in done or options.dataset not in row.label:
+                continue
+            if time.perf_counter() - started > options.each:
+                break
+            found = {"program": name, "entry": row.entry, "dataset": row.label}
+            try:
+                values = row.values()
+                if sum(np.asarray(each).nbytes for each in values) > options.most_bytes:
+                    continue
+                timed = _Timed(program, peer, row.entry, values)
+                if not cold:
+                    send({"cold": {"ours": compile_seconds + timed.first_seconds,
+                                   "compile": compile_seconds,
+                                   "peer": peer.start_seconds + timed.peer_first_seconds},
+                          "device": program.device_info.label})
+                    cold = True
+                found |= timed.measure(options.forced, _tuned(options, program, row, values))
+            except RuneliftError as error:
+                found["error"] = str(error).splitlines()[0]
+            send({"row": found})
+        else:
+            finished = True
+    send({"ended": finished})
+
+
+def _tuned(options: argparse.Namespace, program: Any, row: Row, values: Sequence[Any]
+           ) -> Mapping[str, int] | None:
+    """Thresholds tuned for a row, if they are asked for."""
+    if not options.tuned:
+        return None
+    program.tune({"dataset": values}, entry=row.entry)
+    thresholds, program.thresholds = program.thresholds, {}
+    return thresholds
+
+
+class _Timed:
+    """One row on both sides.  Making it runs both once."""
+
+    def __init__(self, program: Any, peer: Peer, entry: str, values: Sequence[Any]) -> None:
+        self._program, self._peer, self._entry, self._values = program, peer, entry, values
+        self._measured = MeasuredProgram(program)
+        started = time.perf_counter()
+        self._resident = self._measured.place(values)
+        results, _ = program.run(entry, self._resident, device_arrays=True)
+        self.first_seconds = time.perf_counter() - started
+        self._bytes = sum(int(getattr(each, "nbytes", 0)) for each in [*values, *results])
+        del results
+        self._names = peer.place(entry, values)
+        self._consumes = peer.consumes(entry)
+        started = time.perf_counter()
+        self._peer_once()
+        self.peer_first_seconds = time.perf_counter() - started
+
+    def measure(self, forced: float, tuned: Mapping[str, int] | None) -> dict[str, Any]:
+        """Times of all, and what else is known of the default."""
+        self._measured.warm_up(self._entry, self._resident)
+        once = max(self._measured.time(self._entry, self._resident), self._peer_once() / 1e6)
+        runs = max(1, min(RUNS, int(PATIENCE / ROUNDS / max(once, 1e-9))))
+        sides: dict[str, Callable[[], float]] = {"peer": self._peer_once,
+                                                 "default": partial(self._ours, {}, None)}
+        if tuned is not None:
+            sides["tuned"] = partial(self._ours, {}, tuned)
+        versions = plans(self._program.tree.entry(self._entry))
+        sides |= self._hopeful(versions, forced)
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        names = list(sides)
+        for turn in range(ROUNDS):  # another side comes first each time
+            for name in names[turn % len(names) :] + names[: turn % len(names)]:
+                if runs > 1:
+                    sides[name]()  # the one after another side is slower
+                times[name] += [sides[name]() for _ in range(runs)]
+        record = self._measured.record(self._entry, self._resident, samples=False)
+        medians = {name: median(each) for name, each in times.items()}
+        ours = {name: value for name, value in medians.items() if name != "peer"}
+        return {"peer": medians["peer"], "default": medians["default"],
+                "best": min(ours.values()), "best_version": min(ours, key=ours.__getitem__),
+                **({"tuned": medians["tuned"]} if tuned is not None else {}),
+                "mad": {name: summarise(times[name]).mad for name in ("peer", "default")},
+                "versions": {name: value for name, value in ours.items()
+                             if name.startswith("{")},
+                "versions_left_out": len(versions) - sum(name.startswith("{") for name in ours),
+                "launches": record.launches, "waits": record.waits,
+                "busy": 1e6 * record.busy, "span": 1e6 * record.span,
+                "bytes": self._bytes, "peak": record.peak_bytes, "peer_peak": self._peer.peak()}
+
+    def _hopeful(self, versions: Sequence[Mapping[str, int]], forced: float
+                 ) -> dict[str, Callable[[], float]]:
+        """The forced versions that run and are not far slower than the default."""
+        if len(versions) < 2:
+            return {}
+        started, found = time.perf_counter(), {}
+        default = self._ours({}, None)
+        for version in versions:
+            if time.perf_counter() - started > forced:
+                break
+            try:
+                self._measured.prebuild(self._entry, self._resident, [version])
+                first = self._ours(version, None)
+                if first < HOPELESS * default:
+                    self._measured.warm_up(self._entry, self._resident,
+                                           force=RequiredVersions(version))
+                    found[str(dict(version))] = partial(self._ours, version, None)
+            except RuneliftError:
+                continue  # it cannot run on this device
+        return found
+
+    def _ours(self, force: Mapping[str, int], thresholds: Mapping[str, int] | None) -> float:
+        return 1e6 * self._measured.time(self._entry, self._resident, thresholds=thresholds,
+                                         force=RequiredVersions(force) if force else None)
+
+    def _peer_once(self) -> float:
+        if self._consumes:
+            self._peer.forget()
+            self._names = self._peer.place(self._entry, self._values)
+        return self._peer.call(self._entry, self._names)
+
+
+if __name__ == "__main__":
+    main()
