@@ -12,6 +12,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import platformdirs
@@ -124,6 +125,8 @@ def store(kind: str, name: str, content: bytes) -> None:
                 raise
 
 
+ROOMS = ("codegen", "frontend", "ir", "rewrite", "runtime")
+"""The packages of Runelift below its root, which may lie in different folders."""
 _fingerprint: list[str] = []
 
 
@@ -134,13 +137,21 @@ def fingerprint() -> str:
     that it starts (:func:`set_fingerprint`).
     """
     if not _fingerprint:
-        _fingerprint.append(key(platform.python_version(), *_files(Path(__file__).parent.parent)))
+        facts = (fact for folder in folders() for fact in _files(folder))
+        _fingerprint.append(key(platform.python_version(), *facts))
     return _fingerprint[0]
 
 
 def set_fingerprint(found: str) -> None:
     """Take over the fingerprint that another process of this Runelift has computed."""
     _fingerprint[:] = [found]
+
+
+def folders() -> list[Path]:
+    """The folders of the packages that compile and run programs."""
+    specs = [find_spec(f"runelift.{room}") for room in ROOMS]
+    return [Path(place) for spec in specs if spec is not None
+            for place in spec.submodule_search_locations or ()]
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 import pyopencl as cl
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
-from runelift.runtime.cache import private
+from runelift.runtime.cache import disk, private
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.comparable import devices_of, model_of, place_of, spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices
@@ -42,7 +42,6 @@ CONNECT_SECONDS = 30.0
 """After how many seconds there should be a scheduler, and a machine that works for it."""
 POLL_SECONDS = 0.1
 """The time between looks for Ctrl-C, and for a free device (seconds)."""
-FOLDERS = ("ir", "frontend", "rewrite", "codegen", "runtime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,12 @@ def do(task: _Task) -> Measurements:
 
 def edition() -> str:
     """The fingerprint of this Runelift, equal on all machines with equal sources."""
-    digest, root = sha256(), Path(__file__).parent.parent.parent
-    for folder in FOLDERS:
-        for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts and "api" not in path.parts:
-                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    digest = sha256()
+    for folder in disk.folders():
+        for path in sorted(folder.rglob("*")):
+            inner = path.relative_to(folder.parent)
+            if path.is_file() and "__pycache__" not in inner.parts and "api" not in inner.parts:
+                digest.update(f"{inner}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -12,8 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import runelift.codegen.emit.opencl
+import runelift.frontend.load
+import runelift.ir.syntax
+import runelift.rewrite.pipeline
 from runelift.runtime.cache import disk, private
 from runelift.runtime.cache.inventory import inventory, remove
+from runelift.runtime.tuner.workers import dask_cluster
 
 NAME, OTHER = "a" * 64, "b" * 64
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no users and modes")
@@ -29,6 +34,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def files(folder: Path) -> list[str]:
     return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file())
+
+
+def test_the_fingerprint_covers_every_package() -> None:
+    modules = (runelift.ir.syntax, runelift.frontend.load, runelift.rewrite.pipeline,
+               runelift.codegen.emit.opencl, disk)
+    for module in modules:
+        assert any(Path(str(module.__file__)).is_relative_to(f) for f in disk.folders()), module
+
+
+@pytest.mark.parametrize("room", range(len(disk.ROOMS)))
+def test_a_changed_file_of_any_package_changes_the_fingerprint(
+        room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = [tmp_path / name for name in disk.ROOMS]
+    for place in places:
+        place.mkdir()
+        (place / "module.py").write_text("x = 1")
+    monkeypatch.setattr(disk, "folders", lambda: places)
+    found = set[str]()
+    for text in ("x = 1", "x = 2 + 3"):
+        (places[room] / "module.py").write_text(text)
+        monkeypatch.setattr(disk, "_fingerprint", [])
+        found |= {disk.fingerprint(), dask_cluster.edition()}
+    assert len(found) == 4
 
 
 def test_a_file_comes_back(folder: Path) -> None:
