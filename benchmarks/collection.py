@@ -26,14 +26,16 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from collection_data import values_for
@@ -63,8 +65,11 @@ PATIENCE = 2.0
 """The seconds that the runs of one side may take for one row."""
 HOPELESS = 4.0
 """A version whose first run takes so many times the default's is not run again."""
-BUILD_LIMIT = 300.0
+BUILD_LIMIT, JOIN_LIMIT = 300.0, 2.0
 LOOP = 10_000_000
+
+
+Send: TypeAlias = Callable[[dict[str, Any]], None]
 
 
 class Row(NamedTuple):
@@ -113,6 +118,8 @@ def _options() -> argparse.Namespace:
                         help="at most, for the forced versions of a row (default: %(default)g)")
     parser.add_argument("--each", type=float, default=120.0, metavar="SECONDS",
                         help="begin no new row of a program after them (default: %(default)g)")
+    parser.add_argument("--row-limit", type=float, default=120.0, metavar="SECONDS",
+                        help="end a row that takes longer (default: %(default)g)")
     parser.add_argument("--budget", type=float, default=570.0, metavar="SECONDS",
                         help="in all (default: %(default)g)")
     return parser.parse_args()
@@ -219,21 +226,32 @@ def _measure_all(options: argparse.Namespace, programs: Mapping[str, Path]) -> N
         if not peer.exists():
             print(f"{name:40}no compiled peer")
             continue
-        ended = False
+        ended, begun, device = False, None, None
         left = options.budget - (time.perf_counter() - started)
-        for message in _in_process(partial(_measure, options, name, path, peer, done), left):
-            if "row" in message:
+        for message in _in_process(partial(_measure, options, name, path, peer, done), left,
+                                   options.row_limit):
+            if "begun" in message:
+                begun = message["begun"]
+            elif "row" in message:
+                begun = None
                 row = message["row"]
                 done.add((name, row["entry"], row["dataset"]))
                 sitting["rows"].append(row)
                 _show(row)
             elif "cold" in message:
                 sitting["cold"].setdefault(name, message["cold"])
-                sitting["device"] = message["device"]
+                sitting["device"] = device = message["device"]
             else:
                 ended = message["ended"]
             if sitting["device"] is not None:
                 target.write_text(json.dumps([*sittings, sitting], indent=1) + "\n")
+        if begun is not None and not ended and time.perf_counter() - started < options.budget:
+            sitting["rows"].append({**begun, "error": "ended, or took too long"})
+            _show(sitting["rows"][-1])
+            done.add((name, begun["entry"], begun["dataset"]))
+        elif device is None and not ended:
+            print(f"{name:40}ended before its first row", flush=True)
+            ended = True
         if not ended:
             waiting[name] = path  # the rest of its rows, after the other programs
 
@@ -255,63 +273,76 @@ def _show(row: Mapping[str, Any]) -> None:
           f"{row['peer'] / row['default']:>8.2f}{row['peer'] / row['best']:>7.2f}", flush=True)
 
 
-def _in_process(work: Callable[[Callable[[dict[str, Any]], None], float], None], limit: float
-                ) -> Iterator[dict[str, Any]]:
-    """What ``work`` sends from a process of its own, with caches of its own."""
+def _in_process(work: Callable[[Send], None], limit: float,
+                silence: float) -> Iterator[dict[str, Any]]:
+    """Each message that ``work`` sends from a process of its own, with caches of its own.
+
+    The process is ended after ``limit`` seconds, and if it is silent for too long.
+    """
     context = multiprocessing.get_context("fork")  # the parent opens no device
     receiver, sender = context.Pipe(duplex=False)
     caches = tempfile.mkdtemp()
-    process = context.Process(target=_with_caches, args=(caches, work, sender, limit))
+    process = context.Process(target=_with_caches, args=(caches, work, sender))
     process.start()
     sender.close()
     until = time.perf_counter() + limit
     try:
-        while receiver.poll(max(0.0, until - time.perf_counter())):
+        while receiver.poll(max(0.0, min(silence, until - time.perf_counter()))):
             yield receiver.recv()
     except EOFError:
         pass
     finally:
-        process.join(5)
+        process.join(JOIN_LIMIT)
         if process.is_alive():
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with the peer's server
             process.join()
         shutil.rmtree(caches, ignore_errors=True)
 
 
-def _with_caches(folder: str, work: Callable[[Callable[[dict[str, Any]], None], float], None],
-                 sender: Connection, limit: float) -> None:
+def _with_caches(folder: str, work: Callable[[Send], None], sender: Connection) -> None:
+    """Do the work in a process group of its own, with empty caches."""
+    os.setsid()
     for number, name in enumerate(CACHES):
         os.environ[name] = str(Path(folder) / str(number))
         Path(os.environ[name]).mkdir()
-    work(sender.send, limit)
+    work(sender.send)
     sender.close()
 
 
 def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
-             done: set[tuple[str, str, str]], send: Callable[[dict[str, Any]], None],
-             limit: float) -> None:
-    """Measure the rows of a program that are not done, for ``limit`` seconds."""
+             done: set[tuple[str, str, str]], send: Send) -> None:
+    """Measure the rows of a program that are not done, and send them."""
     started = time.perf_counter()
     chosen = [f"--device={options.peer_device}"] if options.peer_device else []
     finished = cold = False
+    refusal = ""
+    with ThreadPoolExecutor() as pool:  # both sides start at the same time
+        starting = pool.submit(Peer, compiled, chosen, options.row_limit)
+        try:
+            program = runelift.compile(path, device=options.device, tuning={})
+        except RuneliftError as error:
+            refusal = str(error).splitlines()[0]
+        compile_seconds = time.perf_counter() - started
     try:
-        program = runelift.compile(path, device=options.device, tuning={})
+        peer = starting.result()
     except RuneliftError as error:
-        send({"row": {"program": name, "entry": "", "dataset": "",
-                      "error": str(error).splitlines()[0]}})
+        refusal = str(error)
+    if refusal:
+        send({"row": {"program": name, "entry": "", "dataset": "", "error": refusal}})
         send({"ended": True})
         return
-    compile_seconds = time.perf_counter() - started
-    with Peer(compiled, chosen, limit) as peer:
+    with peer:
         for row in _rows_of(options, program, path):
             if (name, row.entry, row.label) in done or options.dataset not in row.label:
                 continue
             if time.perf_counter() - started > options.each:
                 break
             found = {"program": name, "entry": row.entry, "dataset": row.label}
+            send({"begun": found})
             try:
                 values = row.values()
                 if sum(np.asarray(each).nbytes for each in values) > options.most_bytes:
+                    send({"begun": None})
                     continue
                 timed = _Timed(program, peer, row.entry, values)
                 if not cold:
@@ -370,7 +401,7 @@ class _Timed:
         sides |= self._hopeful(versions, forced)
         times: dict[str, list[float]] = {name: [] for name in sides}
         names = list(sides)
-        for turn in range(ROUNDS):  # another side comes first each time
+        for turn in range(ROUNDS if once < PATIENCE else 1):  # another side comes first each time
             for name in names[turn % len(names) :] + names[: turn % len(names)]:
                 if runs > 1:
                     sides[name]()  # the one after another side is slower

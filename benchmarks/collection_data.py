@@ -192,7 +192,7 @@ def _cavity(rng: np.random.Generator) -> Values:
 
 
 def _passwords(rng: np.random.Generator) -> Values:
-    """Two million short words one after the other, and the MD5 digest of the tenth after the first."""
+    """Two million short words one after the other, and the MD5 digest of the eleventh."""
     count = 2_000_000
     lengths = rng.integers(6, 12, count)
     offsets = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int32)

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.errors import UserError
-from runelift.runtime.data.values import format_values
+from runelift.runtime.data.values import write_values
 
 END, FAILURE = "%%% OK", "%%% FAILURE"
+MEMORY = Path("/dev/shm")
+"""A folder whose files are in memory, on Linux."""
 
 
 def compiled_name(program: str) -> str:
@@ -45,7 +47,7 @@ class Peer:
 
     def __init__(self, program: Path, options: Sequence[str], limit: float) -> None:
         self._limit = limit
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
         started = time.perf_counter()
         self._process = subprocess.Popen([str(program), *options], text=True, stderr=self._log,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -83,8 +85,8 @@ class Peer:
     def _restore(self, value: Any, kind: str) -> str:
         self._count += 1
         name = f"in{self._count}"
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(format_values([value], binary=True))
+        with tempfile.NamedTemporaryFile(dir=MEMORY if MEMORY.exists() else None) as file:
+            write_values([value], file, binary=True)
             file.flush()
             self._ask(f"restore {file.name} {name} {kind}")
         return name
