@@ -67,6 +67,8 @@ HOPELESS = 4.0
 """A version whose first run takes so many times the default's is not run again."""
 BUILD_LIMIT, JOIN_LIMIT = 300.0, 2.0
 LOOP = 10_000_000
+PEER_CACHE = "PEER_CACHE"
+"""The variable that names the file where the peer keeps its kernels."""
 
 
 Send: TypeAlias = Callable[[dict[str, Any]], None]
@@ -219,6 +221,7 @@ def _measure_all(options: argparse.Namespace, programs: Mapping[str, Path]) -> N
     sitting: dict[str, Any] = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(),
                                "loop": _loop_seconds(), "device": None, "rows": [], "cold": {}}
     waiting = dict(programs)
+    caches = Path(tempfile.mkdtemp())
     while waiting and time.perf_counter() - started < options.budget:
         name, path = next(iter(waiting.items()))
         del waiting[name]
@@ -228,8 +231,8 @@ def _measure_all(options: argparse.Namespace, programs: Mapping[str, Path]) -> N
             continue
         ended, begun, device = False, None, None
         left = options.budget - (time.perf_counter() - started)
-        for message in _in_process(partial(_measure, options, name, path, peer, done), left,
-                                   options.row_limit):
+        for message in _in_process(partial(_measure, options, name, path, peer, done),
+                                   caches / compiled_name(name), left, options.row_limit):
             if "begun" in message:
                 begun = message["begun"]
             elif "row" in message:
@@ -250,10 +253,11 @@ def _measure_all(options: argparse.Namespace, programs: Mapping[str, Path]) -> N
             _show(sitting["rows"][-1])
             done.add((name, begun["entry"], begun["dataset"]))
         elif device is None and not ended:
-            print(f"{name:40}ended before its first row", flush=True)
+            print(f"{name:40}ended before a row", flush=True)
             ended = True
         if not ended:
             waiting[name] = path  # the rest of its rows, after the other programs
+    shutil.rmtree(caches, ignore_errors=True)
 
 
 def _loop_seconds() -> float:
@@ -273,15 +277,14 @@ def _show(row: Mapping[str, Any]) -> None:
           f"{row['peer'] / row['default']:>8.2f}{row['peer'] / row['best']:>7.2f}", flush=True)
 
 
-def _in_process(work: Callable[[Send], None], limit: float,
-                silence: float) -> Iterator[dict[str, Any]]:
-    """Each message that ``work`` sends from a process of its own, with caches of its own.
+def _in_process(work: Callable[[Send], None], caches: Path, limit: float, silence: float
+                ) -> Iterator[dict[str, Any]]:
+    """Each message that ``work`` sends from a process of its own, with its folder for caches.
 
     The process is ended after ``limit`` seconds, and if it is silent for too long.
     """
     context = multiprocessing.get_context("fork")  # the parent opens no device
     receiver, sender = context.Pipe(duplex=False)
-    caches = tempfile.mkdtemp()
     process = context.Process(target=_with_caches, args=(caches, work, sender))
     process.start()
     sender.close()
@@ -296,15 +299,15 @@ def _in_process(work: Callable[[Send], None], limit: float,
         if process.is_alive():
             os.killpg(process.pid, signal.SIGKILL)  # with the peer's server
             process.join()
-        shutil.rmtree(caches, ignore_errors=True)
 
 
-def _with_caches(folder: str, work: Callable[[Send], None], sender: Connection) -> None:
-    """Do the work in a process group of its own, with empty caches."""
+def _with_caches(folder: Path, work: Callable[[Send], None], sender: Connection) -> None:
+    """Do the work in a process group of its own, with caches that are empty the first time."""
     os.setsid()
     for number, name in enumerate(CACHES):
-        os.environ[name] = str(Path(folder) / str(number))
-        Path(os.environ[name]).mkdir()
+        os.environ[name] = str(folder / str(number))
+        Path(os.environ[name]).mkdir(parents=True, exist_ok=True)
+    os.environ[PEER_CACHE] = str(folder / "peer")
     work(sender.send)
     sender.close()
 
@@ -313,7 +316,9 @@ def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
              done: set[tuple[str, str, str]], send: Send) -> None:
     """Measure the rows of a program that are not done, and send them."""
     started = time.perf_counter()
-    chosen = [f"--device={options.peer_device}"] if options.peer_device else []
+    chosen = [f"--cache-file={os.environ[PEER_CACHE]}"]
+    if options.peer_device:
+        chosen.append(f"--device={options.peer_device}")
     finished = cold = False
     refusal = ""
     with ThreadPoolExecutor() as pool:  # both sides start at the same time
@@ -331,11 +336,12 @@ def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
         send({"row": {"program": name, "entry": "", "dataset": "", "error": refusal}})
         send({"ended": True})
         return
+    started = time.perf_counter()
     with peer:
         for row in _rows_of(options, program, path):
             if (name, row.entry, row.label) in done or options.dataset not in row.label:
                 continue
-            if time.perf_counter() - started > options.each:
+            if cold and time.perf_counter() - started > options.each:
                 break
             found = {"program": name, "entry": row.entry, "dataset": row.label}
             send({"begun": found})

@@ -18,7 +18,7 @@ UNTUNED = 1.25
 
 def joined(files: Sequence[Path]) -> dict[str, Any]:
     """The rows of all sittings: the newest of each row.  All must be of one device."""
-    sittings = [each for file in files for each in json.loads(file.read_text())]
+    sittings = [each for file in files if file.exists() for each in json.loads(file.read_text())]
     devices = {each["device"] for each in sittings if each["rows"]}
     if len(devices) > 1:
         raise UserError(f"Ratios of different devices: {', '.join(sorted(devices))}.")
