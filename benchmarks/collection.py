@@ -6,13 +6,12 @@ rows that FILE does not have, for at most ``--budget`` seconds, and prints the t
 ``python benchmarks/collection.py --json FILE...`` prints the tables of all files together.
 
 A row is a dataset of an entry point: those of the test blocks, or with ``--rows`` those of
-``compare.py``.  Missing files of data are generated (``collection_data.py``).  On equal data the
-peer, our default, our tuned version (``--tuned``) and our forced versions take turns; times are
-medians of microseconds for a call with inputs and results on the device.  ``--tuned`` tunes
-neither thresholds of loops nor parameters longer than a minute a program; the peer's tuning is
-read from PEERS, ``NAME.tuning``, if it is there.
+``compare.py``.  Missing files of data are generated (``collection_data.py``).  The peer, our
+default and our forced versions take turns on equal data.  Times are medians of microseconds for a
+call with inputs and results on the device.  With ``--tuned``, ours is also tuned for each row.  So
+is the peer, by ``NAME.tuning`` in PEERS where there is such a file.
 
-Each program runs in a process of its own, with empty caches.  ``cold`` is the time until its first
+Each program runs in another process, with empty caches.  ``cold`` is the time until its first
 result, Python's own start left out.  ``host`` is the part of our default's time in which no kernel
 ran; ``bytes`` are those of inputs and results together.
 """
@@ -32,14 +31,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from collection_data import values_for
 from collection_report import joined, print_tables
+from collection_row import TimedRow
 from compare import ROWS, arguments
 from peers import Peer, build, compiled_name
 from start import CACHES
@@ -49,22 +50,11 @@ from runelift.ir.errors import RuneliftError, UserError
 from runelift.ir.files import read_source
 from runelift.runtime.commands.bench import EXCLUDED_TAGS
 from runelift.runtime.data.dataset import Generator, RandomArray
-from runelift.runtime.records.statistics import median, summarise
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Case, Random, datasets_of, parse_blocks
-from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
-from runelift.runtime.versions.choose import RequiredVersions
-from runelift.runtime.versions.forest import plans
 
 LIBRARIES = "lib"
 """The folder of packages that programs import."""
-ROUNDS = 3
-RUNS = 5
-"""The most runs of each side before the other has its turn."""
-PATIENCE = 2.0
-"""The seconds that the runs of one side may take for one row."""
-HOPELESS = 4.0
-"""A version whose first run takes so many times the default's is not run again."""
 BUILD_LIMIT, JOIN_LIMIT = 300.0, 2.0
 LOOP = 10_000_000
 PEER_CACHE = "PEER_CACHE"
@@ -279,7 +269,7 @@ def _show(row: Mapping[str, Any]) -> None:
 
 def _in_process(work: Callable[[Send], None], caches: Path, limit: float, silence: float
                 ) -> Iterator[dict[str, Any]]:
-    """Each message that ``work`` sends from a process of its own, with its folder for caches.
+    """Each message that ``work`` sends from another process, whose caches are in a folder.
 
     The process is ended after ``limit`` seconds, and if it is silent for too long.
     """
@@ -297,12 +287,12 @@ def _in_process(work: Callable[[Send], None], caches: Path, limit: float, silenc
     finally:
         process.join(JOIN_LIMIT)
         if process.is_alive():
-            os.killpg(process.pid, signal.SIGKILL)  # with the peer's server
+            os.killpg(cast("int", process.pid), signal.SIGKILL)  # with the peer's server
             process.join()
 
 
 def _with_caches(folder: Path, work: Callable[[Send], None], sender: Connection) -> None:
-    """Do the work in a process group of its own, with caches that are empty the first time."""
+    """Do the work in a new process group, with caches that are empty the first time."""
     os.setsid()
     for number, name in enumerate(CACHES):
         os.environ[name] = str(folder / str(number))
@@ -320,6 +310,7 @@ def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
     if options.peer_device:
         chosen.append(f"--device={options.peer_device}")
     finished = cold = False
+    tunings: dict[str, Mapping[str, int]] = {}
     refusal = ""
     with ThreadPoolExecutor() as pool:  # both sides start at the same time
         starting = pool.submit(Peer, compiled, chosen, options.row_limit)
@@ -337,7 +328,12 @@ def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
         send({"ended": True})
         return
     started = time.perf_counter()
-    with peer:
+    with ExitStack() as servers:
+        peers = {"peer": servers.enter_context(peer)}
+        tuning = compiled.with_suffix(".tuning")
+        if options.tuned and tuning.exists():
+            peers["peer_tuned"] = servers.enter_context(
+                Peer(compiled, [*chosen, f"--tuning={tuning}"], options.row_limit))
         for row in _rows_of(options, program, path):
             if (name, row.entry, row.label) in done or options.dataset not in row.label:
                 continue
@@ -347,17 +343,18 @@ def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
             send({"begun": found})
             try:
                 values = row.values()
-                if sum(np.asarray(each).nbytes for each in values) > options.most_bytes:
+                if _size(values) > options.most_bytes:
                     send({"begun": None})
                     continue
-                timed = _Timed(program, peer, row.entry, values)
+                timed = TimedRow(program, peers, row.entry, values)
                 if not cold:
                     send({"cold": {"ours": compile_seconds + timed.first_seconds,
                                    "compile": compile_seconds,
                                    "peer": peer.start_seconds + timed.peer_first_seconds},
-                          "device": program.device_info.label})
+                          "device": program.device_info.label if program.device_info else None})
                     cold = True
-                found |= timed.measure(options.forced, _tuned(options, program, row, values))
+                found |= timed.measure(
+                    options.forced, _tuned(options, program, path, row, tunings))
             except RuneliftError as error:
                 found["error"] = str(error).splitlines()[0]
             send({"row": found})
@@ -366,96 +363,21 @@ def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
     send({"ended": finished})
 
 
-def _tuned(options: argparse.Namespace, program: Any, row: Row, values: Sequence[Any]
-           ) -> Mapping[str, int] | None:
-    """Thresholds tuned for a row, if they are asked for."""
-    if not options.tuned:
-        return None
-    program.tune({"dataset": values}, entry=row.entry)
-    thresholds, program.thresholds = program.thresholds, {}
-    return thresholds
+def _tuned(options: argparse.Namespace, program: Any, path: Path, row: Row,
+           tunings: dict[str, Mapping[str, int]]) -> Mapping[str, int] | None:
+    """Thresholds tuned for the rows of an entry point, if they are asked for."""
+    if options.tuned and row.entry not in tunings:
+        inputs = {each.label: each.values() for each in _rows_of(options, program, path)
+                  if each.entry == row.entry}
+        program.tune({label: values for label, values in inputs.items()
+                      if _size(values) <= options.most_bytes}, entry=row.entry)
+        tunings[row.entry], program.thresholds = program.thresholds, {}
+    return tunings.get(row.entry)
 
 
-class _Timed:
-    """One row on both sides.  Making it runs both once."""
-
-    def __init__(self, program: Any, peer: Peer, entry: str, values: Sequence[Any]) -> None:
-        self._program, self._peer, self._entry, self._values = program, peer, entry, values
-        self._measured = MeasuredProgram(program)
-        started = time.perf_counter()
-        self._resident = self._measured.place(values)
-        results, _ = program.run(entry, self._resident, device_arrays=True)
-        self.first_seconds = time.perf_counter() - started
-        self._bytes = sum(int(getattr(each, "nbytes", 0)) for each in [*values, *results])
-        del results
-        self._names = peer.place(entry, values)
-        self._consumes = peer.consumes(entry)
-        started = time.perf_counter()
-        self._peer_once()
-        self.peer_first_seconds = time.perf_counter() - started
-
-    def measure(self, forced: float, tuned: Mapping[str, int] | None) -> dict[str, Any]:
-        """Times of all, and what else is known of the default."""
-        self._measured.warm_up(self._entry, self._resident)
-        once = max(self._measured.time(self._entry, self._resident), self._peer_once() / 1e6)
-        runs = max(1, min(RUNS, int(PATIENCE / ROUNDS / max(once, 1e-9))))
-        sides: dict[str, Callable[[], float]] = {"peer": self._peer_once,
-                                                 "default": partial(self._ours, {}, None)}
-        if tuned is not None:
-            sides["tuned"] = partial(self._ours, {}, tuned)
-        versions = plans(self._program.tree.entry(self._entry))
-        sides |= self._hopeful(versions, forced)
-        times: dict[str, list[float]] = {name: [] for name in sides}
-        names = list(sides)
-        for turn in range(ROUNDS if once < PATIENCE else 1):  # another side comes first each time
-            for name in names[turn % len(names) :] + names[: turn % len(names)]:
-                if runs > 1:
-                    sides[name]()  # the one after another side is slower
-                times[name] += [sides[name]() for _ in range(runs)]
-        record = self._measured.record(self._entry, self._resident, samples=False)
-        medians = {name: median(each) for name, each in times.items()}
-        ours = {name: value for name, value in medians.items() if name != "peer"}
-        return {"peer": medians["peer"], "default": medians["default"],
-                "best": min(ours.values()), "best_version": min(ours, key=ours.__getitem__),
-                **({"tuned": medians["tuned"]} if tuned is not None else {}),
-                "mad": {name: summarise(times[name]).mad for name in ("peer", "default")},
-                "versions": {name: value for name, value in ours.items()
-                             if name.startswith("{")},
-                "versions_left_out": len(versions) - sum(name.startswith("{") for name in ours),
-                "launches": record.launches, "waits": record.waits,
-                "busy": 1e6 * record.busy, "span": 1e6 * record.span,
-                "bytes": self._bytes, "peak": record.peak_bytes, "peer_peak": self._peer.peak()}
-
-    def _hopeful(self, versions: Sequence[Mapping[str, int]], forced: float
-                 ) -> dict[str, Callable[[], float]]:
-        """The forced versions that run and are not far slower than the default."""
-        if len(versions) < 2:
-            return {}
-        started, found = time.perf_counter(), {}
-        default = self._ours({}, None)
-        for version in versions:
-            if time.perf_counter() - started > forced:
-                break
-            try:
-                self._measured.prebuild(self._entry, self._resident, [version])
-                first = self._ours(version, None)
-                if first < HOPELESS * default:
-                    self._measured.warm_up(self._entry, self._resident,
-                                           force=RequiredVersions(version))
-                    found[str(dict(version))] = partial(self._ours, version, None)
-            except RuneliftError:
-                continue  # it cannot run on this device
-        return found
-
-    def _ours(self, force: Mapping[str, int], thresholds: Mapping[str, int] | None) -> float:
-        return 1e6 * self._measured.time(self._entry, self._resident, thresholds=thresholds,
-                                         force=RequiredVersions(force) if force else None)
-
-    def _peer_once(self) -> float:
-        if self._consumes:
-            self._peer.forget()
-            self._names = self._peer.place(self._entry, self._values)
-        return self._peer.call(self._entry, self._names)
+def _size(values: Sequence[Any]) -> int:
+    """The bytes of values."""
+    return sum(int(np.asarray(each).nbytes) for each in values)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,8 @@ def _cut_image(rng: np.random.Generator, *shape: int) -> np.ndarray[Any, Any]:
     rows, columns = np.mgrid[: shape[0], : shape[1]]
     smooth = 90 + 60 * np.sin(rows / 23) + 40 * np.cos(columns / 31)
     bright = ((rows // 40 + columns // 56) % 3 == 0) * 50
-    return np.clip(smooth + bright + rng.normal(0, 6, shape[:2]), 0, 255)
+    found: np.ndarray[Any, Any] = np.clip(smooth + bright + rng.normal(0, 6, shape[:2]), 0, 255)
+    return found
 
 
 def _graph(nodes: int, degrees: Callable[[np.random.Generator], np.ndarray[Any, Any]]) -> Recipe:

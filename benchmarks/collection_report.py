@@ -48,7 +48,7 @@ def by_program(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 
 
 def ratio(row: dict[str, Any], which: str) -> float:
-    """How many times faster than the peer ``which`` of ours is.
+    """The speedup of ``which`` of ours over the peer.
 
     A tuned row is compared with the peer's tuned time where there is one.
     """

@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from runelift.ir.errors import UserError
 from runelift.runtime.data.values import write_values
@@ -86,14 +86,26 @@ class Peer:
         self._count += 1
         name = f"in{self._count}"
         with tempfile.NamedTemporaryFile(dir=MEMORY if MEMORY.exists() else None) as file:
-            write_values([value], file, binary=True)
+            write_values([value], cast("BinaryIO", file), binary=True)
             file.flush()
             self._ask(f"restore {file.name} {name} {kind}")
         return name
 
-    def consumes(self, entry: str) -> bool:
-        """Some input cannot be used again after a call."""
-        return any(each.startswith("*") for each in self._ask(f"inputs {entry}"))
+    def prepare(self, entry: str, values: Sequence[Any]) -> Callable[[], float]:
+        """A function that calls an entry point and returns its microseconds.
+
+        Inputs that a call consumes are placed again before the next one.
+        """
+        consumed = any(each.startswith("*") for each in self._ask(f"inputs {entry}"))
+        names = self.place(entry, values)
+
+        def run() -> float:
+            nonlocal names
+            if consumed:
+                self.forget()
+                names = self.place(entry, values)
+            return self.call(entry, names)
+        return run
 
     def call(self, entry: str, names: Sequence[str]) -> float:
         """Microseconds of a call, as the server measures them; its results are thrown away."""
@@ -108,11 +120,6 @@ class Peer:
         if self._held:
             self._ask("free " + " ".join(name for _, name in self._held))
             self._held = []
-
-    def set(self, parameters: Iterable[tuple[str, str]]) -> None:
-        """Give values to tuning parameters."""
-        for name, value in parameters:
-            self._ask(f"set_tuning_param {name} {value}")
 
     def peak(self) -> int:
         """The most bytes of device memory so far."""
