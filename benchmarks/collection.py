@@ -11,7 +11,8 @@ default and our forced versions take turns on equal data.  Times are medians of 
 call with inputs and results on the device.  With ``--tuned``, ours is also tuned for each row.  So
 is the peer, by ``NAME.tuning`` in PEERS where there is such a file.
 
-Each program runs in another process, with empty caches.  ``cold`` is the time until its first
+Each program runs in another process, with empty caches.  With ``--jobs``, several are compiled and
+built at a time; one of them has the device.  ``cold`` is the time until its first
 result, Python's own start left out.  ``host`` is the part of our default's time in which no kernel
 ran; ``bytes`` are those of inputs and results together.
 """
@@ -22,10 +23,8 @@ import argparse
 import datetime
 import fnmatch
 import json
-import multiprocessing
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -33,17 +32,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from collection_data import values_for
+from collection_parts import PEER_CACHE, Part, Turns, messages
 from collection_report import joined, print_tables
-from collection_row import TimedRow
+from collection_row import TimedRow, prebuild
 from compare import ROWS, arguments
 from peers import Peer, build, compiled_name
-from start import CACHES
 
 import runelift
 from runelift.ir.errors import RuneliftError, UserError
@@ -55,13 +53,8 @@ from runelift.runtime.testing.test_blocks import Case, Random, datasets_of, pars
 
 LIBRARIES = "lib"
 """The folder of packages that programs import."""
-BUILD_LIMIT, JOIN_LIMIT = 300.0, 2.0
+BUILD_LIMIT = 300.0
 LOOP = 10_000_000
-PEER_CACHE = "PEER_CACHE"
-"""The variable that names the file where the peer keeps its kernels."""
-
-
-Send: TypeAlias = Callable[[dict[str, Any]], None]
 
 
 class Row(NamedTuple):
@@ -108,6 +101,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--forced", type=float, default=20.0, metavar="SECONDS",
                         help="at most, for the forced versions of a row (default: %(default)g)")
+    parser.add_argument("--jobs", type=int, default=1,
+                        help="prepare so many programs at a time; then nothing is known of cold "
+                             "runs (default: %(default)s)")
     parser.add_argument("--each", type=float, default=120.0, metavar="SECONDS",
                         help="begin no new row of a program after them (default: %(default)g)")
     parser.add_argument("--row-limit", type=float, default=120.0, metavar="SECONDS",
@@ -210,44 +206,49 @@ def _measure_all(options: argparse.Namespace, programs: Mapping[str, Path]) -> N
             for row in (known["rows"] if known else [])}
     sitting: dict[str, Any] = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(),
                                "loop": _loop_seconds(), "device": None, "rows": [], "cold": {}}
-    waiting = dict(programs)
+    waiting = {name: path for name, path in programs.items() if _has_peer(options, name)}
     caches = Path(tempfile.mkdtemp())
-    while waiting and time.perf_counter() - started < options.budget:
-        name, path = next(iter(waiting.items()))
-        del waiting[name]
-        peer = options.peers / compiled_name(name)
-        if not peer.exists():
-            print(f"{name:40}no compiled peer")
-            continue
-        ended, begun, device = False, None, None
-        left = options.budget - (time.perf_counter() - started)
-        for message in _in_process(partial(_measure, options, name, path, peer, done),
-                                   caches / compiled_name(name), left, options.row_limit):
-            if "begun" in message:
-                begun = message["begun"]
-            elif "row" in message:
-                begun = None
-                row = message["row"]
-                done.add((name, row["entry"], row["dataset"]))
-                sitting["rows"].append(row)
-                _show(row)
-            elif "cold" in message:
-                sitting["cold"].setdefault(name, message["cold"])
-                sitting["device"] = device = message["device"]
+
+    def following() -> Part | None:
+        if not waiting:
+            return None
+        name = next(iter(waiting))
+        work = partial(_measure, options, name, waiting.pop(name), set(done))
+        return Part(name, caches / compiled_name(name), work)
+
+    begun: dict[str, dict[str, Any]] = {}
+    for part, message in messages(following, options.jobs, started + options.budget,
+                                  options.row_limit):
+        name = part.program
+        if message is None:
+            if (row := begun.pop(name, None)) is not None:
+                message = {"row": {**row, "error": "ended, or took too long"}}
+                waiting[name] = programs[name]
             else:
-                ended = message["ended"]
-            if sitting["device"] is not None:
-                target.write_text(json.dumps([*sittings, sitting], indent=1) + "\n")
-        if begun is not None and not ended and time.perf_counter() - started < options.budget:
-            sitting["rows"].append({**begun, "error": "ended, or took too long"})
-            _show(sitting["rows"][-1])
-            done.add((name, begun["entry"], begun["dataset"]))
-        elif device is None and not ended:
-            print(f"{name:40}ended before a row", flush=True)
-            ended = True
-        if not ended:
-            waiting[name] = path  # the rest of its rows, after the other programs
+                continue
+        if "begun" in message:
+            begun[name] = message["begun"]
+        elif "row" in message:
+            begun.pop(name, None)
+            row = message["row"]
+            done.add((name, row["entry"], row["dataset"]))
+            sitting["rows"].append(row)
+            _show(row)
+        elif "cold" in message:
+            sitting["cold"].setdefault(name, message["cold"])
+        elif "device" in message:
+            sitting["device"] = message["device"]
+        elif message["left"]:
+            waiting[name] = programs[name]  # the rest of its rows, after the other programs
+        target.write_text(json.dumps([*sittings, sitting], indent=1) + "\n")
     shutil.rmtree(caches, ignore_errors=True)
+
+
+def _has_peer(options: argparse.Namespace, name: str) -> bool:
+    found = (options.peers / compiled_name(name)).exists()
+    if not found:
+        print(f"{name:40}no compiled peer")
+    return found
 
 
 def _loop_seconds() -> float:
@@ -267,100 +268,62 @@ def _show(row: Mapping[str, Any]) -> None:
           f"{row['peer'] / row['default']:>8.2f}{row['peer'] / row['best']:>7.2f}", flush=True)
 
 
-def _in_process(work: Callable[[Send], None], caches: Path, limit: float, silence: float
-                ) -> Iterator[dict[str, Any]]:
-    """Each message that ``work`` sends from another process, whose caches are in a folder.
-
-    The process is ended after ``limit`` seconds, and if it is silent for too long.
-    """
-    context = multiprocessing.get_context("fork")  # the parent opens no device
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_with_caches, args=(caches, work, sender))
-    process.start()
-    sender.close()
-    until = time.perf_counter() + limit
-    try:
-        while receiver.poll(max(0.0, min(silence, until - time.perf_counter()))):
-            yield receiver.recv()
-    except EOFError:
-        pass
-    finally:
-        process.join(JOIN_LIMIT)
-        if process.is_alive():
-            os.killpg(cast("int", process.pid), signal.SIGKILL)  # with the peer's server
-            process.join()
-
-
-def _with_caches(folder: Path, work: Callable[[Send], None], sender: Connection) -> None:
-    """Do the work in a new process group, with caches that are empty the first time."""
-    os.setsid()
-    for number, name in enumerate(CACHES):
-        os.environ[name] = str(folder / str(number))
-        Path(os.environ[name]).mkdir(parents=True, exist_ok=True)
-    os.environ[PEER_CACHE] = str(folder / "peer")
-    work(sender.send)
-    sender.close()
-
-
-def _measure(options: argparse.Namespace, name: str, path: Path, compiled: Path,
-             done: set[tuple[str, str, str]], send: Send) -> None:
+def _measure(options: argparse.Namespace, name: str, path: Path,
+             done: set[tuple[str, str, str]], turns: Turns) -> None:
     """Measure the rows of a program that are not done, and send them."""
     started = time.perf_counter()
+    compiled = options.peers / compiled_name(name)
     chosen = [f"--cache-file={os.environ[PEER_CACHE]}"]
     if options.peer_device:
         chosen.append(f"--device={options.peer_device}")
-    finished = cold = False
     tunings: dict[str, Mapping[str, int]] = {}
-    refusal = ""
-    with ThreadPoolExecutor() as pool:  # both sides start at the same time
-        starting = pool.submit(Peer, compiled, chosen, options.row_limit)
+    with ThreadPoolExecutor() as pool, ExitStack() as servers:
+        starting = pool.submit(Peer, compiled, chosen, options.row_limit)  # both at the same time
         try:
             program = runelift.compile(path, device=options.device, tuning={})
+            compile_seconds = time.perf_counter() - started
+            peer = servers.enter_context(starting.result())
         except RuneliftError as error:
-            refusal = str(error).splitlines()[0]
-        compile_seconds = time.perf_counter() - started
-    try:
-        peer = starting.result()
-    except RuneliftError as error:
-        refusal = str(error)
-    if refusal:
-        send({"row": {"program": name, "entry": "", "dataset": "", "error": refusal}})
-        send({"ended": True})
-        return
-    started = time.perf_counter()
-    with ExitStack() as servers:
-        peers = {"peer": servers.enter_context(peer)}
+            turns.send(row={"program": name, "entry": "", "dataset": "",
+                            "error": str(error).splitlines()[0]})
+            return
+        turns.send(device=program.device_info.label if program.device_info else "none")
+        peers = {"peer": peer}
         tuning = compiled.with_suffix(".tuning")
         if options.tuned and tuning.exists():
             peers["peer_tuned"] = servers.enter_context(
                 Peer(compiled, [*chosen, f"--tuning={tuning}"], options.row_limit))
+        cold, spent = options.jobs == 1, 0.0
         for row in _rows_of(options, program, path):
             if (name, row.entry, row.label) in done or options.dataset not in row.label:
                 continue
-            if cold and time.perf_counter() - started > options.each:
-                break
+            if spent > options.each:
+                turns.send(left=True)
+                return
             found = {"program": name, "entry": row.entry, "dataset": row.label}
-            send({"begun": found})
+            turns.send(begun=found)
             try:
                 values = row.values()
                 if _size(values) > options.most_bytes:
-                    send({"begun": None})
+                    turns.send(begun=None)
                     continue
-                timed = TimedRow(program, peers, row.entry, values)
                 if not cold:
-                    send({"cold": {"ours": compile_seconds + timed.first_seconds,
-                                   "compile": compile_seconds,
-                                   "peer": peer.start_seconds + timed.peer_first_seconds},
-                          "device": program.device_info.label if program.device_info else None})
-                    cold = True
-                found |= timed.measure(
-                    options.forced, _tuned(options, program, path, row, tunings))
+                    prebuild(program, row.entry, values, options.forced)
+                turns.wait()
+                thresholds = _tuned(options, program, path, row, tunings)
+                started = time.perf_counter()
+                timed = TimedRow(program, peers, row.entry, values)
+                if cold:
+                    turns.send(cold={"ours": compile_seconds + timed.first_seconds,
+                                     "compile": compile_seconds,
+                                     "peer": peer.start_seconds + timed.peer_first_seconds})
+                    cold = False
+                found |= timed.measure(options.forced, thresholds)
+                spent += time.perf_counter() - started
             except RuneliftError as error:
                 found["error"] = str(error).splitlines()[0]
-            send({"row": found})
-        else:
-            finished = True
-    send({"ended": finished})
+            turns.send(row=found)
+    turns.send(left=False)
 
 
 def _tuned(options: argparse.Namespace, program: Any, path: Path, row: Row,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,19 @@ PATIENCE = 2.0
 """The seconds that the runs of one side may take for one row."""
 HOPELESS = 4.0
 """A version whose first run takes so many times the default's is not run again."""
+
+
+def prebuild(program: Any, entry: str, values: Sequence[Any], forced: float) -> None:
+    """Build what the runs of a row need, the forced versions for so many seconds.
+
+    Builds that depend on results of the device come later.
+    """
+    measured, started = MeasuredProgram(program), time.perf_counter()
+    for force in [{}, *plans(program.tree.entry(entry))]:
+        if time.perf_counter() - started > forced and force:
+            break
+        with suppress(RuneliftError):
+            measured.prebuild(entry, values, [force])
 
 
 class TimedRow:

@@ -74,9 +74,8 @@ class Peer:
             raise UserError(f"the peer's '{entry}' has {len(types)} parameters, not {len(values)}")
         before, self._held = self._held, []
         for value, kind in zip(values, types, strict=True):
-            same = next((each for each in before if each[0] is value), None)
-            if same is not None:
-                before.remove(same)
+            at = next((at for at, each in enumerate(before) if each[0] is value), None)
+            same = None if at is None else before.pop(at)
             self._held.append(same or (value, self._restore(value, kind)))
         if before:
             self._ask("free " + " ".join(name for _, name in before))

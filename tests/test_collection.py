@@ -108,14 +108,15 @@ def _rows(file: Path, *arguments: str) -> list[dict[str, Any]]:
     return [row for sitting in json.loads(file.read_text()) for row in sitting["rows"]]
 
 
-def test_rows_are_measured_once(server: Path, tmp_path: Path,
+@pytest.mark.parametrize("options", [[], ["--jobs", "2"]])
+def test_rows_are_measured_once(options: list[str], server: Path, tmp_path: Path,
                                 capsys: pytest.CaptureFixture[str]) -> None:
     folder, file = tmp_path / "programs", tmp_path / "found.json"
     (folder / "lib").mkdir(parents=True)
     for path in (folder / "sums.fut", folder / "lib" / "ignored.fut"):
         path.write_text(PROGRAM)
     (folder / "helper.fut").write_text("def one = 1")
-    arguments = [str(folder), "--peers", str(server.parent), "--budget", "100"]
+    arguments = [str(folder), "--peers", str(server.parent), "--budget", "100", *options]
     first = _rows(file, *arguments, "--dataset", "short")
     assert [(row["program"], row["dataset"], row["peer"]) for row in first] == [
         ("sums", "short", 250)]
