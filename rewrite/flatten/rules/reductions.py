@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
@@ -38,11 +40,11 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     ⇒ Σ ⊢ map (λy → redomap ⊕ e (λx → f y) xs) ys
 
     The vectors are never stored.  Where ys is x, a row of xs, y is a column and x its element.
-    The map may follow cheap arithmetic.  The same for scan, with its result transposed back.
-    Nested vectors take one dimension at a time.
+    The map may follow cheap arithmetic, and iotas and replicates, which go outside.  The same for
+    scan, with its result transposed back.  Nested vectors take one dimension at a time.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap | ir.Scanomap)
+    assert isinstance(stm.exp, ir.Redomap | ir.Scanomap)
+    virtual, soac = _virtual_outside(stm.exp)
     inner = vector_operator(soac.ops[0]) if len(soac.ops) == 1 else None
     made = _rows_made(walk, soac, inner) if inner else None
     if inner is None or made is None:
@@ -50,6 +52,9 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     if any(not walk.invariant(a) for a in (soac.width, inner.width)):
         return "the vectors have another length at each point of the nest"
     flattener = walk.flattener
+    for each in virtual:
+        flattener.learn_params(each.pat)
+        walk.statement(each)
     neutral = tuple(element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
     # The attribute means the map of the operator, which is the outer one from here on.
     attrs = tuple(a for a in stm.attrs if a != "sequential_inner")
@@ -77,6 +82,21 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
         for param, row in zip(stm.pat, rows, strict=True):
             walk.statement(ir.Stm((param,), transposition(row.name, row.type), loc=stm.loc))
     return None
+
+
+def _virtual_outside(soac: ir.Redomap | ir.Scanomap
+                     ) -> tuple[list[ir.Stm], ir.Redomap | ir.Scanomap]:
+    """The iotas and replicates of a lambda that do not depend on it, and the rest of the SOAC."""
+    body, outside, inside = soac.lam.body, list[ir.Stm](), list[ir.Stm]()
+    bound = {p.name for p in soac.lam.params}
+    for stm in body.stms:
+        if isinstance(stm.exp, ir.Iota | ir.Replicate) and not bound & free_vars(stm.exp):
+            outside.append(stm)
+        else:
+            inside.append(stm)
+            bound |= {p.name for p in stm.pat}
+    lam = replace(soac.lam, body=ir.Body(tuple(inside), body.result))
+    return outside, replace(soac, lam=lam)
 
 
 def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> ir.Map | None:
