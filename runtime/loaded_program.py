@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from runelift.runtime.devices.memory import Buffer
     from runelift.runtime.execution.delivery import Delivery
     from runelift.runtime.execution.executable import Executable
-    from runelift.runtime.execution.prepared_calls import PreparedCall
+    from runelift.runtime.execution.prepared_calls import PreparedCall, PreparedEntry
     from runelift.runtime.execution.run import Outcome
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
@@ -66,6 +66,7 @@ class LoadedProgram:
         self._loading = threading.RLock()
         self._device: Device | None = None
         self._executables: dict[str, Executable] = {}
+        self.prepared: dict[str, PreparedEntry] = {}
         self._stored = len(compiled.plans)
         self._prebuilder: Prebuilder | None = None
 
@@ -161,21 +162,27 @@ class LoadedProgram:
             kinds = running.kinds_of(args, device, executable.free.specs)
             call: PreparedCall | None = prepared.get(kinds)
             if call is not None:
-                return call(args, deliver)
+                return running.Outcome(call(args, deliver), None, 0.0)
             bound = self.bind(executable.plan, list(args))
             key = runs.key_of(executable, bound)
             runs.prepare(executable, bound, thresholds, force)
             outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
                                             deliver=deliver)
-            if kinds is not None:
-                found = runs.repeatable(executable, key, thresholds, force)
-                if found is not None:
-                    prepared[kinds] = running.PreparedCall(found, self.upload)
+            found = runs.repeatable(executable, key, thresholds, force)
+            if kinds is not None and found is not None:
+                prepared[kinds] = running.PreparedCall(found, self.upload)
+                if not force:
+                    self.prepared[entry] = running.PreparedEntry(executable, thresholds)
             return outcome
+
+    def delivery(self, device_arrays: bool) -> Delivery:
+        """The delivery of results, with arrays on the device or the host."""
+        return running.on_device if device_arrays else running.on_host
 
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""
         self._executables.clear()
+        self.prepared.clear()
         self._prebuilder = None
 
     def store_plans(self) -> None:

@@ -50,6 +50,7 @@ class Device:
 
     def __init__(self, info: DeviceInfo, probes: _Probes) -> None:
         forked.used()
+        self.copied = False
         forked.keep(self)
         self.info = info
         self._probes = probes

@@ -5,13 +5,14 @@ back on the way.  So the second run on equal sizes and scalars is captured: its 
 with a number for each buffer.  Scalars that only kernels need may differ.  Later runs take memory
 for the buffers and submit the commands; they set only those arguments of kernels that differ from
 the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
-``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs, launches of single work-groups are fused
-(:mod:`runelift.runtime.execution.fused_launches`).
+``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs,
+launches of single work-groups are fused (:mod:`runelift.runtime.execution.fused_launches`).
 """
 
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,6 +35,7 @@ from runelift.runtime.execution.free_values import filled_late
 from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
+from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 
 MOST_CAPTURED_COMMANDS = 1 << 13
@@ -54,8 +56,6 @@ COLD_SHARE = 0.01
 """The part of a run's time that builds and first launches may take."""
 FIRST_LAUNCH_SECONDS = 0.001
 """The time that first launches of a run cost at most, apart from what a driver builds then."""
-LEAST_DIRECT_COMMANDS = 4
-"""Command buffers with fewer commands gain nothing by launches without events."""
 MOST_BINDINGS = 4
 """The most choices of buffers for which the calls of a command buffer are kept."""
 
@@ -90,10 +90,7 @@ class BoundCommands:
     @property
     def is_current(self) -> bool:
         """True if no other run has used the kernels since the last one."""
-        for kernel in self.last:  # noqa: SIM110 - faster than a generator
-            if kernel.owner is not self:
-                return False
-        return True
+        return all(kernel.owner is self for kernel in self.last)
 
     def restore(self) -> None:
         """Set the arguments that the last run left in the kernels."""
@@ -103,17 +100,22 @@ class BoundCommands:
 
     def issue(self) -> None:
         """Make the calls."""
-        steady = self.is_current
         try:
-            for call in self.steady if steady else self.full:
+            for kernel in self.last:
+                if kernel.owner is not self:
+                    break
+            else:
+                for call in self.steady:
+                    call()
+                return
+            for call in self.full:
                 call()
         except BaseException:
             for kernel in self.last:
                 kernel.forget_args()
             raise
-        if not steady:
-            for kernel, (_, lengths) in self.last.items():
-                kernel.bound_by(self, lengths)
+        for kernel, (_, lengths) in self.last.items():
+            kernel.bound_by(self, lengths)
 
 
 @dataclass(slots=True)
@@ -150,7 +152,9 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     if isinstance(found, CommandBuffer):
         given = found.given(args)
         args.clear()
-        return found.run.call(found.submit, given, deliver=deliver)
+        started = time.perf_counter()
+        results = found.submit(*given, deliver)
+        return Outcome(results, None, found.run.issued - started)
     if found is SeenCount.ONCE or (found is None and executable.captures_first):
         run = CapturingRun(executable, thresholds, force, args)
         outcome = run.call(executable.main, args, deliver=deliver)
@@ -403,7 +407,10 @@ class CommandBuffer:
         self._scans, self._ending = capture.scans, capture.ending
         self._fallible = capture.fallible
         self._late = list[Any]()
+        self._pool = run.device.pool
         self._submits, self._is_fused = 0, False
+        self.warms = run.executable.may_fuse
+        """True if submits are counted, as launches may be fused after some."""
         self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
         first, sizes = len(capture.inputs), capture.sizes
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
@@ -439,7 +446,7 @@ class CommandBuffer:
         executable = self.run.executable
         if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
                 and executable.may_fuse):
-            self._is_fused = True
+            self._is_fused, self.warms = True, False
             commands = fuse_launches(executable, self._commands)
             if len(commands) < len(self._commands):
                 self._record(commands)
@@ -489,47 +496,67 @@ class CommandBuffer:
             self._scalars.update(scalars)
             self._late[:] = run.executable.free.of(run, self._scalars)
 
-    def submit(self, run: Run, given: Given) -> tuple[Any, ...]:
-        """Issue the commands again, on buffers for :attr:`inputs`; the results."""
+    def submit(self, buffers: Sequence[Buffer], scalars: Mapping[str, Any],
+               deliver: Delivery | None = None) -> tuple[Any, ...]:
+        """Issue the commands again, on buffers for :attr:`inputs`, and wait; the results.
+
+        They are raw, or what ``deliver`` makes of them while the device works.
+        """
+        run, pool = self.run, self._pool
+        handles: list[Any] = [buffer.handle for buffer in buffers]
         run.begin(fallible=self._fallible)
-        buffers: list[Any] = given[0]
-        self._take_scalars(run, given[1])
-        handles = [buffer.handle for buffer in buffers]
-        pool = run.device.pool
         try:
-            for size, count in self._classes:
-                handles += pool.take(size, count)
-        except OutOfMemory:  # the plan itself gives back what it is done with, or does less
-            for number, size in self._taken[:len(handles) - len(buffers)]:
-                pool.give_back(size, handles[number])
-            args = {**self._scalars, **dict(zip(self.inputs, buffers, strict=True))}
-            return run.executable.main(run, args)
-        for words in self._scans:
-            status = run.device.scan_status.begin(words)
-        if self._scans:
-            handles.append(status.handle)
+            if scalars:
+                self._take_scalars(run, scalars)
+            try:
+                for size, count in self._classes:
+                    handles += pool.take(size, count)
+            except OutOfMemory:
+                results = self._without_commands(buffers, handles)
+            else:
+                self._issue(handles)
+                run.all_issued()
+                handles[:len(buffers)] = buffers
+                results = self._ending(run, *filled(self._values, handles))
+            if deliver is not None:
+                results = deliver(run, results)
+            run.finish()
+        except BaseException as error:
+            run.failed(error)
+        interrupts.check()
+        return results
+
+    def _without_commands(self, buffers: Sequence[Buffer], handles: Sequence[Any]
+                          ) -> tuple[Any, ...]:
+        """Run the plan itself, which gives back what it is done with, or does less."""
+        for number, size in self._taken[:len(handles) - len(buffers)]:
+            self._pool.give_back(size, handles[number])
+        return self.run.executable.main(self.run, {
+            **self._scalars, **dict(zip(self.inputs, buffers, strict=True))})
+
+    def _issue(self, handles: list[Any]) -> None:
+        """Issue the commands on buffers with these handles; results become buffers."""
+        pool = self._pool
         try:
-            self._issue(handles)
+            for words in self._scans:
+                status = self.run.device.scan_status.begin(words)
+            if self._scans:
+                handles.append(status.handle)
+            key = tuple(map(id, handles))
+            found = self._bound.get(key)
+            if type(found) is BoundCommands:
+                found.issue()
+            elif found is None:
+                self._issue_unbound(key, handles)
+            else:
+                self._bind(key, handles).issue()
+        except cl.MemoryError:
+            raise OutOfMemory("a launch needs more than the device has") from None
         finally:
             for number, size in self._temporaries:
                 pool.give_back(size, handles[number])
             for number, size in self._results:
                 handles[number] = Buffer(handles[number], size, pool)
-        run.all_issued()
-        handles[:len(buffers)] = buffers
-        return self._ending(run, *filled(self._values, handles))
-
-    def _issue(self, handles: Sequence[Any]) -> None:
-        """Issue the commands on buffers with these handles."""
-        key = tuple(map(id, handles))
-        found = self._bound.get(key)
-        try:
-            if found is None:
-                self._issue_unbound(key, handles)
-            else:
-                (found if isinstance(found, BoundCommands) else self._bind(key, handles)).issue()
-        except cl.MemoryError:
-            raise OutOfMemory("a launch needs more than the device has") from None
 
     def _issue_unbound(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
         """Issue the commands on buffers that may never come together again."""
@@ -577,7 +604,7 @@ class CommandBuffer:
             return lambda: None
         run, kernel, group = self.run, _kernel_of(command).handle, command.group
         items = command.groups * group
-        if len(self._commands) >= LEAST_DIRECT_COMMANDS and not run.device.info.is_host:
+        if not run.device.info.is_host:
             return launcher(run.queue, kernel, items, group)
         return partial(cl.enqueue_nd_range_kernel, run.queue, kernel, (items,), (group,))
 

@@ -501,8 +501,8 @@ def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     session, other = _session(info)
     submitted: list[CommandBuffer] = []
     submit = CommandBuffer.submit
-    monkeypatch.setattr(CommandBuffer, "submit", lambda self, run, args: (
-        submitted.append(self), submit(self, run, args))[1])
+    monkeypatch.setattr(CommandBuffer, "submit", lambda self, *given: (
+        submitted.append(self), submit(self, *given))[1])
     session.answer(("timing", 0, "main", {}, None))
     # The first time, no run has set all arguments.
     assert submitted == _command_buffers(session.program) * 2

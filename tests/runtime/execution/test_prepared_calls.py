@@ -317,3 +317,21 @@ def test_measured_runs_have_their_own_scalars(free: Program) -> None:
             measured.timing("both", each)
             ys = xs + each[0]
             np.testing.assert_array_equal(free.both(*each), ys * each[0] + ys[::-1])
+
+
+@pytest.mark.parametrize("sizes", [(0, 0), (0, 3), (5, 0), (700, 20), (20_000, 3), (9, 20_000)])
+def test_arrays_come_by_way_of_pinned_memory(installed: DeviceInfo, sizes: tuple[int, int]
+                                             ) -> None:
+    """As on GPUs, if they are small."""
+    text = "entry main [n][m] (xs: [n]i32) (ys: [m]u8) = (map (+ 1) xs, i32.sum xs, map (+ 1) ys)"
+    program = Program(compile_source(Source("two", text)),
+                      replace(installed, kind=DeviceKind.GPU, handle=installed.handle))
+    xs, ys = np.arange(sizes[0], dtype=np.int32), np.arange(sizes[1]).astype(np.uint8)
+    kept = []
+    for k in range(CALLS):
+        kept.append((k, program.main(xs + np.int32(k), ys)))
+    for k, (ones, total, others) in kept:
+        np.testing.assert_array_equal(ones, xs + k + 1)
+        assert total == (xs + k).sum()
+        np.testing.assert_array_equal(others, ys + np.uint8(1))
+        assert ones.flags.owndata and others.flags.owndata
