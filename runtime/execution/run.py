@@ -137,6 +137,7 @@ class Run(Issuer):
             raise error
         finally:
             self.recover()
+            del error  # its traceback would keep it, and the buffers of the run
 
     def _record(self, wall: float, issue: float) -> Record | None:
         """The record, if there is to be one."""

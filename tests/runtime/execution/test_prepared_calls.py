@@ -334,4 +334,5 @@ def test_arrays_come_by_way_of_pinned_memory(installed: DeviceInfo, sizes: tuple
         np.testing.assert_array_equal(ones, xs + k + 1)
         assert total == (xs + k).sum()
         np.testing.assert_array_equal(others, ys + np.uint8(1))
-        assert ones.flags.owndata and others.flags.owndata
+        assert ones.flags.owndata
+        assert others.flags.owndata
