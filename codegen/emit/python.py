@@ -308,7 +308,7 @@ class _Writer:
                   | distribution.SubGroupSize() | distribution.GroupSize()
                   | distribution.MapWidth() | distribution.ScanTileShape()
                   | distribution.ProductTileShape() | distribution.SegmentBlockShape()
-                  | distribution.StripShape()):
+                  | distribution.StripShape() | distribution.TransposeTileShape()):
                 self._distribution(step)
             case _:
                 self._control(step, version)
@@ -402,10 +402,11 @@ class _Writer:
                 self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
             case distribution.GroupSize(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
-            case distribution.MapWidth(name, points, rows, beside, size, overlapping, most, wanted):
+            case distribution.MapWidth(name, flat, points, rows, beside, size, overlapping, most,
+                                       wanted):
                 sizes = ", ".join(map(_size, (points, rows, beside)))
-                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {overlapping}, {most}, "
-                          f"{_atom(wanted)})")
+                self.line(f"{_var(name)}, {_var(flat)} = rt.width({sizes}, {size}, "
+                          f"{overlapping}, {most}, {_atom(wanted)})")
             case distribution.ScanTileShape(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size}{_further(wanted)})")
@@ -424,6 +425,9 @@ class _Writer:
             case distribution.StripShape(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
+            case distribution.TransposeTileShape(fast=fast, last=last, group=group):
+                self.line(f"{', '.join(map(_var, step.names()))} = rt.transposed("
+                          f"{_size(fast)}, {_size(last)}, {step.bytes}, {_size(group)})")
 
     def _compute(self, step: plan.Compute) -> None:
         args = [_atom(a) for a in step.args]

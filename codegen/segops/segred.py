@@ -246,7 +246,7 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
                        for o, value, t in zip(out, found, op_.lam.ret, strict=True))
         k.emit(imp.If(IS_FIRST, stores))
     if together:
-        last = _is_last(k, segment, per)
+        last = is_last_group(k, segment, per)
         with k.block() as combine:
             found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
             _write_combined(k, found, [r.row(*outer) for r in results[:count]])
@@ -271,7 +271,7 @@ def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[S
     lowering.launch_groups(k, "segred_final", launches.total(lowering, exp.space[:-1]))
 
 
-def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
+def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
     """True for the last of ``groups`` groups to come here; it sees the writes of the others.
 
     They count in element ``number`` of the device's counters; the last resets it.

@@ -97,6 +97,7 @@ class Run(Issuer):
             geometry.share_out, geometry.teams, geometry.subgroup)
         self.spread, self.width, self.tile = geometry.spread, geometry.width, geometry.tile
         self.block, self.coarse, self.strip = geometry.block, geometry.coarse, geometry.strip
+        self.transposed = geometry.transposed
 
     # The whole run
 
