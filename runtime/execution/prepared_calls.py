@@ -18,10 +18,11 @@ import numpy as np
 from runelift.codegen.plan.plan import ValueSpec
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.arguments import check_argument
-from runelift.runtime.execution.command_buffer import CommandBuffer, shared
+from runelift.runtime.execution.command_buffer import shared
 from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.submitting import CommandBuffer
 from runelift.runtime.versions.size_guards import size_guards_of
 
 NO_SCALARS: Mapping[str, Any] = {}

@@ -16,9 +16,9 @@ from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
-from runelift.runtime.execution.command_buffer import SUBMITS_BEFORE_FUSION
 from runelift.runtime.execution.issuing import Issuer
 from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
+from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
