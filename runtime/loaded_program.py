@@ -159,9 +159,9 @@ class LoadedProgram:
                                              thresholds, force, record=True)
                 return made
             prepared = executable.decisions.under(thresholds, force).prepared
-            kinds = running.kinds_of(args, device, executable.free.specs)
+            kinds = running.kinds_of(args, executable.free.specs)
             call: PreparedCall | None = prepared.get(kinds)
-            if call is not None:
+            if call is not None and deliver is not None:
                 return running.Outcome(call(args, deliver), None, 0.0)
             bound = self.bind(executable.plan, list(args))
             key = runs.key_of(executable, bound)
@@ -169,7 +169,8 @@ class LoadedProgram:
             outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
                                             deliver=deliver)
             found = runs.repeatable(executable, key, thresholds, force)
-            if kinds is not None and found is not None:
+            foreign = any(isinstance(arg, DeviceArray) and arg.device is not device for arg in args)
+            if kinds is not None and found is not None and not foreign:
                 prepared[kinds] = running.PreparedCall(found, self.upload)
                 if not force:
                     self.prepared[entry] = running.PreparedEntry(executable, thresholds)

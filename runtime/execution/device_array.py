@@ -25,7 +25,7 @@ class DeviceArray:
         self.prim = prim
         self.shape = shape
         self.device = device
-        self.kind = prim, shape
+        self.kind = prim, shape, device
 
     @property
     def dtype(self) -> np.dtype[Any]:

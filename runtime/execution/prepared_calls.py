@@ -30,34 +30,35 @@ SCALARS = (float, int, np.generic)
 """The types of scalars; bool is an int."""
 
 
-def kinds_of(args: Sequence[Any], device: Any, free: Container[int] = ()) -> Hashable | None:
-    """The kinds of arguments for calls on a device; None if calls with them are not prepared.
+def kinds_of(args: Sequence[Any], free: Container[int] = ()) -> Hashable | None:
+    """The kinds of arguments; None if calls with them are not prepared.
 
     Scalars in ``free`` places are of a kind if they have the same type.
     """
-    kinds, arrays = list[Hashable](), 0
-    for place, arg in enumerate(args):
-        type_ = type(arg)
-        if type_ is DeviceArray:
-            if arg.device is not device:
-                return None
-            kinds.append(arg.kind)
-            arrays += 1
-        elif type_ is np.ndarray and arg.ndim:
-            kinds.append((arg.dtype, arg.shape))
-        elif place in free and issubclass(type_, SCALARS):
-            kinds.append((type_,))
-        elif type_ is float:
-            kinds.append(struct.pack("d", arg))  # 0 and -0 differ, and NaN equals itself
-        elif type_ is int or type_ is bool:
-            kinds.append((type_, arg))
-        elif issubclass(type_, np.generic):
-            kinds.append((type_, arg.tobytes()))
-        else:
+    kinds: list[Hashable] = [arg.kind for arg in args if type(arg) is DeviceArray]
+    arrays = len(kinds)
+    if arrays < len(args):
+        kinds = [arg.kind if type(arg) is DeviceArray else _kind(arg, place in free)
+                 for place, arg in enumerate(args)]
+        if None in kinds:
             return None
     if arrays > 1:
         kinds += shared([id(arg.buffer.handle) for arg in args if type(arg) is DeviceArray])
     return tuple(kinds)
+
+
+def _kind(arg: Any, is_free: bool) -> Hashable | None:
+    """The kind of an argument that is not on the device."""
+    type_ = type(arg)
+    if type_ is np.ndarray:
+        return (arg.dtype, arg.shape) if arg.ndim else None
+    if not issubclass(type_, SCALARS):
+        return None
+    if is_free:
+        return (type_,)
+    if type_ is float:
+        return struct.pack("d", arg)  # 0 and -0 differ, and NaN equals itself
+    return type_, (arg.tobytes() if isinstance(arg, np.generic) else arg)
 
 
 class PreparedCall:
@@ -75,8 +76,8 @@ class PreparedCall:
         params = self._executable.plan.params
         self._arrays = [n for n, spec in enumerate(params) if spec.shape is not None]
 
-    def __call__(self, args: Sequence[Any], deliver: Delivery | None) -> tuple[Any, ...]:
-        """Make the call; the results are raw, or what ``deliver`` makes of them.
+    def __call__(self, args: Sequence[Any], deliver: Delivery) -> tuple[Any, ...]:
+        """Make the call; the results are what ``deliver`` makes of them.
 
         The run waits for the copies of arguments, unless Ctrl-C may end its wait.
         """
@@ -99,20 +100,21 @@ class PreparedCall:
 class PreparedEntry:
     """The prepared calls of an entry point under the thresholds of its last call."""
 
-    __slots__ = ("_calls", "_device", "_free", "_guards", "_thresholds", "_values")
+    __slots__ = ("_calls", "_free", "_guards", "_thresholds", "_values")
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int]) -> None:
         self._thresholds, self._values = thresholds, dict(thresholds)
         self._guards = dict(size_guards_of(thresholds))
         self._calls = executable.decisions.under(thresholds, {}).prepared
-        self._device, self._free = executable.device, executable.free.specs
+        self._free = executable.free.specs
 
     def find(self, args: Sequence[Any], thresholds: Mapping[str, int]) -> PreparedCall | None:
         """The prepared call with arguments of these kinds, if there is one."""
         if (thresholds is not self._thresholds or thresholds != self._values
                 or (type(thresholds) is not dict and size_guards_of(thresholds) != self._guards)):
             return None
-        return self._calls.get(kinds_of(args, self._device, self._free))
+        call: PreparedCall | None = self._calls.get(kinds_of(args, self._free))
+        return call
 
 
 def _number(spec: ValueSpec, arg: Any) -> Any:
