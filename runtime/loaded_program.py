@@ -242,13 +242,13 @@ class LoadedProgram:
                 buffer: Buffer = value.buffer
                 return buffer
             value = value.get()
-        _import_running()
+        device = self._device or self.device
         try:
-            buffer = self.device.pool.allocate(value.nbytes)
+            buffer = device.pool.allocate(value.nbytes)
         except running.OutOfMemory as error:
             raise UserError(f"Out of device memory: {error}.") from None
         if value.size:
-            event = self.device.write(buffer, np.ascontiguousarray(value), waits=copies is None)
+            event = device.write(buffer, np.ascontiguousarray(value), waits=copies is None)
             if copies is not None:
                 copies.append(event)
         return buffer
