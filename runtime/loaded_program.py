@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from runelift.runtime.execution.run import Outcome
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
+    from runelift.runtime.records.record import Record
 
 Choices = Mapping[str, int]
 """Indices of versions by site, or thresholds by name."""
@@ -135,8 +136,9 @@ class LoadedProgram:
         return running.command_buffer
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
-                record: bool, to_host: bool | None = None) -> Outcome:
-        """Run an entry point on the device.
+                record: bool, to_host: bool | None = None
+                ) -> tuple[tuple[Any, ...], Record | None]:
+        """Run an entry point on the device: its results, and its record if there is to be one.
 
         Without a record, arrays among the results are NumPy's or the device's, as ``to_host`` says.
         Otherwise the results are raw.
@@ -157,12 +159,12 @@ class LoadedProgram:
             if record:
                 made: Outcome = runs.perform(executable, self.bind(executable.plan, list(args)),
                                              thresholds, force, record=True)
-                return made
+                return made.results, made.record
             prepared = executable.decisions.under(thresholds, force).prepared
             kinds = running.kinds_of(args, executable.free.specs)
             call: PreparedCall | None = prepared.get(kinds)
             if call is not None and deliver is not None:
-                return running.Outcome(call(args, deliver), None, 0.0)
+                return call(args, deliver), None
             bound = self.bind(executable.plan, list(args))
             key = runs.key_of(executable, bound)
             runs.prepare(executable, bound, thresholds, force)
@@ -174,7 +176,7 @@ class LoadedProgram:
                 prepared[kinds] = running.PreparedCall(found, self.upload)
                 if not force:
                     self.prepared[entry] = running.PreparedEntry(executable, thresholds)
-            return outcome
+            return outcome.results, None
 
     def delivery(self, device_arrays: bool) -> Delivery:
         """The delivery of results, with arrays on the device or the host."""

@@ -122,7 +122,7 @@ class Program:
 
             fun_args = check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        raw, made, *_ = self.loaded.perform(
+        raw, made = self.loaded.perform(
             entry, args, required, self._chosen(thresholds),
             record=self.recording if record is None else record, to_host=not device_arrays)
         if made is None:

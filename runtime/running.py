@@ -11,8 +11,7 @@ from runelift.runtime.execution.delivery import on_device, on_host
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.prepared_calls import PreparedCall, PreparedEntry, kinds_of
 from runelift.runtime.execution.probes.on_demand import open_device
-from runelift.runtime.execution.run import Outcome
 from runelift.runtime.prebuild.prebuild import Prebuilder
 
-__all__ = ["Executable", "OutOfMemory", "Outcome", "Prebuilder", "PreparedCall", "PreparedEntry",
+__all__ = ["Executable", "OutOfMemory", "Prebuilder", "PreparedCall", "PreparedEntry",
            "command_buffer", "kinds_of", "on_device", "on_host", "open_device"]

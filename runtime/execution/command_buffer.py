@@ -68,7 +68,7 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
         args.clear()
         started = time.perf_counter()
         results = found.submit(*given, deliver)
-        return Outcome(results, None, found.run.issued - started)
+        return Outcome(results, None, time.perf_counter() - started, found.run.issued - started)
     if found is SeenCount.ONCE or (found is None and executable.captures_first):
         run = CapturingRun(executable, thresholds, force, args)
         outcome = run.call(executable.main, args, deliver=deliver)

@@ -41,13 +41,15 @@ class DeviceFailed(UserError):
 
 
 class Outcome(NamedTuple):
-    """The results of a run; ``issue`` is the host's time until all was issued (seconds).
+    """The results of a run, and the seconds of the run itself, until the device had ended.
 
-    ``first_launches``: of kernels that had not run before, if there is a record.
+    ``issue`` is the host's time until all was issued (seconds).  ``first_launches``: of kernels
+    that had not run before, if there is a record.
     """
 
     results: tuple[Any, ...]
     record: Record | None
+    seconds: float
     issue: float
     first_launches: int = 0
 
@@ -123,7 +125,7 @@ class Run(Issuer):
             self.failed(error)
         interrupts.check()
         wall = time.perf_counter() - started
-        return Outcome(results, self._record(wall, issue), issue, self.first_launches)
+        return Outcome(results, self._record(wall, issue), wall, issue, self.first_launches)
 
     def failed(self, error: BaseException) -> NoReturn:
         """Recover from an error, and raise it as callers know it."""
