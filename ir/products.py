@@ -44,8 +44,11 @@ class Reducing:
         return {v for function in functions for v in free_vars(function)}
 
 
-def reducing(body: ir.Body, ret: Sequence[Type]) -> Reducing | None:
-    """The parts of the body of a map, if it is such."""
+def reducing(body: ir.Body, ret: Sequence[Type], *, rows: bool = False) -> Reducing | None:
+    """The parts of the body of a map, if it is such.
+
+    ``rows``: elements may be made from rows of arrays.
+    """
     place = next((n for n, s in enumerate(body.stms) if isinstance(s.exp, ir.Redomap)), None)
     if place is None:
         return None
@@ -53,7 +56,8 @@ def reducing(body: ir.Body, ret: Sequence[Type]) -> Reducing | None:
     redomap = reduction.exp
     assert isinstance(redomap, ir.Redomap)
     simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
-              and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
+              and all(isinstance(p.type, Prim)
+                      for p in (*reduction.pat, *(() if rows else redomap.lam.params)))
               and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
               and all(isinstance(t, Prim) for t in ret))
     return Reducing(before, reduction, redomap, after, body.result) if simple else None

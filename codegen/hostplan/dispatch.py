@@ -145,12 +145,15 @@ def _or_small(lowering: launches.Lowering, steps: tuple[plan.Step, ...],
     if not arrays or not sizes.isdisjoint(lowering.host_chosen):
         lowering.steps += steps
         return
-    lowering.fixed = tuple(sorted(sizes, key=lambda n: n.tag))
-    small = launches.branch(lowering, make)
-    lowering.fixed = None
     need = Size.of(0)
     for count, prim in arrays:
         need = need + count * prim.bytes
+    if need.constant is not None and need.constant > REGISTER_ARRAYS_BYTES:
+        lowering.steps += steps
+        return
+    lowering.fixed = tuple(sorted(sizes, key=lambda n: n.tag))
+    small = launches.branch(lowering, make)
+    lowering.fixed = None
     launches.choose_by_length(lowering, need, small, steps, i64(REGISTER_ARRAYS_BYTES))
 
 

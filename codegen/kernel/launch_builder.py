@@ -219,7 +219,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
         comment += f" at {stm.loc}"
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
                         comment, tuple(k.constants), tuple(k.settings), k.teams, k.even,
-                        k.width)
+                        k.width, kind)
     return kernel, tuple(p.name for p in params)
 
 

@@ -182,7 +182,7 @@ def _are_few(lowering: launches.Lowering, exp: SegHist, per: VName) -> Size:
         cells = cells + lowering.size(op_.bins) * len(op_.dests)
     room = lowering.group * PARTS_PER_ITEM + 1
     quick = least(Size.of(1), ceil_div(room, greatest(Size.of(1), cells * Size.var(per))) - 1)
-    return Size.var(plan.COHERENT) * quick * (least(Size.of(2), Size.var(per)) - 1)
+    return quick * (least(Size.of(2), Size.var(per)) - 1)
 
 
 def _launch(lowering: launches.Lowering, exp: SegHist, parts: Parts, copies: VName, *,

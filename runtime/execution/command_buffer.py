@@ -5,8 +5,8 @@ back on the way.  So the second run on equal sizes and scalars is captured: its 
 with a number for each buffer.  Scalars that only kernels need may differ.  Later runs take memory
 for the buffers and submit the commands; they set only those arguments of kernels that differ from
 the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
-``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs, launches of single work-groups are fused
-(:mod:`runelift.runtime.execution.fused_launches`).
+``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs,
+launches of single work-groups are fused (:mod:`runelift.runtime.execution.fused_launches`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
+from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import Nest, whole
 from runelift.rewrite.flatten.parallelism import (
@@ -27,6 +27,8 @@ from runelift.rewrite.flatten.rules.common import (
     fresh_param,
     irregular,
     show_nest,
+    transposed,
+    transposition,
 )
 from runelift.rewrite.flatten.rules.maps import emit_versions, single_version
 from runelift.rewrite.flatten.walk import CHEAP_CHAIN, Walk
@@ -78,7 +80,7 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
         walk.need(p.name for p in rows)
         walk.statement(ir.Stm(rows, nested, attrs, stm.loc))
         for param, row in zip(stm.pat, rows, strict=True):
-            walk.statement(ir.Stm((param,), _transposition(row.name, row.type), loc=stm.loc))
+            walk.statement(ir.Stm((param,), transposition(row.name, row.type), loc=stm.loc))
     return None
 
 
@@ -136,9 +138,9 @@ def _turned(
         if array not in array_of_row:
             outside.append((array, param))
             continue
-        column = _transposed(walk, array_of_row[array], loc)
-        turned = ir.Param(flattener.names.fresh("column"), row_of(flattener.types[column]))
-        outside.append((column, turned))
+        column = transposed(walk, array_of_row[array], loc)
+        turned = ir.Param(flattener.names.fresh("column"), row_of(column.type))
+        outside.append((column.name, turned))
         inside.append((turned.name, param))
     body = ir.Body((*lam.body.stms[:-1], *made.lam.body.stms), made.lam.body.result)
     used = free_vars(body)
@@ -146,23 +148,6 @@ def _turned(
     fold = ir.Lambda(tuple(p for _, p in inside), body, made.lam.ret)
     return (tuple(array for array, _ in outside), tuple(p for _, p in outside), fold,
             tuple(array for array, _ in inside))
-
-
-def _transposition(array: VName, type_: Type) -> ir.Rearrange:
-    """An array with its first two dimensions exchanged."""
-    return ir.Rearrange((1, 0, *range(2, len(shape_of(type_)))), array)
-
-
-def _transposed(walk: Walk, array: VName, loc: Loc | None) -> VName:
-    """A name for the same."""
-    flattener = walk.flattener
-    type_ = flattener.types[array]
-    height, width, *inner = shape_of(type_)
-    column = ir.Param(flattener.names.fresh(array),
-                   array_of((width, height, *inner), elem_of(type_)))
-    walk.statement(ir.Stm((column,), _transposition(array, type_), loc=loc))
-    flattener.types[column.name] = column.type
-    return column.name
 
 
 def element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
