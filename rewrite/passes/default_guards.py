@@ -44,6 +44,7 @@ from runelift.rewrite.passes.rivals import (
     points_are_laden,
     points_beat_rows,
     points_differ,
+    points_need_no_rows,
     products_beat_reductions,
     products_beat_rows,
 )
@@ -301,6 +302,6 @@ def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
 
 
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
-              products_beat_reductions, points_beat_rows, points_differ, points_are_laden,
-              neighbours_map, rows_stream, rows_lie_apart, loops_stay_in_groups,
+              products_beat_reductions, points_beat_rows, points_differ, points_need_no_rows,
+              points_are_laden, neighbours_map, rows_stream, rows_lie_apart, loops_stay_in_groups,
               groups_beside_rows)

@@ -120,7 +120,8 @@ class Defaults:
             return False
         if guard.rival in (Rival.PRODUCT, Rival.POINTS) and many:
             return False
-        if guard.rival is Rival.LADEN and not many and elements > self.even:
+        if (guard.rival is Rival.LADEN or (guard.rival is Rival.POINTS and self.together)
+                ) and not many and elements > self.even:
             return False
         return elements <= (self.long if many else self.short) or (
             guard.streams and groups >= self.busy)

@@ -170,7 +170,7 @@ LOOP = "loop xss for _i < 9 do"
 
 @pytest.mark.parametrize(("text", "rival"), [
     (STENCIL.format(LOOP), Rival.LINES), (STENCIL.format(""), None),
-    (LONG_POINTS.format(LOOP), Rival.LADEN), (SCANS.format(LOOP), None), (SPACE, Rival.MAPS),
+    (LONG_POINTS.format(LOOP), Rival.POINTS), (SCANS.format(LOOP), None), (SPACE, Rival.MAPS),
 ])
 def test_groups_that_only_map_in_loops(text: str, rival: Rival | None) -> None:
     assert group_guards(text)[-1].rival is rival
@@ -322,6 +322,18 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
     assert cores.holds(replace(outer, rival=None), 10, (10, 100))
     for_loop = text.replace("while y < 9", "for _i < 9")
     assert outer_guards(for_loop)[0].rival is not Rival.POINTS
+
+
+def test_points_that_go_through_loops_alone_need_no_groups_of_rows() -> None:
+    text = """
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
+  map (map (\\x -> loop y = x for _i < 9 do 2 * y + 1)) xss
+"""
+    (outer,), (group,) = outer_guards(text), group_guards(text)
+    assert (outer.rival, group.rival) == (None, Rival.POINTS)
+    gpu = Defaults(threshold=200_000, groups=100, short=4096, long=32768, even=256, together=True)
+    assert [gpu.holds(group, m, (n, m)) for n, m in ((4000, 4000), (50, 300), (50, 200))] == [
+        False, False, True]
 
 
 SOLVES = """
