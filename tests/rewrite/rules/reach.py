@@ -168,6 +168,8 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n][m] (xss: [n][m]i32) (yss: [m][n]i32): [n][n]i32 = "
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
         [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
+    "points_need_no_rows": (MATRIX + "map (map (\\x -> loop s = x for _k < 3 do s * 3 + x)) xss",
+                            [XSS]),
     "points_beat_rows": (MATRIX + "map (\\xs -> map (\\x -> loop s = 0 for k < 3 do "
                          "if x > k then s + i32.sum (map (i32.max x) xs) else s) xs) xss", [XSS]),
     "points_differ": (MATRIX + "map (map (\\x -> loop y = x while y < 9 do y + 5)) xss", [XSS]),
@@ -178,6 +180,7 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "i32.sum (map2 (*) xs ys)) xss let most = i32.maximum zs in map (most -) zs) xss", [XSS]),
     "loops_stay_in_groups": (MATRIX + "map (\\xs -> loop xs for _i < 3 do scan (+) 0 xs) xss",
                              [XSS]),
+    "rows_lie_apart": (MATRIX + "map i32.sum xss", [XSS]),
     "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
     "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),
