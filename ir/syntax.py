@@ -228,7 +228,8 @@ class Copy:
 class Assert:
     """Fail with ``message`` unless ``cond``; ``{}`` in the message stands for an argument.
 
-    It has no result, is never removed and never moved out of a branch, loop or lambda.
+    It has no result, is never removed and never moved out of a branch or loop.  Out of a lambda it
+    takes along that there are elements.
     """
 
     cond: Atom

@@ -178,6 +178,8 @@ class Scope:
             case PrimOp("add", Prim.I64, (VName() as base, Const(c))) if (
                     abs(c) <= LARGEST_OFFSET):
                 return base, int(c)
+            case PrimOp("sub", Prim.I64, (VName() as base, Const(c))) if abs(c) <= LARGEST_OFFSET:
+                return base, -int(c)
         return size, 0
 
     def inside(self, dim: Dim, size: Atom) -> bool:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import rename_lambda
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
-from runelift.rewrite.engine.pick import bound_in, let, pick, pick_body, repeated
+from runelift.rewrite.engine.pick import bound_by_lambda, bound_in, let, pick, pick_body, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
+from runelift.rewrite.rules.unused import may_fail_on_purpose
 
 
 @rule(ir.If)
@@ -200,7 +203,41 @@ def assert_true(scope: Scope, stm: ir.Stm) -> Replacement:
     return None
 
 
+@rule(ir.Map, ir.Redomap, ir.Scanomap)
+def assert_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
+    """map (λx → assert c; e) xs ⇒ assert (c || n = 0); map (λx → e) xs
+
+    Provided: c is known outside, and no other assertion stands before.
+    Because: the function runs for no element if and only if n = 0.
+    Does not handle: conditions that the host would have to read from the device.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
+    stms = soac.lam.body.stms
+    place = next((k for k, each in enumerate(stms) if may_fail_on_purpose(each.exp)), None)
+    if place is None or not isinstance(check := stms[place].exp, ir.Assert):
+        return None
+    if not bound_by_lambda(soac.lam).isdisjoint((check.cond, *check.args)) or not (
+            scope.depth or _of_sizes(scope, check.cond)):
+        return None
+    empty, fine = scope.fresh("empty", Prim.BOOL), scope.fresh("fine", Prim.BOOL)
+    body = ir.Body((*stms[:place], *stms[place + 1:]), soac.lam.body.result)
+    return (ir.Stm((empty,), ir.PrimOp("eq", Prim.I64, (soac.width, i64(0)))),
+            ir.Stm((fine,), ir.PrimOp("or", Prim.BOOL, (check.cond, empty.name))),
+            replace(stms[place], exp=replace(check, cond=fine.name)),
+            replace(stm, exp=replace(soac, lam=replace(soac.lam, body=body))))
+
+
+def _of_sizes(scope: Scope, atom: Atom) -> bool:
+    """True if a scalar follows from the sizes of arguments."""
+    if isinstance(atom, Const) or atom in scope.sizes:
+        return True
+    exp = scope.exp(atom)
+    return isinstance(exp, ir.PrimOp) and all(_of_sizes(scope, each) for each in exp.args)
+
+
 CONTROL = RuleBook([
     branch_known, branch_negated, branch_invariant, branch_on_bools, branch_same_result,
     loop_never, loop_once, loop_unrolled, loop_invariant, loop_duplicate, assert_true,
+    assert_invariant,
 ])

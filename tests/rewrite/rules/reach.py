@@ -41,6 +41,19 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "index_flattened": (MATRIX + "let xs = flatten xss in tabulate_2d n m (\\i j -> xs[i * m + j])",
                         [XSS]),
     "index_quotient": (MATRIX + "tabulate (n * m) (\\p -> xss[p / m, p % m] + i32.i64 p)", [XSS]),
+    "input_view": (MATRIX + "let rows = map (\\xs -> xs[1:]) xss "
+                   "in map (\\x -> map (map (* x)) rows) [1, 2]", [XSS]),
+    "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
+                      "in map i32.sum (transpose ws)", [XS]),
+    "index_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
+                   "in map (\\i -> ws[i, 0] - ws[0, 1] + i32.sum ws[i:i + 1, 1]) (iota (n - 1))",
+                   [XS]),
+    "reduce_view": (MATRIX + "map (\\x -> i32.sum (map (* x) (flatten xss[:, 1:]))) [1, 2]", [XSS]),
+    "reduce_quotients": (MATRIX + "map (\\x -> i32.sum (map (\\p -> i32.i64 (p / m) * x + "
+                         "i32.i64 (p % m)) (iota (n * m)))) [1, 2]", [XSS]),
+    "assert_invariant": ("entry main [n] (xs: [n]i32) (k: i64) = "
+                         "map (\\x -> map (\\i -> assert (k > 2) (x + i32.i64 i)) (iota k)) xs",
+                         [XS, I64(3)]),
     "size_not_negative": (VECTOR + "map (\\i -> i32.i64 i + 1) (iota n)", [XS]),
     "quotient_of_sum": (MATRIX + "tabulate_2d n m (\\i j -> let p = i * m + j "
                         "in xss[p / m, p % m] + i32.i64 (j / m))", [XSS]),
