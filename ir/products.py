@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import free_vars, needed_for
 from runelift.ir.types import Atom, Type
 
 REPEATED = (ir.Index, ir.Rearrange, ir.Reshape, ir.AtomExp, ir.PrimOp, ir.Convert, ir.Iota)
@@ -36,12 +36,7 @@ class Reducing:
 
     def needed(self, wanted: Iterable[VName]) -> tuple[ir.Stm, ...]:
         """The statements that must be computed before these names are known."""
-        names, chosen = set(wanted), list[ir.Stm]()
-        for stm in reversed(self.before):
-            if any(p.name in names for p in stm.pat):
-                names |= free_vars(stm)
-                chosen.insert(0, stm)
-        return tuple(chosen)
+        return needed_for(self.before, wanted)
 
     def inner_names(self) -> set[VName]:
         """The names around the reduction that its functions use."""

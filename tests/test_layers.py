@@ -64,7 +64,7 @@ ALLOWED = {
     "program":
         "codegen.plan versions records compilation devices geometry execution prebuild "
         "loaded_program tuner.autotune",
-    "compile": "versions compilation devices processes prebuild program",
+    "compile": "versions host compilation devices processes prebuild program",
     "runelift": "execution program compile",
     "tuner.policy": "records",
     "tuner.costs": "versions records tuner.policy",

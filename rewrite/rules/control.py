@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import rename_lambda
+from runelift.ir.traverse import bodies_of, lambdas_of, rename_lambda
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda, bound_in, let, pick, pick_body, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
-from runelift.rewrite.rules.unused import may_fail_on_purpose
 
 
 @rule(ir.If)
@@ -205,35 +204,56 @@ def assert_true(scope: Scope, stm: ir.Stm) -> Replacement:
 
 @rule(ir.Map, ir.Redomap, ir.Scanomap)
 def assert_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
-    """map (λx → assert c; e) xs ⇒ assert (c || n = 0); map (λx → e) xs
+    """map (λx → assert c; e) xs ⇒ assert (c ∨ n = 0); map (λx → e) xs
 
-    Provided: c is known outside, and no other assertion stands before.
-    Because: the function runs for no element if and only if n = 0.
-    Does not handle: conditions that the host would have to read from the device.
+    Provided: c is computed from sizes and parameters outside of the lambda, and nothing before the
+    assertion may fail.
+    Because: kernels with assertions end later, and some contain nothing else.
     """
     soac = stm.exp
     assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
-    stms = soac.lam.body.stms
-    place = next((k for k, each in enumerate(stms) if may_fail_on_purpose(each.exp)), None)
-    if place is None or not isinstance(check := stms[place].exp, ir.Assert):
-        return None
-    if not bound_by_lambda(soac.lam).isdisjoint((check.cond, *check.args)) or not (
-            scope.depth or _of_sizes(scope, check.cond)):
-        return None
-    empty, fine = scope.fresh("empty", Prim.BOOL), scope.fresh("fine", Prim.BOOL)
-    body = ir.Body((*stms[:place], *stms[place + 1:]), soac.lam.body.result)
-    return (ir.Stm((empty,), ir.PrimOp("eq", Prim.I64, (soac.width, i64(0)))),
-            ir.Stm((fine,), ir.PrimOp("or", Prim.BOOL, (check.cond, empty.name))),
-            replace(stms[place], exp=replace(check, cond=fine.name)),
-            replace(stm, exp=replace(soac, lam=replace(soac.lam, body=body))))
+    bound, body = bound_by_lambda(soac.lam), soac.lam.body
+    for place, inner in enumerate(body.stms):
+        if not isinstance(inner.exp, ir.Assert):
+            if _may_fail(inner.exp):
+                return None
+            continue
+        if not bound.isdisjoint((inner.exp.cond, *inner.exp.args)) or not _is_known_early(
+                scope, inner.exp.cond):
+            return None
+        empty, fine = (scope.fresh(base, Prim.BOOL) for base in ("empty", "fine"))
+        rest = ir.Body((*body.stms[:place], *body.stms[place + 1:]), body.result)
+        return (ir.Stm((empty,), ir.PrimOp("eq", Prim.I64, (soac.width, i64(0)))),
+                ir.Stm((fine,), ir.PrimOp("or", Prim.BOOL, (inner.exp.cond, empty.name))),
+                replace(inner, exp=replace(inner.exp, cond=fine.name)),
+                replace(stm, exp=replace(soac, lam=replace(soac.lam, body=rest))))
+    return None
 
 
-def _of_sizes(scope: Scope, atom: Atom) -> bool:
-    """True if a scalar follows from the sizes of arguments."""
-    if isinstance(atom, Const) or atom in scope.sizes:
+def _may_fail(exp: ir.Exp) -> bool:
+    """True if an expression contains something that may fail."""
+    if isinstance(exp, ir.Index | ir.Update):
+        return exp.checked
+    if isinstance(exp, ir.PrimOp):
+        return exp.may_trap
+    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
+    return isinstance(exp, ir.Assert) or any(
+        _may_fail(stm.exp) for body in bodies for stm in body.stms)
+
+
+def _is_known_early(scope: Scope, atom: Atom) -> bool:
+    """True if a scalar is computed from parameters and constants alone."""
+    if isinstance(atom, Const):
         return True
-    exp = scope.exp(atom)
-    return isinstance(exp, ir.PrimOp) and all(_of_sizes(scope, each) for each in exp.args)
+    definition = scope.defs.get(atom)
+    if definition is None:
+        return True
+    match definition.exp:
+        case ir.PrimOp(args=args):
+            return all(_is_known_early(scope, arg) for arg in args)
+        case ir.Convert(arg=arg) | ir.AtomExp(arg):
+            return _is_known_early(scope, arg)
+    return False
 
 
 CONTROL = RuleBook([

@@ -9,9 +9,11 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Loc
+from runelift.ir.traverse import free_vars, needed_for, rename_lambda
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.pick import bound_by_lambda, let, pick, pick_lambda, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
+from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
 from runelift.rewrite.engine.scope import Scope, is_counting, is_whole, whole
 from runelift.rewrite.rules.views import views_map
 
@@ -107,6 +109,52 @@ def commutative_operator(scope: Scope, stm: ir.Stm) -> Replacement:
     return None
 
 
+@rule(ir.Redomap)
+def sum_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
+    """redomap (+) e (λx → a) xs ⇒ e + n × a
+
+    Provided: the elements are integers, whose sums wrap around; a is a constant or a name from
+    outside of the lambda.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Redomap)
+    bound, place = bound_by_lambda(soac.lam), 0
+    keep = [True] * len(soac.lam.body.result)
+    ops: list[ir.Operator] = []
+    sums: list[ir.Stm] = []
+    for op in soac.ops:
+        term = soac.lam.body.result[place]
+        if term not in bound and (prim := _added(op.lam)) is not None:
+            keep[place] = False
+            sums += _multiple(scope, soac.width, term, op.neutral[0], stm.pat[place], prim)
+        else:
+            ops.append(op)
+        place += len(op.neutral)
+    if not sums:
+        return None
+    rest = replace(soac, ops=tuple(ops), lam=pick_lambda(soac.lam, keep))
+    return (*sums, ir.Stm(pick(stm.pat, keep), rest, stm.attrs, stm.loc))
+
+
+def _added(lam: ir.Lambda) -> Prim | None:
+    """The type of the integers that an operator adds, if it does that and nothing else."""
+    match lam.body:
+        case ir.Body((ir.Stm((found,), ir.PrimOp("add", prim, args)),), (result,)) if (
+                prim.is_int and found.name == result
+                and set(args) == {p.name for p in lam.params}):
+            return prim
+    return None
+
+
+def _multiple(scope: Scope, count: Atom, term: Atom, neutral: Atom, out: ir.Param,
+              prim: Prim) -> tuple[ir.Stm, ...]:
+    """``out = neutral + count × term``."""
+    number, total = (ir.Param(scope.names.fresh(base), prim) for base in ("number", "total"))
+    return (ir.Stm((number,), ir.Convert(Prim.I64, prim, count)),
+            ir.Stm((total,), ir.PrimOp("mul", prim, (number.name, term))),
+            ir.Stm((out,), ir.PrimOp("add", prim, (neutral, total.name))))
+
+
 def _commutes(lam: ir.Lambda) -> bool:
     half = len(lam.params) // 2
     pairs = {frozenset((x.name, y.name)): k
@@ -121,6 +169,48 @@ def _commutes(lam: ir.Lambda) -> bool:
             case _:
                 return False
     return [made.get(a) for a in lam.body.result] == list(range(half))
+
+
+@rule(ir.Hist)
+def hist_by_component(scope: Scope, stm: ir.Stm) -> Replacement:
+    """hist (d, e) (⊕ ⊗) (λx → (i, a, b)) xs ⇒ hist (d ⊕, e ⊗) (λx → (i, i, a, b)) xs
+
+    Provided: ⊕ works on the first components alone, ⊗ on the second; both are scalar code that
+    cannot fail.
+    Because: an update of one word can be atomic.
+    """
+    match stm.exp:
+        case ir.Hist(width, ops, lam, arrays):
+            split = [_components(op.op, scope) for op in ops]
+            if all(len(each) == 1 for each in split):
+                return None
+            new, bins, rets = list[ir.HistOp](), list[Atom](), list[Type]()
+            for number, (op, each) in enumerate(zip(ops, split, strict=True)):
+                dests = [op.dests] if len(each) == 1 else [(d,) for d in op.dests]
+                new += [ir.HistOp(op.bins, d, o) for d, o in zip(dests, each, strict=True)]
+                bins += [lam.body.result[number]] * len(each)
+                rets += [lam.ret[number]] * len(each)
+            wider = ir.Lambda(lam.params, ir.Body(
+                lam.body.stms, (*bins, *lam.body.result[len(ops):])), (*rets, *lam.ret[len(ops):]))
+            return ir.Hist(width, tuple(new), wider, arrays)
+    return None
+
+
+def _components(op: ir.Operator, scope: Scope) -> list[ir.Operator]:
+    """The operators of the components of ``op``; ``op`` alone if it cannot be divided."""
+    lam, count = op.lam, len(op.neutral)
+    if count == 1 or not is_scalar_code(lam.body.stms) or body_may_fail(lam.body):
+        return [op]
+    found = []
+    for k, result in enumerate(lam.body.result):
+        params = lam.params[k], lam.params[count + k]
+        stms = needed_for(lam.body.stms, (result,))
+        others = {p.name for p in lam.params} - {p.name for p in params}
+        if others & free_vars(ir.Body(stms, (result,))):
+            return [op]
+        part = ir.Lambda(params, ir.Body(stms, (result,)), (lam.ret[k],))
+        found.append(ir.Operator(rename_lambda(part, scope.names), (op.neutral[k],), op.comm))
+    return found
 
 
 # Inputs
@@ -370,5 +460,6 @@ def _applied(op: ir.Operator, right: list[Atom], out: list[ir.Param]) -> tuple[i
 
 SOAC = RuleBook([
     map_invariant, map_identity, map_same_result, without_operators, commutative_operator,
+    hist_by_component, sum_invariant,
     input_twice, input_replicate, input_copy, input_index, width_zero, width_one,
 ])

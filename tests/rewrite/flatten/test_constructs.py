@@ -30,6 +30,12 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "sum of rows made from rows": ("reduce (map2 (+)) (replicate m 0) "
                                    "(map (\\ys -> map2 (*) ys (reverse ys)) xss)",
                                    "G4  redomap"),
+    "sum of tabulated vectors": (
+        "reduce (map2 (+)) (replicate m 0) "
+        "(tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j) * k)))", "G4  redomap"),
+    "scan of tabulated vectors": (
+        "scan (map2 (+)) (replicate m 0) (tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j))))",
+        "G4  scanomap"),
     "sum of one vector": ("let ys = map (+ k) xs "
                           "in reduce (map2 (+)) (replicate m 0) (map (\\_ -> ys) (iota 3))",
                           "G4  redomap"),

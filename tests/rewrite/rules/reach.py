@@ -29,7 +29,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "float_neutral": ("entry main (x: f32) = (x * 1, x / 1, x - 0)", [F32(-0.0)]),
     "absorbing_element": (ONE + "let z = x - x in z * y", [X, Y]),
     "right_neutral": (ONE + "let z = x - x in (x - z) % (z + 1) + y", [X, Y]),
-    "square": ("entry main (x: f32) (y: i32) = (x ** 2, y ** 2)", [F32(-1.1), X]),
+    "cheap_power": ("entry main (x: f32) (y: i32) = (x ** 2, y ** 2, x ** -1, x ** 0 + x ** 1)",
+                    [F32(-1.1), X]),
     "same_operands": (ONE + "(x - x, i32.min y y)", [X, Y]),
     "same_compared": (ONE + "(x == x, x < x, y)", [X, Y]),
     "compared_with_bool": ("entry main (b: bool) = let t = (b == b) in b == t", [B]),
@@ -51,9 +52,6 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "reduce_view": (MATRIX + "map (\\x -> i32.sum (map (* x) (flatten xss[:, 1:]))) [1, 2]", [XSS]),
     "reduce_quotients": (MATRIX + "map (\\x -> i32.sum (map (\\p -> i32.i64 (p / m) * x + "
                          "i32.i64 (p % m)) (iota (n * m)))) [1, 2]", [XSS]),
-    "assert_invariant": ("entry main [n] (xs: [n]i32) (k: i64) = "
-                         "map (\\x -> map (\\i -> assert (k > 2) (x + i32.i64 i)) (iota k)) xs",
-                         [XS, I64(3)]),
     "size_not_negative": (VECTOR + "map (\\i -> i32.i64 i + 1) (iota n)", [XS]),
     "quotient_of_sum": (MATRIX + "tabulate_2d n m (\\i j -> let p = i * m + j "
                         "in xss[p / m, p % m] + i32.i64 (j / m))", [XSS]),
@@ -109,6 +107,10 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "map_invariant": ("entry main [n] (xs: [n]i32) (y: i32) = map (\\_ -> y * 2) xs", [XS, Y]),
     "map_identity": (TWO + "map (\\x -> x) xs ++ ys", [XS, YS]),
     "map_same_result": (VECTOR + "unzip (map (\\x -> let y = x * 2 in (y, y)) xs)", [XS]),
+    "sum_invariant": ("entry main [n] (xs: [n]i32) (x: i8) = (i8.sum (map (const x) xs), "
+                      "i64.sum (map (const 1) xs))", [XS, np.int8(77)]),
+    "assert_invariant": ("entry main (n: i64) (m: i64) = "
+                         "map (\\i -> i64.sum (map (^ i) (iota m))) (iota n)", [N, N]),
     "commutative_operator": (
         "entry main [n] (xs: [n]f32) (ys: [n]f32) = "
         "reduce (\\(a, b) (c, d) -> (a + c, b + d)) (0, 0) (zip xs ys)", [FS, FS]),
@@ -134,6 +136,13 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "map_scatter": (
         "entry main [n] (is: [n]i64) (xs: [n]i32) = scatter (replicate 4 0) is (map (* 2) xs)",
         [IS, XS]),
+    "hist_by_component": (
+        "entry main [n] (is: [n]i64) (xs: [n]i32) (ys: [n]i32) = "
+        "hist (\\(a, b) (c, d) -> (a + c, i32.max b d)) (0, i32.lowest) 4 is (zip xs ys)",
+        [IS, XS, YS]),
+    "hists_together": (
+        "entry main [n] (is: [n]i64) (xs: [n]i32) = "
+        "(hist (+) 0 4 is xs, hist i32.max 0 4 is (map (* 2) xs))", [IS, XS]),
     "map_hist": ("entry main [n] (is: [n]i64) (xs: [n]i32) = "
                  "reduce_by_index (replicate 4 0) (+) 0 is (map (* 2) xs)", [IS, XS]),
     "redomap_map": (VECTOR + "let ys = map (* 2) xs let s = i32.sum ys "
