@@ -95,6 +95,30 @@ def branch_same_result(scope: Scope, stm: ir.Stm) -> Replacement:
     return None
 
 
+@rule(ir.If)
+def branch_extreme(scope: Scope, stm: ir.Stm) -> Replacement:
+    """if x < y then x else y ⇒ min x y,  if x < y then y else x ⇒ max x y,
+    if x < n then x else n - 1 ⇒ min x (n - 1)
+
+    Provided: their type is i64, and n is a size.
+    """
+    match stm.exp:
+        case ir.If(cond, ir.Body((), (yes,)), ir.Body((), (no,)), (Prim() as prim,)):
+            match scope.exp(cond):
+                case ir.PrimOp("lt" | "le" as op, compared, (x, y)) if compared is prim is Prim.I64:
+                    if (yes, no) == (y, x):
+                        return ir.PrimOp("max", prim, (x, y))
+                    if yes == x and (no == y or (op == "lt" and _is_before(scope, no, y))):
+                        return ir.PrimOp("min", prim, (x, no))
+    return None
+
+
+def _is_before(scope: Scope, atom: Atom, size: Atom) -> bool:
+    """True if ``atom`` is one less than a size."""
+    return size in scope.sizes and scope.exp(atom) in (
+        ir.PrimOp("sub", Prim.I64, (size, i64(1))), ir.PrimOp("add", Prim.I64, (size, i64(-1))))
+
+
 @rule(ir.Loop)
 def loop_never(scope: Scope, stm: ir.Stm) -> Replacement:
     """loop p = a for i < c do e ⇒ a,  loop p = a while false do e ⇒ a
@@ -258,6 +282,6 @@ def _is_known_early(scope: Scope, atom: Atom) -> bool:
 
 CONTROL = RuleBook([
     branch_known, branch_negated, branch_invariant, branch_on_bools, branch_same_result,
-    loop_never, loop_once, loop_unrolled, loop_invariant, loop_duplicate, assert_true,
-    assert_invariant,
+    branch_extreme, loop_never, loop_once, loop_unrolled, loop_invariant, loop_duplicate,
+    assert_true, assert_invariant,
 ])
