@@ -42,6 +42,19 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "index_flattened": (MATRIX + "let xs = flatten xss in tabulate_2d n m (\\i j -> xs[i * m + j])",
                         [XSS]),
     "index_quotient": (MATRIX + "tabulate (n * m) (\\p -> xss[p / m, p % m] + i32.i64 p)", [XSS]),
+    "input_view": (MATRIX + "let rows = map (\\xs -> xs[1:]) xss "
+                   "in map (\\x -> map (map (* x)) rows) [1, 2]", [XSS]),
+    "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
+                      "in map i32.sum (transpose ws)", [XS]),
+    "index_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
+                   "in map (\\i -> ws[i, 0] - ws[0, 1] + i32.sum ws[i:i + 1, 1]) (iota (n - 1))",
+                   [XS]),
+    "reduce_view": (MATRIX + "map (\\x -> i32.sum (map (* x) (flatten xss[:, 1:]))) [1, 2]", [XSS]),
+    "reduce_quotients": (MATRIX + "map (\\x -> i32.sum (map (\\p -> i32.i64 (p / m) * x + "
+                         "i32.i64 (p % m)) (iota (n * m)))) [1, 2]", [XSS]),
+    "comparison_known": (VECTOR + "map (\\i -> (if i < n then 1i32 else 2, i < 0)) (iota n)", [XS]),
+    "branch_extreme": ("entry main (x: i64) (y: i64) = ((if x < y then x else y), "
+                       "if x <= y then y else x)", [N, I64(4)]),
     "size_not_negative": (VECTOR + "map (\\i -> i32.i64 i + 1) (iota n)", [XS]),
     "quotient_of_sum": (MATRIX + "tabulate_2d n m (\\i j -> let p = i * m + j "
                         "in xss[p / m, p % m] + i32.i64 (j / m))", [XSS]),
@@ -155,7 +168,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
 
 REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "access_proved": (VECTOR + "map (\\i -> if i > 0 then xs[i - 1] else 0) (iota n)", [XS]),
-    "assertion_proved": (VECTOR + "map (\\i -> assert (i >= 0) xs[i]) (iota n)", [XS]),
+    "assertion_proved": (VECTOR + "map (\\i -> if i > 3 then assert (i >= 2) xs[i] else 0) (iota n)",
+                         [XS]),
     "predicated_updates": (VECTOR + "let ys = map (+ 1) xs "
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
     "predicated_scatter": (
