@@ -65,6 +65,10 @@ class HostEnv(Protocol):
 class PlanEnv(HostEnv, Protocol):
     """The host plan around a kernel, which also knows scalars that are not on the host."""
 
+    @property
+    def coherent(self) -> bool:
+        """True if groups see, after a fence, what others wrote in the same launch."""
+
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
         """The code for those of the ``used`` scalars that are not on the host."""
 

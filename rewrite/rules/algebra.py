@@ -292,6 +292,18 @@ def cancel(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
+@rule(PrimOp)
+def size_not_negative(scope: Scope, stm: Stm) -> Replacement:
+    """0 <= n ⇒ true
+
+    Provided: n is a size of an argument.
+    """
+    match stm.exp:
+        case PrimOp("le", Prim.I64, (Const(0), n)) if n in scope.sizes:
+            return AtomExp(TRUE)
+    return None
+
+
 def _plus_constant(exp: Exp | None) -> tuple[Prim, Atom, int] | None:
     """``x, c`` if ``exp`` is ``x + c``, ``c + x`` or ``x - c`` for a constant c."""
     match exp:
@@ -332,5 +344,5 @@ ALGEBRA = RuleBook([
     fold_constants, fold_conversion, same_conversion, conversion_chain, neutral_element,
     float_neutral, absorbing_element, right_neutral, cheap_power, same_operands, same_compared,
     compared_with_bool, double_negation, excluded_middle, negated_comparison, gather_constants,
-    cancel,
+    cancel, size_not_negative,
 ])
