@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
-from lark import Token, Transformer, UnexpectedInput
+from lark import Token, Transformer, Tree, UnexpectedInput
 from lark.exceptions import VisitError
 
 from runelift.frontend.syntax import ast, module_ast, paths
@@ -55,10 +55,23 @@ def parse_exp(source: Source, text: str | None = None) -> ast.Exp:
     return exp
 
 
+_unread: dict[str, tuple[Source, str | None, Tree[Token]]] = {}
+"""The last text that was parsed but is nested too deeply for this stack, by what it starts with.
+
+:func:`~runelift.frontend.deep.deeply` comes back to it with a larger stack.
+"""
+
+
 def _parse(source: Source, start: str, text: str | None = None) -> Any:
     try:
-        tree = SOURCE.grammar().parse(source.text if text is None else text, start=start)
-        return _Builder(source).transform(tree)
+        of, what, tree = _unread.pop(start, (None, None, None))
+        if of is not source or what != text or tree is None:
+            tree = SOURCE.grammar().parse(source.text if text is None else text, start=start)
+        try:
+            return _Builder(source).transform(tree)
+        except RecursionError:
+            _unread[start] = source, text, tree
+            raise
     except UnexpectedInput as error:
         raise syntax_error(source, error) from None
     except VisitError as error:

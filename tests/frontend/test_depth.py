@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from runelift.frontend import deep
 from runelift.frontend.load import checked, load
+from runelift.frontend.syntax.parse_tables import SOURCE
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import Names
 from runelift.ir.source import Source
@@ -39,3 +41,17 @@ def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("nested", NESTED)
 def test_read_in_a_large_stack(nested: Callable[[int], str]) -> None:
     checked(program(nested(1500)))
+
+
+def test_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit the first stack is not parsed again for the second one."""
+    grammar, texts = SOURCE.grammar(), list[str]()
+    parse = grammar.parse
+
+    def counted(text: str, start: str) -> Any:
+        texts.append(text)
+        return parse(text, start=start)
+    monkeypatch.setattr(grammar, "parse", counted)
+    source = program("".join(f"let x{k} = x + {k}\n" for k in range(6000)) + "in x0")
+    checked(source)
+    assert texts.count(source.text) == 1
