@@ -143,7 +143,13 @@ class Issuer:
         assert kernel is not None
         try:
             kernel.set_args(args, lengths)
-            event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+            if self.recorder is None:
+                kernel.launch(self.queue, groups * group, group)
+            else:
+                event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+                self.recorder.command(event, launch=True,
+                                      lone_items=lone_items(groups * group, self._most))
+                self._note_first(kernel, group)
         except cl.MemoryError:
             raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
                               f"{self._pool.live:,} bytes are in use") from None
@@ -151,10 +157,6 @@ class Issuer:
             raise Infeasible(f"kernel {site.launch.kernel.name} does not launch: {error}") from None
         if site.fallible:
             self._fallible = True
-        if self.recorder is not None:
-            self._note_first(kernel, group)
-            self.recorder.command(event, launch=True,
-                                  lone_items=lone_items(groups * group, self._most))
 
     def enqueue_persistent(self, kernel: BoundKernel, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
