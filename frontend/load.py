@@ -10,13 +10,13 @@ from typing import NamedTuple
 from runelift.frontend.check import check_module
 from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
-from runelift.frontend.elaborate.builder import Effort, TooLarge
+from runelift.frontend.elaborate.builder import Effort
 from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse
 from runelift.frontend.syntax.signature import signatures
-from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.errors import Diagnostic, ProgramError, TooLarge, UserError
 from runelift.ir.files import read_source
 from runelift.ir.names import Names
 from runelift.ir.source import Source, Span

@@ -14,7 +14,7 @@ from runelift.ir.source import Span
 
 Code: TypeAlias = Literal[
     "syntax-error", "unsupported-feature", "literal-out-of-range", "unknown-attribute",
-    "too-many-constructors",
+    "too-many-constructors", "too-large",
     "unknown-name", "recursive-function", "unknown-type", "duplicate-name", "not-definable",
     "type-mismatch", "ambiguous-type", "not-a-function", "too-many-arguments",
     "function-not-allowed", "unknown-field", "wrong-rank", "bad-pattern", "incomplete-match",
@@ -128,6 +128,17 @@ class ProgramFailure(UserError):
 
 class CompilerLimitation(RuneliftError):
     """The program is right, but this compiler cannot compile it yet.  Exit status 2."""
+
+
+class TooLarge(CompilerLimitation):
+    """A program has no mistakes, but is too large once its calls are inlined."""
+
+    def __init__(self, span: Span, message: str) -> None:
+        super().__init__(span, message)
+        self.diagnostic = Diagnostic("too-large", span, message)
+
+    def __str__(self) -> str:
+        return self.diagnostic.render()
 
 
 class VersionUnavailable(UserError):

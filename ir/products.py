@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import free_vars, needed_for
 from runelift.ir.types import Atom, Type
 
 REPEATED = (ir.Index, ir.Rearrange, ir.Reshape, ir.AtomExp, ir.PrimOp, ir.Convert, ir.Iota)
@@ -36,12 +36,7 @@ class Reducing:
 
     def needed(self, wanted: Iterable[VName]) -> tuple[ir.Stm, ...]:
         """The statements that must be computed before these names are known."""
-        names, chosen = set(wanted), list[ir.Stm]()
-        for stm in reversed(self.before):
-            if any(p.name in names for p in stm.pat):
-                names |= free_vars(stm)
-                chosen.insert(0, stm)
-        return tuple(chosen)
+        return needed_for(self.before, wanted)
 
     def inner_names(self) -> set[VName]:
         """The names around the reduction that its functions use."""
@@ -49,8 +44,11 @@ class Reducing:
         return {v for function in functions for v in free_vars(function)}
 
 
-def reducing(body: ir.Body, ret: Sequence[Type]) -> Reducing | None:
-    """The parts of the body of a map, if it is such."""
+def reducing(body: ir.Body, ret: Sequence[Type], *, rows: bool = False) -> Reducing | None:
+    """The parts of the body of a map, if it is such.
+
+    ``rows``: elements may be made from rows of arrays.
+    """
     place = next((n for n, s in enumerate(body.stms) if isinstance(s.exp, ir.Redomap)), None)
     if place is None:
         return None
@@ -58,7 +56,8 @@ def reducing(body: ir.Body, ret: Sequence[Type]) -> Reducing | None:
     redomap = reduction.exp
     assert isinstance(redomap, ir.Redomap)
     simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
-              and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
+              and all(isinstance(p.type, Prim)
+                      for p in (*reduction.pat, *(() if rows else redomap.lam.params)))
               and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
               and all(isinstance(t, Prim) for t in ret))
     return Reducing(before, reduction, redomap, after, body.result) if simple else None

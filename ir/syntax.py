@@ -228,7 +228,8 @@ class Copy:
 class Assert:
     """Fail with ``message`` unless ``cond``; ``{}`` in the message stands for an argument.
 
-    It has no result, is never removed and never moved out of a branch, loop or lambda.
+    It has no result, is never removed and never moved out of a branch or loop.  Out of a lambda it
+    moves with the condition that the lambda runs.
     """
 
     cond: Atom
@@ -297,6 +298,12 @@ class Operator:
     lam: Lambda
     neutral: tuple[Atom, ...]
     comm: bool = False
+
+    @property
+    def is_word(self) -> bool:
+        """True if one atomic update can perform it: it combines scalars of 32 or 64 bits."""
+        type_ = self.lam.ret[0]
+        return len(self.lam.ret) == 1 and isinstance(type_, Prim) and type_.bits >= 32
 
 
 @dataclass(frozen=True, slots=True)

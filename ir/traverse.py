@@ -377,6 +377,16 @@ def bound_by(exp: ir.Exp) -> Iterator[VName]:
             yield acc
 
 
+def needed_for(stms: Sequence[ir.Stm], wanted: Iterable[Atom]) -> tuple[ir.Stm, ...]:
+    """Those of the statements that must run before ``wanted`` are known, in order."""
+    names, chosen = {a for a in wanted if isinstance(a, VName)}, list[ir.Stm]()
+    for stm in reversed(stms):
+        if any(p.name in names for p in stm.pat):
+            names |= free_vars(stm)
+            chosen.append(stm)
+    return tuple(reversed(chosen))
+
+
 def free_vars(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> set[VName]:
     """The names that ``node`` uses but does not bind, also in types."""
     match node:

@@ -14,6 +14,7 @@ from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.registry import (
+    ARRANGE,
     BOUNDS,
     CSE,
     ESTIMATE,
@@ -29,6 +30,8 @@ from runelift.rewrite.registry import (
 STANDARD: tuple[Pass, ...] = (
     SIMPLIFY,
     CSE,
+    ARRANGE,
+    SIMPLIFY,  # indices of nests that have changed
     HOIST,  # before fusion: statements still in a lambda then belong there
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
     FUSE,

@@ -15,6 +15,7 @@ from runelift.rewrite.passes.default_guards import EVERYWHERE, estimate
 from runelift.rewrite.passes.fuse import fuse
 from runelift.rewrite.passes.hoist import hoist, hoist_invariant
 from runelift.rewrite.passes.in_place import made_in_place
+from runelift.rewrite.passes.layouts import LAYOUTS, arrange
 from runelift.rewrite.passes.predicate import predicate, predicated_scatter, predicated_updates
 from runelift.rewrite.passes.rivals import maps_share_nothing
 from runelift.rewrite.passes.save_launches import (
@@ -47,6 +48,8 @@ SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dea
 CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
 HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
              (hoist_invariant,))
+ARRANGE = Pass("layouts", "move layouts in front of the maps that make the arrays", arrange,
+               LAYOUTS)
 FUSE = Pass("fuse", "make one array operation of two", fuse,
             (*VERTICAL, *HORIZONTAL, reduce_by_rows))
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
@@ -59,7 +62,7 @@ ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE, LAUNCHES,
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, BOUNDS, PREDICATE, LAUNCHES,
                             ESTIMATE, SHORT_CIRCUIT)
 """All passes."""
 

@@ -13,6 +13,7 @@ from runelift.ir.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.devices.waiting import begin_session
+from runelift.runtime.host.gc_policy import collecting_rarely
 from runelift.runtime.processes import compile_ahead
 from runelift.runtime.program import Program
 from runelift.runtime.versions.tuning_file import checked_values, tuning_of
@@ -46,7 +47,8 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     if compiled is None:
         first = _first_run(info, device, source) if runs else None
         try:
-            compiled = compile_anew(source, policy=policy, parameters=values)
+            with collecting_rarely():
+                compiled = compile_anew(source, policy=policy, parameters=values)
         except BaseException:
             if first is not None:
                 first.end()

@@ -6,6 +6,7 @@ programs.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from runelift.runtime import running
     from runelift.runtime.devices.context import Device
     from runelift.runtime.devices.memory import Buffer
+    from runelift.runtime.execution.delivery import Delivery
     from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.prepared_calls import PreparedCall
     from runelift.runtime.execution.run import Outcome
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
@@ -60,6 +63,7 @@ class LoadedProgram:
         self.checks_kernels = True
         """Kernels are checked as soon as plans are made, not later."""
         self._thresholds_of = thresholds_of
+        self._loading = threading.RLock()
         self._device: Device | None = None
         self._executables: dict[str, Executable] = {}
         self._stored = len(compiled.plans)
@@ -130,18 +134,44 @@ class LoadedProgram:
         return running.command_buffer
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
-                record: bool) -> Outcome:
-        """Run an entry point on the device."""
+                record: bool, to_host: bool | None = None) -> Outcome:
+        """Run an entry point on the device.
+
+        Without a record, arrays among the results are NumPy's or the device's, as ``to_host`` says.
+        Otherwise the results are raw.
+        """
         if self._device is None:
             forked.check()
         else:
             self._device.check()
-        self.prepare_first_run(entry, args, dict(force), thresholds)
-        plan, executable = self.plan(entry), self.executable(entry)
-        bound = self.bind(plan, list(args))
-        if not record:
-            running.command_buffer.prepare(executable, bound, thresholds, force)
-        return running.command_buffer.perform(executable, bound, thresholds, force, record=record)
+        executable = self._executables.get(entry)
+        if executable is None or self.first is not None:
+            with self._loading:
+                self.prepare_first_run(entry, args, dict(force), thresholds)
+                executable = self.executable(entry)
+        device, runs = self.device, running.command_buffer
+        deliver: Delivery | None = None if to_host is None else (
+            running.on_host if to_host else running.on_device)
+        with device.lock:
+            if record:
+                made: Outcome = runs.perform(executable, self.bind(executable.plan, list(args)),
+                                             thresholds, force, record=True)
+                return made
+            prepared = executable.decisions.under(thresholds, force).prepared
+            kinds = running.kinds_of(args, device, executable.free.specs)
+            call: PreparedCall | None = prepared.get(kinds)
+            if call is not None:
+                return call(args, deliver)
+            bound = self.bind(executable.plan, list(args))
+            key = runs.key_of(executable, bound)
+            runs.prepare(executable, bound, thresholds, force)
+            outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
+                                            deliver=deliver)
+            if kinds is not None:
+                found = runs.repeatable(executable, key, thresholds, force)
+                if found is not None:
+                    prepared[kinds] = running.PreparedCall(found, self.upload)
+            return outcome
 
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""
@@ -194,8 +224,11 @@ class LoadedProgram:
             bound[str(spec.name)] = value.item() if spec.shape is None else upload(value)
         return bound
 
-    def upload(self, value: Any) -> Buffer:
-        """A buffer of the device with the elements of an array."""
+    def upload(self, value: Any, copies: list[Any] | None = None) -> Buffer:
+        """A buffer of the device with the elements of an array.
+
+        With ``copies``, nothing waits: the event of the copy comes to them, and keeps the elements.
+        """
         if isinstance(value, DeviceArray):
             if value.device is self.device:
                 buffer: Buffer = value.buffer
@@ -207,5 +240,7 @@ class LoadedProgram:
         except running.OutOfMemory as error:
             raise UserError(f"Out of device memory: {error}.") from None
         if value.size:
-            self.device.write(buffer, np.ascontiguousarray(value))
+            event = self.device.write(buffer, np.ascontiguousarray(value), waits=copies is None)
+            if copies is not None:
+                copies.append(event)
         return buffer

@@ -19,7 +19,7 @@ from runelift.runtime.devices import forked
 from runelift.runtime.devices.comparable import spec_of
 from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.execution.arguments import check_arguments
-from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.execution.device_array import DeviceArray, true_shape
 from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.loaded_program import LoadedProgram
@@ -42,8 +42,8 @@ class Program:
 
     Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out.
     ``program["name"]`` is the method ``program.name``, even if :attr:`hidden` has the name.  With
-    ``device_arrays=True``, arrays come out as :class:`DeviceArray`.  A record, a value of a sum
-    type or an array of tuples comes out as an
+    ``device_arrays=True``, arrays come out as :class:`DeviceArray` and can be passed in again.  A
+    record, a value of a sum type or an array of tuples comes out as an
     :class:`~runelift.runtime.execution.opaques.Opaque`, and can be passed in again.  With
     ``recording = True`` each call appends a :class:`~runelift.runtime.records.record.Record` to
     ``records``.  ``thresholds`` decide which versions run.
@@ -85,9 +85,9 @@ class Program:
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         self.interface(name)  # UserError if there is none
+        signature = self.compiled.signatures[name]
 
         def entry(*args: Any, device_arrays: bool = False) -> Any:
-            signature = self.compiled.signatures[name]
             parts, _ = self.run(name, unpacked(args, signature), device_arrays=device_arrays)
             results = packed(parts, signature)
             return results[0] if len(results) == 1 else tuple(results)
@@ -104,7 +104,7 @@ class Program:
         here.  ``thresholds`` override the tuning.
         """
         required = self._required(entry, force) if force else {}
-        if self.device_info is None:
+        if self.loaded.info is None:
             # late: start-up; programs run on devices as a rule
             from runelift.ir.interpret import interpret
 
@@ -112,12 +112,13 @@ class Program:
             return interpret(self.compiled.optimised, entry, fun_args), None
         raw, made, *_ = self.loaded.perform(
             entry, args, required, self._chosen(thresholds),
-            record=self.recording if record is None else record)
-        if made is not None and self.recording:
+            record=self.recording if record is None else record, to_host=not device_arrays)
+        if made is None:
+            return list(raw), None
+        if self.recording:
             self.records.append(made)
-        results = [self._result(value, spec, device_arrays)
-                   for value, spec in zip(raw, self.loaded.plan(entry).results, strict=True)]
-        return results, made
+        return [self._result(value, spec, device_arrays)
+                for value, spec in zip(raw, self.loaded.plan(entry).results, strict=True)], made
 
     def _required(self, entry: str, force: Mapping[str, int]) -> RequiredVersions:
         """The versions that a run must use; UserError if the program has none such."""
@@ -160,11 +161,10 @@ class Program:
         return DeviceArray(self.loaded.upload(array), prim, array.shape, self.device)
 
     def _result(self, value: Any, spec: ValueSpec, device_arrays: bool) -> Any:
+        """A result as a caller sees it, from what a run returns."""
         if spec.shape is None:
             return spec.prim.dtype.type(value)
-        buffer, _, shape = value
-        sizes = tuple([max(int(size), 0) for size in shape])  # below 0 for rows that never were
-        array = DeviceArray(buffer, spec.prim, sizes, self.device)
+        array = DeviceArray(value[0], spec.prim, true_shape(value[2]), self.loaded.device)
         return array if device_arrays else array.get()
 
     def source(self, stage: str = "kernels", entry: str | None = None) -> str:

@@ -124,6 +124,16 @@ def test_every_example_is_listed() -> None:
     assert sorted(listed) == sorted(p.stem for p in (ROOT / "examples").glob("*.fut"))
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/calls.md"])
+def test_python_that_is_shown_runs(page: str, monkeypatch: pytest.MonkeyPatch,
+                                   capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
+    exec(compile(text, page, "exec"), {})
+    assert {"README.md": "(100, 100)\n(100, 100)", "docs/calls.md": "[ 0.  8. 16. 24.]"}[page] in (
+        capsys.readouterr().out)
+
+
 def test_every_strategy_is_listed() -> None:
     page = (PAGE.parent / "tuning.md").read_text()
     assert re.findall(r"^\| `([\w-]+)` \|", page, re.M) == list(STRATEGIES)

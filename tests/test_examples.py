@@ -40,3 +40,13 @@ def test_every_version_on_pocl(name: str) -> None:
     done = run_tests(EXAMPLES / f"{name}.fut", "pocl")
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 failed" in done.stdout
+
+
+def test_calls_hand_arrays_to_each_other() -> None:
+    done = subprocess.run([sys.executable, str(EXAMPLES / "waves.py"), "--steps", "200"],
+                          capture_output=True, text=True, check=True)
+    *steps, last = done.stdout.splitlines()
+    energies = [float(line.split()[-1]) for line in steps]
+    assert len(energies) == 10
+    assert max(energies) < 1.01 * min(energies)  # none is lost
+    assert last.startswith("the highest place is")

@@ -64,7 +64,7 @@ ALLOWED = {
     "program":
         "codegen.plan versions records compilation devices geometry execution prebuild "
         "loaded_program tuner.autotune",
-    "compile": "versions compilation devices processes prebuild program",
+    "compile": "versions host compilation devices processes prebuild program",
     "runelift": "execution program compile",
     "tuner.policy": "records",
     "tuner.costs": "versions records tuner.policy",
@@ -102,7 +102,8 @@ ALLOWED = {
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing": "ir.codes frontend versions data compilation devices program tuner.costs tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite versions records data cache host compilation "
+        "ir.codes frontend rewrite.engine rewrite codegen.plan versions records data cache host "
+        "compilation "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "

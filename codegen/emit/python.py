@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
+from runelift.codegen.plan.free_scalars import FreeScalars
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import failures, imp
@@ -68,6 +69,21 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
     writer.epilogue(given, late, host)
     return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
                      writer.sites, writer.operations)
+
+
+def scalars_source(host: plan.Plan, free: FreeScalars) -> str:
+    """The Python function of the free scalars of a plan, and of those derived from them.
+
+    It takes the runtime and the arguments, which stay where they are.
+    """
+    writer = _Writer(replay=False, trials=False)
+    writer.line(f"def {FUNCTION}(rt, args):")
+    writer.depth += 1
+    for name in {**dict.fromkeys(free.params), **dict.fromkeys(free.given)}:
+        writer.line(f"{_var(name)} = args[{str(name)!r}]")
+    writer.steps(free.steps, host.entry)
+    writer.line(f"return {_tuple((*free.params, *free.derived))}")
+    return "\n".join(writer.lines) + "\n"
 
 
 def _results(specs: tuple[plan.ValueSpec, ...]) -> str:
@@ -292,7 +308,7 @@ class _Writer:
                   | distribution.SubGroupSize() | distribution.GroupSize()
                   | distribution.MapWidth() | distribution.ScanTileShape()
                   | distribution.ProductTileShape() | distribution.SegmentBlockShape()
-                  | distribution.StripShape()):
+                  | distribution.StripShape() | distribution.TransposeTileShape()):
                 self._distribution(step)
             case _:
                 self._control(step, version)
@@ -386,10 +402,11 @@ class _Writer:
                 self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
             case distribution.GroupSize(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
-            case distribution.MapWidth(name, points, rows, beside, size, overlapping, most, wanted):
+            case distribution.MapWidth(name, flat, points, rows, beside, size, overlapping, most,
+                                       wanted):
                 sizes = ", ".join(map(_size, (points, rows, beside)))
-                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {overlapping}, {most}, "
-                          f"{_atom(wanted)})")
+                self.line(f"{_var(name)}, {_var(flat)} = rt.width({sizes}, {size}, "
+                          f"{overlapping}, {most}, {_atom(wanted)})")
             case distribution.ScanTileShape(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size}{_further(wanted)})")
@@ -408,6 +425,9 @@ class _Writer:
             case distribution.StripShape(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
+            case distribution.TransposeTileShape(fast=fast, last=last, group=group):
+                self.line(f"{', '.join(map(_var, step.names()))} = rt.transposed("
+                          f"{_size(fast)}, {_size(last)}, {step.bytes}, {_size(group)})")
 
     def _compute(self, step: plan.Compute) -> None:
         args = [_atom(a) for a in step.args]

@@ -18,6 +18,10 @@ from runelift.ir.sizes import Size, product
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, i64, shape_of
 
 
+LITERAL_ELEMENTS = 64
+"""The most scalars that one kernel puts into an array: each is an argument of it."""
+
+
 class Arrays(SegOps):
     """The steps of accesses to arrays, and of arrays that are put together from parts."""
 
@@ -175,20 +179,41 @@ class Arrays(SegOps):
         self.views[param.name] = whole
 
     def literal(self, stm: ir.Stm, elems: tuple[Atom, ...], row: Type) -> None:
-        """A kernel for each element, which copies it to its place."""
+        """A kernel that writes the elements if they are scalars, else one for each element."""
         (param,) = stm.pat
         self.allocate(param)
         rows = shape_of(row)
+        if not rows:
+            for first in range(0, len(elems), LITERAL_ELEMENTS):
+                self._scalars(stm, first, elems[first:first + LITERAL_ELEMENTS])
+            return
         for k, elem in enumerate(elems):
-            dims = tuple(ir.SegDim(self.names.fresh("i"), s) for s in rows) or (
-                ir.SegDim(self.names.fresh("one"), i64(1)),)
-            stms: tuple[ir.Stm, ...] = ()
-            value: Atom = elem
-            if rows and isinstance(elem, VName):
-                value = self.names.fresh("x")
-                stms = (ir.Stm((ir.Param(value, elem_of(row)),),
-                            ir.Index(elem, tuple(d.index for d in dims))),)
-            indices: tuple[Atom, ...] = (i64(k), *(d.index for d in dims if rows))
-            body = ir.Body(stms, (*indices, value))
-            part = ir.SegScatter(ir.Level.GRID, dims, (ir.Dest(param.name, 1 + len(rows)),), body)
-            self.segop(ir.Stm((param,), part, loc=stm.loc))
+            assert isinstance(elem, VName)
+            dims = tuple(ir.SegDim(self.names.fresh("i"), s) for s in rows)
+            value = self.names.fresh("x")
+            read = ir.Stm((ir.Param(value, elem_of(row)),),
+                          ir.Index(elem, tuple(d.index for d in dims)))
+            self._write(stm, dims, (read,), (i64(k), *(d.index for d in dims), value))
+
+    def _scalars(self, stm: ir.Stm, first: int, elems: tuple[Atom, ...]) -> None:
+        """A kernel that writes ``elems`` from place ``first`` on: each work-item picks one."""
+        prim = elem_of(stm.pat[0].type)
+        fresh = self.names.fresh
+        dim, stms, value = ir.SegDim(fresh("i"), i64(len(elems))), list[ir.Stm](), elems[0]
+        for k, elem in enumerate(elems[1:], 1):
+            here, picked = ir.Param(fresh("here"), Prim.BOOL), ir.Param(fresh("x"), prim)
+            stms += [ir.Stm((here,), ir.PrimOp("eq", Prim.I64, (dim.index, i64(k)))),
+                     ir.Stm((picked,), ir.If(here.name, ir.Body((), (elem,)),
+                                             ir.Body((), (value,)), (prim,)))]
+            value = picked.name
+        place = ir.Param(fresh("place"), Prim.I64)
+        stms.append(ir.Stm((place,), ir.PrimOp("add", Prim.I64, (dim.index, i64(first)))))
+        self._write(stm, (dim,), tuple(stms), (place.name, value))
+
+    def _write(self, stm: ir.Stm, dims: tuple[ir.SegDim, ...], stms: tuple[ir.Stm, ...],
+               written: tuple[Atom, ...]) -> None:
+        """A kernel that writes a value to a place at each point; ``written`` is both."""
+        (param,) = stm.pat
+        part = ir.SegScatter(ir.Level.GRID, dims, (ir.Dest(param.name, len(written) - 1),),
+                             ir.Body(stms, written))
+        self.segop(ir.Stm((param,), part, loc=stm.loc))

@@ -23,8 +23,9 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import PlanEnv, Scratch, Value, is_small
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
+from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.codegen.segops.product_tiles import lower_product
-from runelift.codegen.segops.seghist import atomic_update, seghist
+from runelift.codegen.segops.seghist import seghist
 from runelift.codegen.segops.segmap_wide import lower_wide
 from runelift.codegen.segops.segments import segments_of_map
 from runelift.codegen.segops.segred import segred
@@ -93,8 +94,7 @@ def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
     """A work-item per point, or blocks of points for products and transposed copies."""
     if (copied := transposition_of(lowering, exp)) is not None:
         lower_transposition(lowering, copied,
-                            launches.branch(lowering,
-                                            lambda: _segmap_plain(lowering, exp, wide=False)))
+                            launches.branch(lowering, lambda: _segmap_plain(lowering, exp)))
     elif (found := product_of(exp)) is not None:
         lower_product(lowering, found,
                       launches.branch(lowering, lambda: _segmap_points(lowering, exp)))
@@ -113,14 +113,14 @@ def _segmap_points(lowering: launches.Lowering, exp: SegMap) -> None:
                        launches.branch(lowering, lambda: _segmap_plain(lowering, exp)))
 
 
-def _segmap_plain(lowering: launches.Lowering, exp: SegMap, *, wide: bool = True) -> None:
+def _segmap_plain(lowering: launches.Lowering, exp: SegMap) -> None:
     """A work-item per point, or for several if they have no loops.
 
     Small arrays of a work-item are in registers.
     """
     steps, arrays = _with_arrays(lowering, lambda: _segmap_items(lowering, exp, "segmap"))
     arrays += _carried(lowering, exp)
-    if not arrays and wide:
+    if not arrays:
         lower_wide(lowering, exp, steps)
     else:
         _or_small(lowering, steps, arrays, lambda: _segmap_items(lowering, exp, "segmap_small"))
@@ -145,12 +145,15 @@ def _or_small(lowering: launches.Lowering, steps: tuple[plan.Step, ...],
     if not arrays or not sizes.isdisjoint(lowering.host_chosen):
         lowering.steps += steps
         return
-    lowering.fixed = tuple(sorted(sizes, key=lambda n: n.tag))
-    small = launches.branch(lowering, make)
-    lowering.fixed = None
     need = Size.of(0)
     for count, prim in arrays:
         need = need + count * prim.bytes
+    if need.constant is not None and need.constant > REGISTER_ARRAYS_BYTES:
+        lowering.steps += steps
+        return
+    lowering.fixed = tuple(sorted(sizes, key=lambda n: n.tag))
+    small = launches.branch(lowering, make)
+    lowering.fixed = None
     launches.choose_by_length(lowering, need, small, steps, i64(REGISTER_ARRAYS_BYTES))
 
 

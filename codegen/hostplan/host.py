@@ -42,8 +42,8 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
     """The plan of an entry point; CompilerLimitation if no version of it can be compiled.
 
     ``interleave``: arrays that neighbouring work-items make are interleaved in memory, so that the
-    device writes elements of the same index together.  ``coherent``: one kernel can run all
-    iterations of a loop.
+    device writes elements of the same index together.  ``coherent``: groups see what others
+    wrote in the same launch, so that one kernel can run all iterations of a loop.
     """
     if interleave:
         fun = coalesce(fun, names)

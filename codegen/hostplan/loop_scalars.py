@@ -133,12 +133,14 @@ def _bound(step: plan.Step) -> Iterator[VName]:
     if name := plan.set_by(step):
         yield name
     match step:
-        case (distribution.SubGroupSize(name) | distribution.GroupSize(name)
-              | distribution.MapWidth(name)):
+        case distribution.SubGroupSize(name) | distribution.GroupSize(name):
             yield name
+        case distribution.MapWidth(width, flat):
+            yield from (width, flat)
         case distribution.TeamCount(teams, even):
             yield from (teams, even)
         case (distribution.GroupShape() | distribution.ScanTileShape()
               | distribution.ProductTileShape()
-              | distribution.SegmentBlockShape() | distribution.StripShape()):
+              | distribution.SegmentBlockShape() | distribution.StripShape()
+              | distribution.TransposeTileShape()):
             yield from step.names()

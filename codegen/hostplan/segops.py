@@ -59,7 +59,7 @@ class SegOps(LazyCopies):
             case SegScatter(_, _, dests):
                 self._destinations(stm, [d.array for d in dests])
             case SegHist(_, _, ops):
-                self._destinations(stm, [d for o in ops for d in o.dests])
+                self._destinations(stm, [d for o in ops for d in o.dests], virtual=True)
             case SegAccumulate(dests=accumulated):
                 self._destinations(stm, accumulated)
             case _:
@@ -90,10 +90,11 @@ class SegOps(LazyCopies):
         return all(n.constant is None or n.constant > INTERLEAVE_ABOVE
                    for n in (product(shape[:outer]), product(shape[outer:])))
 
-    def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:
+    def _destinations(self, stm: Stm, arrays: Sequence[VName], *, virtual: bool = False) -> None:
         """The operand's own buffer if it has no later reader, else a copy.
 
         The kernel's work-items run in any order, so it must not read what it overwrites.
+        ``virtual``: the kernels compute the elements of an operand that is not in memory.
         """
         read = self.read_by(stm.exp)
         taken: set[VName] = set()
@@ -104,11 +105,19 @@ class SegOps(LazyCopies):
                     and not any(self.touches(self.views[name], mem) for name in read)):
                 taken.add(mem)
                 self.adopt(param, mem)
+            elif mem is None and virtual:
+                self.allocate(param)
             else:
                 self.adopt(param, self.copy(array))
 
 
 def _buffers(steps: Iterable[plan.Step]) -> set[VName]:
-    """The buffers that the kernels of steps get as arguments."""
-    return {arg for step in plan.all_steps(steps) if isinstance(step, plan.Launch)
-            for arg in step.args if isinstance(arg, VName)}
+    """The buffers that the kernels of steps get as arguments, or that are copied."""
+    found: set[VName] = set()
+    for step in plan.all_steps(steps):
+        match step:
+            case plan.Launch(_, args):
+                found.update(arg for arg in args if isinstance(arg, VName))
+            case plan.CopyBuffer(target, source):
+                found.update((target, source))
+    return found

@@ -25,7 +25,7 @@ from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
-from runelift.codegen.segops.seghist import atomic_update, is_lockable
+from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.ir import imp
 from runelift.ir import syntax as ir
 from runelift.ir.errors import CompilerLimitation
@@ -202,7 +202,7 @@ class GroupBuilder(PointsBuilder):
         """Atomic updates in local memory, or one work-item per segment where there are none."""
         dests, read = [d for o in exp.ops for d in o.dests], free_vars(exp.body)
         outs = [self.writable(p, d, read) for p, d in zip(stm.pat, dests, strict=True)]
-        if all(map(is_lockable, exp.ops)):
+        if all(op_.op.is_word for op_ in exp.ops):
             self.everywhere(exp, lambda indices: self._count(exp, outs, indices[:-1], atomic=True))
         else:
             shape = launches.widths(self, exp.space)

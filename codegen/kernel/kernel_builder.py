@@ -1,9 +1,9 @@
 """Kernels under construction: their code, names and memory.
 
-Arrays of a work-item are in registers if they are small and of constant size.  Others are a part of
-a global scratch buffer.  On devices that run work-items one after the other, the elements of a
-work-item are neighbours there.  On devices that run them in lockstep, elements of the same index
-are neighbours.
+Arrays of a work-item are in private memory if they are small and of constant size.  Others are a
+part of a global scratch buffer.  On devices that run work-items one after the other, the elements
+of a work-item are neighbours there.  On devices that run them in lockstep, elements of the same
+index are neighbours.
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ Writer: TypeAlias = Callable[[Exp, list[Value]], None]
 """Emits the code of a write to an accumulator: of values, at an index."""
 PRIVATE_BYTES = 128
 """Arrays of constant size up to this many bytes are kept in private memory."""
+LOCKSTEP_PRIVATE_BYTES = 8192
+"""The same limit for devices that run work-items in lockstep: they interleave private memory.
+
+Accesses to it are as good as those to scratch memory, their indices are cheaper, and compilers see
+that nothing else writes there.
+"""
+MOST_PRIVATE_BYTES = 16384
+"""The most bytes of private memory for a work-item; devices reserve it for all that may run."""
 CACHE_LINE_BYTES = 64
 """The gap in scratch memory between work-items that run on different cores: a cache line.
 
@@ -56,6 +64,10 @@ class HostEnv(Protocol):
 
 class PlanEnv(HostEnv, Protocol):
     """The host plan around a kernel, which also knows scalars that are not on the host."""
+
+    @property
+    def coherent(self) -> bool:
+        """True if groups see, after a fence, what others wrote in the same launch."""
 
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
         """The code for those of the ``used`` scalars that are not on the host."""
@@ -94,6 +106,7 @@ class CodeBuilder:
     even: VName | None = None
     width: VName | None = None
     fixing: bool = False
+    private_bytes: int = 0
     lengths: dict[VName, Size] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])
     later: list[Set[VName]] = field(default_factory=lambda: [frozenset()])
@@ -252,14 +265,22 @@ class CodeBuilder:
 
     def is_private(self, type_: Type) -> bool:
         """True if an array of this type is in private memory, unless it has been given a place."""
-        return isinstance(type_, ArrayType) and is_small(
+        return isinstance(type_, ArrayType) and self._is_small(
             type_.elem, product([self.host_size(size) for size in type_.shape]))
+
+    def _is_small(self, prim: Prim, count: Size) -> bool:
+        """True if an array is kept in private memory; large ones only while there is room."""
+        return is_small(prim, count) or (
+            self.host.interleave
+            and is_small(prim, count, min(LOCKSTEP_PRIVATE_BYTES,
+                                          MOST_PRIVATE_BYTES - self.private_bytes)))
 
     def _memory(self, name: VName, type_: ArrayType, count: Size) -> View:
         mem = self.names.fresh(name)
         shape = self.shape(type_)
-        if is_small(type_.elem, count):
+        if self._is_small(type_.elem, count):
             assert count.constant is not None
+            self.private_bytes += count.constant * type_.elem.bytes
             self.emit(imp.DeclareArray(mem, type_.elem, max(count.constant, 1)))
             return row_major(mem, type_.elem, shape)
         if self.fixing:
@@ -380,6 +401,6 @@ class CodeBuilder:
         return out
 
 
-def is_small(prim: Prim, count: Size) -> bool:
-    """True if an array is kept in private memory."""
-    return count.constant is not None and count.constant * prim.bytes <= PRIVATE_BYTES
+def is_small(prim: Prim, count: Size, most: int = PRIVATE_BYTES) -> bool:
+    """True if an array is so small that it is kept in private memory on all devices."""
+    return count.constant is not None and count.constant * prim.bytes <= most

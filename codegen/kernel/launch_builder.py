@@ -66,6 +66,11 @@ class Lowering:
         """True if neighbouring work-items should access neighbouring elements."""
         return self.env.interleave
 
+    @property
+    def coherent(self) -> bool:
+        """True if groups see, after a fence, what others wrote in the same launch."""
+        return self.env.coherent
+
     def setting(self, quantity: Quantity) -> Atom:
         """A parameter of the operation, or its default if the operation has none."""
         if self.parameters is None:
@@ -214,7 +219,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
         comment += f" at {stm.loc}"
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
                         comment, tuple(k.constants), tuple(k.settings), k.teams, k.even,
-                        k.width)
+                        k.width, kind)
     return kernel, tuple(p.name for p in params)
 
 
@@ -270,6 +275,11 @@ class WithScalar:
     def interleave(self) -> bool:
         """True if neighbouring work-items should access neighbouring elements."""
         return self.env.interleave
+
+    @property
+    def coherent(self) -> bool:
+        """True if groups see, after a fence, what others wrote in the same launch."""
+        return self.env.coherent
 
     def type(self, name: VName) -> Type:
         """The type of a name."""

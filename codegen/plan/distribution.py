@@ -110,11 +110,13 @@ class MapWidth:
     """``width`` := the number of points of a map that a work-item has, at most ``most``.
 
     There are ``points`` in all.  In several dimensions the points of a work-item are neighbours
-    among ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes.
-    ``overlapping``: neighbouring points may load the same elements.
+    among ``rows``, each of ``beside`` points.  ``flat`` := 1 if they had better lie as in one
+    dimension, else 0.  A point loads and stores ``bytes`` bytes.  ``overlapping``: neighbouring
+    points may load the same elements.
     """
 
     width: VName
+    flat: VName
     points: Size
     rows: Size
     beside: Size
@@ -268,7 +270,30 @@ class StripShape:
         return (*self.constants(), self.pieces)
 
 
+@dataclass(frozen=True, slots=True)
+class TransposeTileShape:
+    """Choose the tiles of a transposed copy of elements of ``bytes`` bytes.
+
+    ``fast`` elements side by side in the source come to lie apart, and ``last`` elements that lie
+    apart come to lie side by side.  A tile has ``height`` times ``width`` of them, and its columns
+    are ``pitch`` elements apart in local memory.  ``height`` is 0 if tiles do not pay.  Groups have
+    ``group`` work-items.
+    """
+
+    height: VName
+    width: VName
+    pitch: VName
+    fast: Size
+    last: Size
+    bytes: int
+    group: Size
+
+    def names(self) -> tuple[VName, ...]:
+        """The sizes that are set, and that kernels are built for, in order."""
+        return (self.height, self.width, self.pitch)
+
+
 Distribution: TypeAlias = (
     GroupShape | TeamCount | SubGroupSize | GroupSize | MapWidth | ScanTileShape
-    | ProductTileShape | StripShape | SegmentBlockShape)
+    | ProductTileShape | StripShape | SegmentBlockShape | TransposeTileShape)
 """A decision about how the work of a launch is divided."""

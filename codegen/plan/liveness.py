@@ -138,7 +138,7 @@ def _used(step: plan.Step) -> NameSet:
               | plan.Commit() | distribution.GroupShape() | distribution.TeamCount()
               | distribution.SubGroupSize() | distribution.GroupSize() | distribution.MapWidth()
               | distribution.ScanTileShape() | distribution.ProductTileShape()
-              | distribution.StripShape()
+              | distribution.StripShape() | distribution.TransposeTileShape()
               | distribution.SegmentBlockShape()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()

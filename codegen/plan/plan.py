@@ -36,9 +36,7 @@ LOCAL_BYTES = VName("local_bytes", 0)
 """The bytes of local memory that a work-group can have on the device."""
 COUNTERS = VName("counters", 0)
 """A buffer of NUM_GROUPS i32s that are 0 before and after every kernel."""
-COHERENT = VName("coherent", 0)
-"""1 where groups see, after a fence, what others wrote in the same launch, else 0."""
-DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES, COHERENT)
+DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES)
 PARAMETER_DEFAULTS: dict[Quantity, Atom] = {
     Quantity.GROUP: GROUP_SIZE, Quantity.GROUPS: NUM_GROUPS, Quantity.SHORT: SEQUENTIAL_SEGMENT}
 """The values of parameters that no tuning file sets; others are 0, which leaves them to the host.

@@ -58,6 +58,8 @@ def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
             return not _mention(changing, [height, width, batch, length])
         case distribution.StripShape(width=width, batch=batch, length=length):
             return not _mention(changing, [width, batch, length])
+        case distribution.TransposeTileShape(fast=fast, last=last):
+            return not _mention(changing, [fast, last])
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
             return changing.isdisjoint(sizes) and not _mention(changing, guards)

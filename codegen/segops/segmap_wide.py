@@ -8,8 +8,9 @@ them before it stores the first result.
 Kernel ``segmap_wide``: neighbouring work-items access neighbouring elements.  In one dimension,
 work-items share a block of points, and the points of one lie :data:`BLOCK_ITEMS` apart.  In several
 dimensions the points of a work-item are neighbours along the last dimension but one.  So they reuse
-loads along it, as in stencils, and the arithmetic of indices.  A work-item with missing points runs
-another loop, which checks each point.
+loads along it, as in stencils, and the arithmetic of indices.  Where rows are short, or few, points
+lie as in one dimension.  Then compilers see that index arithmetic of dense arrays cancels out.  A
+work-item with missing points runs another loop, which checks each point.
 
 Source: Volkov 2010, "Better performance at lower occupancy".
 """
@@ -26,6 +27,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import evaluated, statements
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, product
 from runelift.ir.syntax import SOACS, Body, Loop, SegMap
@@ -45,30 +47,38 @@ MOST_RESULT_BYTES = 256
 def lower_wide(lowering: launches.Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]) -> None:
     """The kernel for several points if it is possible and wanted, else other steps."""
     try:
-        wide = _WideMap(lowering, exp)
+        line = _WideMap(lowering, exp)
+        block = _WideMap(lowering, exp, line.width) if len(exp.space) > 1 else line
     except CompilerLimitation:
         lowering.steps += otherwise
         return
-    several = launches.branch(lowering, wide.launch)
+    width = line.width
+    several = launches.branch(lowering, line.launch)
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
-    one = lowering.names.fresh("one")
+    one, flat = lowering.names.fresh("one"), lowering.names.fresh("flat")
+    if block is not line:
+        beneath, lies_flat = launches.branch(lowering, block.launch), lowering.names.fresh("line")
+        several = (plan.Compute(lies_flat, "eq", Prim.I64, (flat, i64(1))),
+                   plan.Branch(lies_flat, several, beneath))
     lowering.steps += [
-        distribution.MapWidth(wide.width, launches.total(lowering, exp.space), rows, beside,
-                              wide.bytes,
-                              not wide.is_flat and wide.overlapping, wide.most,
-                              lowering.setting(Quantity.WIDTH)),
-        plan.Compute(one, "eq", Prim.I64, (wide.width, i64(1))),
+        distribution.MapWidth(width, flat, launches.total(lowering, exp.space), rows, beside,
+                              block.bytes, block is not line and block.overlapping,
+                              min(line.most, block.most), lowering.setting(Quantity.WIDTH)),
+        plan.Compute(one, "eq", Prim.I64, (width, i64(1))),
         plan.Branch(one, otherwise, several)]
 
 
 class _WideMap:
     """The kernel of a wide map; CompilerLimitation if points have loops or make arrays.
 
-    A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several elements of an
-    array, so that its neighbours may need the same.  A work-item has at most ``most`` points.
+    The points of a work-item lie as in one dimension, unless there is a flat kernel with its
+    ``width`` already.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several
+    elements of an array, so that its neighbours may need the same.  A work-item has at most
+    ``most`` points.
     """
 
-    def __init__(self, lowering: launches.Lowering, exp: SegMap) -> None:
+    def __init__(self, lowering: launches.Lowering, exp: SegMap,
+                 width: VName | None = None) -> None:
         if not lowering.stm.pat or any(
                 len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
             raise CompilerLimitation("a wide map needs scalar results")
@@ -78,7 +88,8 @@ class _WideMap:
             raise CompilerLimitation("a wide map cannot have loops")
         self.lowering, self.exp = lowering, exp
         self.k = lowering.builder()
-        self.width = lowering.names.fresh("width")
+        self.is_flat = width is None
+        self.width = width or lowering.names.fresh("width")
         self.k.constants, self.k.width = [self.width], self.width
         self.outs = lowering.results
         self.prims = [elem_of(p.type) for p in lowering.stm.pat]
@@ -103,36 +114,31 @@ class _WideMap:
         if self.most == 1:
             raise CompilerLimitation("the points of this map are too large for a wide map")
 
-    @property
-    def is_flat(self) -> bool:
-        """True if the space has one dimension."""
-        return len(self.shape) == 1
-
     def launch(self) -> None:
         """Finish and launch the kernel."""
         self.k.emit(*self.code)
-        *outer, last = (self.lowering.size(dim.width) for dim in self.exp.space)
         width, group = Size.var(self.width), self.lowering.group
         if self.is_flat:
-            items = ceil_div(last, width * BLOCK_ITEMS) * BLOCK_ITEMS
+            points = launches.total(self.lowering, self.exp.space)
+            items = ceil_div(points, width * BLOCK_ITEMS) * BLOCK_ITEMS
         else:
-            *outer, rows = outer
+            *outer, rows, last = (self.lowering.size(dim.width) for dim in self.exp.space)
             items = product(outer) * ceil_div(rows, width) * last
         self.lowering.launch(self.k, "segmap_wide", ceil_div(items, group), group)
 
     def _points(self) -> None:
         """The code for the points of a work-item."""
         k, width = self.k, imp.Var(self.width)
-        *outer, last = self.shape
         if self.is_flat:
+            points = volume(self.shape)
             beside = lit(BLOCK_ITEMS)
             block = op("mul", op("quot", launches.GID, beside), op("mul", width, beside))
             first = k.declare("first", Prim.I64, op("add", block, op("rem", launches.GID, beside)))
             end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
-            self._several(lambda n: [op("add", first, op("mul", n, beside))],
-                          op("lt", end, last))
+            self._several(lambda n: self._unflat(op("add", first, op("mul", n, beside))),
+                          op("lt", end, points))
             return
-        *outer, rows = outer
+        *outer, rows, last = self.shape
         shape = [*outer, k.declare("blocks", Prim.I64, ceil_quot(rows, width)), last]
         with k.block() as inside:
             *before, block, column = (k.declare("i", Prim.I64, i)
@@ -141,6 +147,12 @@ class _WideMap:
             self._several(lambda n: [*before, op("add", top, n), column],
                           imp.Apply("le", Prim.I64, (op("add", top, width), rows)))
         k.emit(imp.If(op("lt", launches.GID, volume(shape)), tuple(inside)))
+
+    def _unflat(self, position: Exp) -> list[Exp]:
+        """The indices of a position in the flat space."""
+        if len(self.shape) == 1:
+            return [position]
+        return unflat_index(self.k.declare("point", Prim.I64, position), self.shape)
 
     def _several(self, place: Callable[[Exp], list[Exp]], whole: Exp) -> None:
         """The points at the places 0 up to the width; all of them exist if ``whole``."""
@@ -165,7 +177,7 @@ class _WideMap:
             exists = [op("lt", i, size) for i, size in zip(point, self.shape, strict=True)]
             with k.block() as inside:
                 launches.store_results(k, self.outs, point, self._values(point))
-            k.emit(imp.If(exists[-1 if self.is_flat else -2], tuple(inside)))
+            k.emit(imp.If(exists[0 if self.is_flat else -2], tuple(inside)))
 
         with k.block() as together:
             k.emit(*(imp.DeclareArray(cell, prim, self.width)

@@ -17,9 +17,9 @@ from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
-from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, Stm
+from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, SliceDim, Stm
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Type
+from runelift.ir.types import Type, i64, shape_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Segments:
 
 def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
     """A map whose points reduce elements, as segments; None if it is something else."""
-    parts = reducing(exp.body, exp.ret)
+    parts = reducing(exp.body, exp.ret, rows=True)
     if parts is None:
         return None
     redomap, index = parts.redomap, names.fresh("k")
@@ -42,7 +42,8 @@ def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
               *(v for o in redomap.ops for v in free_vars(o.lam))}
     if of_a_point & of_all:
         return None
-    taken = tuple(Stm((param,), Index(array, (index,)))
+    taken = tuple(Stm((param,), Index(array, (index, *(SliceDim(i64(0), size, i64(1))
+                                                       for size in shape_of(param.type)))))
                   for param, array in zip(redomap.lam.params, redomap.arrays, strict=True))
     body = Body((*parts.before, *taken, *redomap.lam.body.stms), redomap.lam.body.result)
 

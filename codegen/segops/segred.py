@@ -5,13 +5,13 @@ Strategies, by the length and the number of segments:
 - *small* segments (``segred_small``): a work-item per segment;
 - *medium* segments (``segred_large``): a group per segment.  Its work-items fold a part each, then
   combine their totals in local memory or by shuffles;
-- *large* segments, or a single one (``segred``): several groups per segment write partial results.
-  The last group to finish combines them, if the device shows it the writes of the others. Otherwise
-  a second launch does (``segred_final``).
+- *large* segments (``segred``): several groups per segment write partial results.  The last group
+  to finish combines them, if the device shows it the writes of the others. Otherwise a second
+  launch does (``segred_final``).
 
 The host plan picks small if the length is at most a parameter of the operation.  Otherwise it picks
-medium if one group per segment keeps the device busy, else large.  Segments that have elements in
-common go to :mod:`~runelift.codegen.segops.segred_blocked` first, columns to
+medium if one group per segment keeps the device busy, or is enough, else large.  Segments that
+have elements in common go to :mod:`~runelift.codegen.segops.segred_blocked` first, columns to
 :mod:`~runelift.codegen.segops.segred_columns`.
 
 In a fold, commuting operators take interleaved elements on devices with coalesced accesses.  On
@@ -47,6 +47,11 @@ from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import Operator, SegRed
 from runelift.ir.types import Atom, Const, i64
 
+LEAST_ELEMENTS_OF_CORES = 512
+"""The least cheap elements per work-item for which a processor gets a further group.
+
+A core adds 64 times as many floats in the time that a launch takes (EPYC, PoCL 3.0, 2026-11-25).
+"""
 LANE_STATEMENTS = 24
 """Elements that take more statements are not computed for all lanes of a vector at once."""
 
@@ -122,7 +127,7 @@ class _Segment:
 def segred(lowering: launches.Lowering, exp: SegRed) -> None:
     """Reduce small segments by work-items, medium ones by groups, large ones by several groups."""
     if len(exp.space) == 1:
-        _segred_several_groups(lowering, exp, _groups_per_segment(lowering, exp))
+        _segred_long(lowering, exp)
         return
     lower_blocked(lowering, segments_of_reduction(exp), lambda: _segred_each(lowering, exp))
 
@@ -157,11 +162,14 @@ def _segred_long(lowering: launches.Lowering, exp: SegRed) -> None:
 
 
 def _groups_per_segment(lowering: launches.Lowering, exp: SegRed) -> VName:
-    """The number of groups that keeps the device busy, with enough work for each work-item."""
+    """The number of groups that keeps the device busy, with enough work for each work-item.
+
+    A core folds cheap elements faster than another core begins to.
+    """
     length, segments = lowering.size(exp.space[-1].width), launches.total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
     least_elements = Size.of(1) if busy and not lowering.interleave else lowering.group * (
-        1 if busy else launches.LEAST_ELEMENTS)
+        1 if busy else launches.LEAST_ELEMENTS if lowering.interleave else LEAST_ELEMENTS_OF_CORES)
     useful = greatest(Size.of(1), ceil_div(length, least_elements))
     wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments))
     return lowering.scalar("per_segment", least(useful, wanted))
@@ -214,17 +222,7 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
     launch.  Groups of neighbouring segments are neighbours, so that they find each other's reads in
     the cache, as in the columns of a matrix.
     """
-    together = launches.branch(lowering,
-                               lambda: _segred_parts(lowering, exp, per_segment, together=True))
-    apart = launches.branch(lowering,
-                            lambda: _segred_parts(lowering, exp, per_segment, together=False))
-    coherent = lowering.names.fresh("coherent")
-    lowering.steps += [plan.Compute(coherent, "eq", Prim.I64, (plan.COHERENT, i64(1))),
-                       plan.Branch(coherent, together, apart)]
-
-
-def _segred_parts(lowering: launches.Lowering, exp: SegRed, per_segment: VName, *,
-                  together: bool) -> None:
+    together = lowering.coherent
     groups = launches.total(lowering, exp.space[:-1]) * Size.var(per_segment)
     partials = [[lowering.temporary("partial", launches.require_scalar(t),
                                     groups) for t in o.lam.ret]
@@ -248,7 +246,7 @@ def _segred_parts(lowering: launches.Lowering, exp: SegRed, per_segment: VName, 
                        for o, value, t in zip(out, found, op_.lam.ret, strict=True))
         k.emit(imp.If(IS_FIRST, stores))
     if together:
-        last = _is_last(k, segment, per)
+        last = is_last_group(k, segment, per)
         with k.block() as combine:
             found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
             _write_combined(k, found, [r.row(*outer) for r in results[:count]])
@@ -273,7 +271,7 @@ def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[S
     lowering.launch_groups(k, "segred_final", launches.total(lowering, exp.space[:-1]))
 
 
-def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
+def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
     """True for the last of ``groups`` groups to come here; it sees the writes of the others.
 
     They count in element ``number`` of the device's counters; the last resets it.

@@ -1,26 +1,27 @@
 """Transposed copies: tiles go through local memory, so that reads and writes are both coalesced.
 
 Strategy: a map that only reads an element is a transposed copy if neighbouring work-items would
-read far apart.  It is tiled if both sides of the array are long enough; otherwise the host plan
-takes the plain map.
+read far apart.  If one of both sides has a single element, the copy has the order of its source,
+and the host plan copies the buffer.  Otherwise the runtime chooses a tile, or the plain map.
 
 Kernel ``transpose``: a work-group reads a tile along one dimension, and writes it along the other.
-Rows of the tile are one element longer, so that elements of a column lie in different banks.  A
-tile is a square.  If one side of the array is short, the tile is half as wide there and twice as
-long the other way.
+Rows of the tile are padded, so that elements of a column lie in different banks.  Work-items that
+run apart copy a tile each, by loops.  A tile is a
+square where both sides of the array are long.  A short side lies in the tile as a whole, and the
+tile is so much longer the other way (:func:`runelift.runtime.geometry.tiles.transposed`).
 
 Source: Ruetsch and Micikevicius 2009, "Optimizing Matrix Transpose in CUDA".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.plan import plan
+from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -29,15 +30,6 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import Index, SegMap
 from runelift.ir.types import elem_of, i64
-
-TILE_SIDE = 32
-"""The side of a square tile, in elements."""
-NARROW_TILE_SIDE = 16
-"""The side of a tile, in elements, along a side of the array that is no longer."""
-LARGEST_TILE_ELEMENTS = 2 * TILE_SIDE * (NARROW_TILE_SIDE + 1)
-"""The elements of the largest tile in local memory: its columns are the short side."""
-NOT_TILED_UP_TO = 8
-"""Rows or columns of up to so many elements share memory transactions anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,40 +62,73 @@ def transposition_of(lowering: launches.Lowering, exp: SegMap) -> Transposition 
 
 def lower_transposition(lowering: launches.Lowering, found: Transposition,
                         otherwise: tuple[plan.Step, ...]) -> None:
-    """The tiled copy if both sides are long enough, else other steps."""
-    sides = [lowering.size(found.exp.space[k].width) for k in (found.fast, -1)]
-    tiled = launches.branch(lowering, lambda: _launch(lowering, found, sides))
-    launches.choose_by_length(lowering, least(*sides), otherwise, tiled, i64(NOT_TILED_UP_TO))
+    """A copy of the buffer if the order stays, else tiles if they pay, else other steps."""
+    fast, last = (lowering.size(found.exp.space[k].width) for k in (found.fast, -1))
+    sides = fast, last
+    tiled = launches.branch(lowering, lambda: _tiled(lowering, found, sides, otherwise))
+    copied = _buffer_copy(lowering, found)
+    if copied is None:
+        lowering.steps += tiled
+    else:
+        launches.choose_by_length(lowering, least(*sides), (copied,), tiled, i64(1))
 
 
-def _launch(lowering: launches.Lowering, found: Transposition, sides: list[Size]) -> None:
+def _buffer_copy(lowering: launches.Lowering, found: Transposition) -> plan.CopyBuffer | None:
+    """The copy of the whole buffer, if that is the transposition where a side has one element."""
+    (param,) = lowering.stm.pat
+    (stm,) = found.exp.body.stms
+    assert isinstance(stm.exp, Index)
+    source, result = lowering.view(stm.exp.array), lowering.view(param.name)
+    if source.mem is None or source.order is None or result.mem is None or not result.dense:
+        return None
+    dims = [d for d in stm.exp.dims if isinstance(d, VName)]
+    inside = [[dim.index for dim in found.exp.space].index(dims[d]) for d in source.order]
+    last = len(inside) - 1
+    for unit in (found.fast, last):
+        others = [d for d in inside if d != unit]
+        if others != sorted(others):
+            return None
+    return plan.CopyBuffer(result.mem, source.mem, source.prim,
+                           launches.total(lowering, found.exp.space))
+
+
+def _tiled(lowering: launches.Lowering, found: Transposition, sides: tuple[Size, Size],
+           otherwise: tuple[plan.Step, ...]) -> None:
+    """The tiled copy, or other steps if the runtime wants no tiles."""
+    (param,) = lowering.stm.pat
+    height, width, pitch = (lowering.names.fresh(base) for base in ("height", "width", "pitch"))
+    shape = distribution.TransposeTileShape(height, width, pitch, *sides,
+                                            elem_of(param.type).bytes, lowering.group)
+    tiled = launches.branch(lowering, lambda: _launch(lowering, found, sides, shape))
+    plain = lowering.names.fresh("plain")
+    lowering.steps += [shape, plan.Compute(plain, "eq", Prim.I64, (shape.height, i64(0))),
+                       plan.Branch(plain, otherwise, tiled)]
+
+
+def _launch(lowering: launches.Lowering, found: Transposition, sides: tuple[Size, Size],
+            shape: distribution.TransposeTileShape) -> None:
     k = lowering.builder()
-    k.constants = [lowering.names.fresh(base) for base in ("group", "height", "width")]
-    high, wide = (least(Size.of(2), ceil_div(side, Size.of(NARROW_TILE_SIDE))) for side in sides)
-    shape = [(Size.of(3) + one * Size.of(-1)) * other * NARROW_TILE_SIDE
-             for one, other in ((wide, high), (high, wide))]
-    lowering.steps += [plan.ComputeSize(name, size) for name, size in zip(
-        k.constants, [lowering.group, *shape], strict=True)]
-    tile = _TransposeTile(lowering, k, found)
-    tile.load()
-    k.emit(imp.Barrier(imp.Space.LOCAL))
-    tile.store()
+    name = lowering.names.fresh("group")
+    group = lowering.group if lowering.interleave else Size.of(1)
+    lowering.steps.append(plan.ComputeSize(name, group))
+    k.constants = [name, *shape.names()]
+    tile = (_LocalTile if lowering.interleave else _LoneTile)(lowering, k, found, shape)
+    tile.move()
     groups = product([lowering.size(found.exp.space[d].width) for d in tile.batch]
-                     + [ceil_div(side, Size.var(length))
-                        for side, length in zip(sides, k.constants[1:], strict=True)])
-    lowering.launch(k, "transpose", groups)
+                     + [ceil_div(side, Size.var(length)) for side, length in zip(
+                         sides, (shape.height, shape.width), strict=True)])
+    lowering.launch(k, "transpose", groups, group, fits=True)
 
 
-class _TransposeTile:
+class _Tile:
     """The tile of a group: its columns go along dimension ``fast``, its rows along the last one."""
 
-    def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition) -> None:
+    def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition,
+                 tile: distribution.TransposeTileShape) -> None:
         self.k, self.found, self.space = k, found, found.exp.space
         (param,) = lowering.stm.pat
         self.prim, self.result = elem_of(param.type), lowering.view(param.name)
-        self.memory = k.names.fresh("tile")
-        k.locals.append(imp.LocalArray(self.memory, self.prim, Size.of(LARGEST_TILE_ELEMENTS)))
-        self.lengths = [imp.Var(name) for name in k.constants[1:]]
+        self.lengths = [imp.Var(tile.height), imp.Var(tile.width)]
         shape = launches.widths(k, self.space)
         self.batch = [d for d in range(len(self.space) - 1) if d != found.fast]
         self.sides = [shape[d] for d in (found.fast, -1)]
@@ -114,11 +139,74 @@ class _TransposeTile:
         self.outer = dict(zip(self.batch, outer, strict=True))
         self.top = k.declare("top", Prim.I64, op("mul", down, self.lengths[0]))
         self.left = k.declare("left", Prim.I64, op("mul", along, self.lengths[1]))
-        even = imp.Apply("eq", Prim.I64,
-                         (op("rem", lit(TILE_SIDE * TILE_SIDE), launches.LSIZE), lit(0)))
-        self.whole = k.declare("whole", Prim.BOOL, _both(even, self._are_inside(
+
+    def move(self) -> None:
+        """Emit the code that copies the elements."""
+        raise NotImplementedError
+
+    def _point(self, *places: Exp) -> list[Exp]:
+        """The indices of a place along ``fast`` and along the last dimension."""
+        point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
+        return [point[d] for d in range(len(self.space))]
+
+    def _are_inside(self, row: Exp, column: Exp) -> Exp:
+        """True if a place is in the array."""
+        return _both(*(imp.Apply("lt", Prim.I64, (place, side))
+                       for place, side in zip((row, column), self.sides, strict=True)))
+
+    def _element(self, point: list[Exp]) -> Exp:
+        """The element that the map reads at a point."""
+        launches.bind_point(self.k, self.space, point)
+        (value,) = self.k.body(self.found.exp.body)
+        assert not isinstance(value, View)
+        return value
+
+
+class _LoneTile(_Tile):
+    """A tile that one work-item copies; its elements stay in the cache."""
+
+    def move(self) -> None:
+        """Emit two loops, the longer one inside."""
+        ends = [self.k.declare("end", Prim.I64, imp.Apply(
+            "min", Prim.I64, (op("add", corner, length), side))) for corner, length, side in zip(
+                (self.top, self.left), self.lengths, self.sides, strict=True)]
+        self.k.emit(imp.If(imp.Apply("lt", Prim.I64, (self.lengths[0], self.lengths[1])),
+                           self._loops(ends, inner=1), self._loops(ends, inner=0)))
+
+    def _loops(self, ends: Sequence[Exp], inner: int) -> tuple[imp.Stm, ...]:
+        k, corners = self.k, (self.top, self.left)
+
+        def copy(outside: Exp, inside: Exp) -> None:
+            point = self._point(*((outside, inside) if inner else (inside, outside)))
+            k.emit(self.result.write(point, self._element(point)))
+
+        with k.block() as code:
+            k.loop(ends[1 - inner], lambda one: k.loop(
+                ends[inner], lambda other: copy(one, other), start=corners[inner], base="in"),
+                   start=corners[1 - inner], base="out")
+        return tuple(code)
+
+
+class _LocalTile(_Tile):
+    """A tile that goes through local memory."""
+
+    def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition,
+                 tile: distribution.TransposeTileShape) -> None:
+        super().__init__(lowering, k, found, tile)
+        self.memory = k.names.fresh("tile")
+        k.locals.append(imp.LocalArray(self.memory, self.prim,
+                                       Size.var(tile.pitch) * Size.var(tile.width)))
+        self.group, self.pitch = imp.Var(k.constants[0]), imp.Var(tile.pitch)
+        self.elements = op("mul", *self.lengths)
+        self.whole = k.declare("whole", Prim.BOOL, self._are_inside(
             *(op("add", corner, op("sub", length, lit(1)))
-              for corner, length in zip((self.top, self.left), self.lengths, strict=True)))))
+              for corner, length in zip((self.top, self.left), self.lengths, strict=True))))
+
+    def move(self) -> None:
+        """Load the tile, wait, and store it."""
+        self.load()
+        self.k.emit(imp.Barrier(imp.Space.LOCAL))
+        self.store()
 
     def load(self) -> None:
         """Copy the elements to local memory; neighbouring work-items read neighbours."""
@@ -137,45 +225,46 @@ class _TransposeTile:
         checks, so a work-item has several elements in flight.
         """
         k = self.k
+        run = self.lengths[0] if down else self.lengths[1]
+        # Where runs divide a group, a work-item stays at its place in them.
+        divides = imp.Apply("eq", Prim.I64, (op("rem", self.group, run), lit(0)))
+        first = k.declare("first", Prim.I64, op("quot", launches.LID, run))
+        beside = k.declare("beside", Prim.I64,
+                           op("sub", launches.LID, op("mul", first, run)))
+        even = imp.Apply("eq", Prim.I64, (op("rem", self.elements, self.group), lit(0)))
 
         def turn(number: Exp, *, guarded: bool) -> None:
             item = k.declare("e", Prim.I64,
-                             op("add", op("mul", number, launches.LSIZE), launches.LID))
-            run = self.lengths[0] if down else self.lengths[1]
-            slow = k.declare("slow", Prim.I64, op("quot", item, run))
-            quick = k.declare("quick", Prim.I64, op("and", item, op("sub", run, lit(1))))
+                             op("add", op("mul", number, self.group), launches.LID))
+            slow = k.declare("slow", Prim.I64, imp.Select(
+                divides, op("add", first, op("mul", number, op("quot", self.group, run))),
+                _short_quotient(item, run), Prim.I64))
+            quick = k.declare("quick", Prim.I64, imp.Select(
+                divides, beside, op("sub", item, op("mul", slow, run)), Prim.I64))
             row, column = (quick, slow) if down else (slow, quick)
             places = op("add", self.top, row), op("add", self.left, column)
-            point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
             with k.block() as code:
-                k.emit(move([point[d] for d in range(len(self.space))],
-                            op("add", op("mul", column, op("add", self.lengths[0], lit(1))),
-                               row)))
-            there = _both(imp.Apply("lt", Prim.I64, (item, lit(TILE_SIDE * TILE_SIDE))),
-                          self._are_inside(*places))
-            k.emit(*((imp.If(there, tuple(code)),) if guarded else code))
+                k.emit(move(self._point(*places), op("add", op("mul", column, self.pitch), row)))
+            inside = imp.Apply("lt", Prim.I64, (item, self.elements))
+            there = _both(inside, self._are_inside(*places)) if guarded else imp.Apply(
+                "or", Prim.BOOL, (even, inside))
+            k.emit(imp.If(there, tuple(code)))
 
-        turns = ceil_quot(lit(TILE_SIDE * TILE_SIDE), launches.LSIZE)
+        turns = ceil_quot(self.elements, self.group)
         blocks: list[tuple[imp.Stm, ...]] = []
         for guarded in (False, True):
             with k.block() as code:
                 k.loop(turns, partial(turn, guarded=guarded), base="turn",
-                       unroll=k.host.interleave and not guarded)
+                       unroll=not guarded)
             blocks.append(tuple(code))
         k.emit(imp.If(self.whole, *blocks))
-
-    def _are_inside(self, row: Exp, column: Exp) -> Exp:
-        """True if a place is in the array."""
-        return _both(*(imp.Apply("lt", Prim.I64, (place, side))
-                       for place, side in zip((row, column), self.sides, strict=True)))
-
-    def _element(self, point: list[Exp]) -> Exp:
-        """The element that the map reads at a point."""
-        launches.bind_point(self.k, self.space, point)
-        (value,) = self.k.body(self.found.exp.body)
-        assert not isinstance(value, View)
-        return value
 
 
 def _both(one: Exp, other: Exp) -> Exp:
     return imp.Apply("and", Prim.BOOL, (one, other))
+
+
+def _short_quotient(number: Exp, part: Exp) -> Exp:
+    """The quotient of numbers below 2^31, whose division is quicker."""
+    short = (imp.Convert(Prim.I64, Prim.I32, each) for each in (number, part))
+    return imp.Convert(Prim.I32, Prim.I64, imp.Apply("quot", Prim.I32, tuple(short)))

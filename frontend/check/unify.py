@@ -176,7 +176,7 @@ class Substitution:
         if isinstance(type_, Prim | ty.TypeVar):
             return True
         facts = ty.facts(type_)
-        return not facts.metas and facts.all_sizes.isdisjoint(self.sizes)
+        return not facts.metas and not any(size in self.sizes for size in facts.all_sizes)
 
     def unify(self, left: ty.Type, right: ty.Type) -> None:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.

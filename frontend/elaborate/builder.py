@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from runelift.ir.errors import CompilerLimitation
 from runelift.ir.integers import compute, computes, wrapping
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
@@ -38,10 +37,6 @@ class Effort:
 
 
 FULL_EFFORT = Effort()
-
-
-class TooLarge(CompilerLimitation):
-    """A program has no mistakes, but is too large once its calls are inlined."""
 
 
 @dataclass(slots=True)

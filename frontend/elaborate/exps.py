@@ -20,7 +20,6 @@ from runelift.frontend.elaborate.builder import (
     STATEMENT_BUDGET,
     Builder,
     Effort,
-    TooLarge,
 )
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
@@ -58,7 +57,13 @@ from runelift.frontend.syntax.attributes import parameter
 from runelift.frontend.syntax.literals import constant
 from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, facts, type_variables
 from runelift.ir import failures
-from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
+from runelift.ir.errors import (
+    CompilerBug,
+    CompilerLimitation,
+    Diagnostic,
+    ProgramError,
+    TooLarge,
+)
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc, Span
@@ -110,11 +115,11 @@ class Evaluator:
         def run(given: Env, args: tuple[Value, ...], span: Span) -> Value:
             self.builder.inlined += 1
             if self.builder.emitted > STATEMENT_BUDGET:
-                raise TooLarge(f"{span}: the program has more than {STATEMENT_BUDGET} "
-                               "statements after inlining.")
+                raise TooLarge(span, "Not supported: the program has more than "
+                               f"{STATEMENT_BUDGET} statements after inlining.")
             if self.builder.inlined > self._effort.calls:
-                raise TooLarge(f"{span}: the program has more than {self._effort.calls} calls "
-                               "after inlining.")
+                raise TooLarge(span, "Not supported: the program has more than "
+                               f"{self._effort.calls} calls after inlining.")
             for type_ in (*(param.type for param in params), body.type):
                 self._check_components(type_, span)
             inner = inside(env)
@@ -302,7 +307,7 @@ class Evaluator:
         """A value has a variable for each component, so there must not be too many."""
         most = self._effort.components
         if isinstance(type_, Tuple | Record | Sum) and facts(type_).variables > most:
-            raise TooLarge(f"{span}: this value has more than {most} components.")
+            raise TooLarge(span, f"Not supported: this value has more than {most} components.")
 
     def _updated(self, array: Value, dims: tuple[ast.IndexDim, ...], new: ast.Exp, env: Env,
                  span: Span) -> Value:

@@ -6,6 +6,8 @@ from runelift.ir.codes.explanation import Explanation
 
 _MANY = "\n".join("  | " + " | ".join(f"#c{n}" for n in range(start, start + 16))
                   for start in range(0, 256, 16))
+_TUPLES = "".join(f"type v{10 * size} = ({', '.join([f'v{size}'] * 10)})\n"
+                  for size in (1, 10, 100, 1000, 10_000, 100_000))
 
 CODES = (
     Explanation(
@@ -50,6 +52,16 @@ entry main (x: u8): u16 = u16.u8 x + 300
 entry main (xs: []f32): []f32 = #[sequentail] map (* 2) xs
 """, cure="""\
 entry main (xs: []f32): []f32 = #[sequential] map (* 2) xs
+"""),
+    Explanation(
+        "too-large", "a program without mistakes that is too large for Runelift",
+        "Calls are inlined, and each component of a tuple, record or sum type becomes a variable.  "
+        "The program may then have at most 200,000 statements and a million calls, and a value at "
+        "most 100,000 components.  Use loops instead of repeated calls, and arrays instead of "
+        "tuples.  The exit status is 2: the mistake is not yours.",
+        wrong=f"type v1 = i32\n{_TUPLES}entry main (v: v1000000): i32 = v.0.0.0.0.0.0\n",
+        cure="""\
+entry main (v: [1000000]i32): i32 = v[0]
 """),
     Explanation(
         "too-many-constructors", "a sum type with more than 256 constructors",

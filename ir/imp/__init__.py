@@ -347,6 +347,9 @@ class Kernel:
     the device.  They share barriers, but each has separate local memory.  If their number does not
     divide the groups of a launch, the launch has more groups, which touch no memory.  The constant
     ``even`` is 1 only if there are no such groups.
+
+    ``kind`` is the form of the kernel, by which its class is known
+    (:mod:`runelift.codegen.plan.kernel_classes`).
     """
 
     name: str
@@ -360,6 +363,7 @@ class Kernel:
     teams: VName | None = None
     even: VName | None = None
     width: VName | None = None
+    kind: str = field(default="", compare=False)
 
     @property
     def group(self) -> VName | None:

@@ -17,7 +17,7 @@ from runelift.ir.consumption import consumed_names
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import Mapper, body_of, is_flat, lambda_of, map_exp, map_stm, stm_of
-from runelift.ir.types import FALSE, TRUE, Atom
+from runelift.ir.types import FALSE, TRUE, Atom, shape_of
 from runelift.rewrite.engine.rule import MOST_REWRITES, Rewriting, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope, is_counting
 
@@ -58,6 +58,7 @@ class ForwardWalk:
     def fun(self, fun: ir.Fun) -> ir.Fun:
         """The function with its body rewritten."""
         self.scope.bind(fun.params)
+        self.scope.sizes.update(size for p in fun.params for size in shape_of(p.type))
         return replace(fun, body=self.body(fun.body))
 
     @contextmanager

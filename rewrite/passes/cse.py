@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS
-from runelift.ir.traverse import Mapper, map_body, map_exp, map_lambda
+from runelift.ir.traverse import Mapper, free_vars, map_body, map_exp, map_lambda
 from runelift.ir.types import Atom, shape_of
 from runelift.rewrite.engine.forward import rewrite_forward
 from runelift.rewrite.engine.pick import let
@@ -66,7 +66,8 @@ class _Key:
 def _key(exp: ir.Exp) -> Hashable:
     """Equal for expressions that are equal but for bound names, checks and operand order.
 
-    Of an expression with something inside it is a part only, which :func:`_equal` completes.
+    Of an expression with something inside it is a part only, which :func:`_equal` completes.  The
+    names from outside and the kinds of statements tell most of those apart that differ.
     """
     match exp:
         case ir.PrimOp(op, prim, args) if OPS[op].commutative:
@@ -76,12 +77,19 @@ def _key(exp: ir.Exp) -> Hashable:
         case ir.Map(width, lam, arrays) | ir.Redomap(width, _, lam, arrays) | ir.Scanomap(
             width, _, lam, arrays
         ):
-            return (type(exp), width, arrays, len(lam.body.stms))
+            return (type(exp), width, arrays, frozenset(free_vars(exp)), _kinds(lam.body))
         case ir.If(cond, then_, else_):
-            return (ir.If, cond, len(then_.stms), len(else_.stms))
+            return (ir.If, cond, frozenset(free_vars(exp)), _kinds(then_), _kinds(else_))
         case ir.Loop(params, form, body):
-            return (ir.Loop, type(form), tuple(p.init for p in params), len(body.stms))
+            return (ir.Loop, type(form), tuple(p.init for p in params), frozenset(free_vars(exp)),
+                    _kinds(body))
     return exp
+
+
+def _kinds(body: ir.Body) -> Hashable:
+    """The kinds of the statements of a body."""
+    return tuple(stm.exp.op if isinstance(stm.exp, ir.PrimOp) else type(stm.exp)
+                 for stm in body.stms)
 
 
 def _equal(exp: ir.Exp, other: ir.Exp) -> bool:

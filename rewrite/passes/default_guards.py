@@ -127,7 +127,7 @@ def _has_neighbourhoods(version: ir.Version, types: Types) -> bool:
     """True if all operations of an outer version reduce neighbourhoods."""
     found = list(operations(version.body))
     return (version.kind is Kind.OUTER and bool(found)
-            and all(isinstance(o, ir.SegMap) and reducing(o.body, o.ret) is not None
+            and all(isinstance(o, ir.SegMap) and reducing(o.body, o.ret, rows=True) is not None
                     and any(each.pattern is Pattern.RADIUS
                             for each in references(o, types.__getitem__)) for o in found))
 
@@ -150,7 +150,7 @@ def _divides_by_roots(version: ir.Version, types: Types) -> bool:
     """True if all operations of an outer version reduce quotients by roots of shared elements."""
     found = list(operations(version.body))
     return version.kind is Kind.OUTER and bool(found) and all(
-        isinstance(o, ir.SegMap) and (parts := reducing(o.body, o.ret)) is not None
+        isinstance(o, ir.SegMap) and (parts := reducing(o.body, o.ret, rows=True)) is not None
         and _has_quotient(parts.redomap.lam.body)
         and any(each.pattern is not Pattern.UNKNOWN and each.points < {d.index for d in o.space}
                 for each in references(o, types.__getitem__)) for o in found)

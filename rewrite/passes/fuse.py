@@ -34,7 +34,7 @@ from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
 
-BESIDE = (ir.Map | ir.Redomap, ir.Scanomap, ir.Scatter)
+BESIDE = (ir.Map | ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
 """Kinds of operations that may be fused with another of their kind that reads the same array.
 
 Reductions that the host launches need not read the same array.
@@ -204,7 +204,7 @@ class _Graph:
             return None
         needed = frozenset(name for name in first.bound
                            if self.uses[name] > (name in second.free))
-        if needed and rule.heads[0] is not ir.Scatter and (
+        if needed and rule.heads[0] not in (ir.Scatter, ir.Hist) and (
                 isinstance(second.stm.exp, ir.Scatter | ir.Hist)):
             return None
         before, after = around
@@ -263,6 +263,8 @@ class _Graph:
             return False
         if first.parallel or second.parallel:
             return False
+        if isinstance(one, ir.Hist) and isinstance(two, ir.Hist) and not _hist_alike(one, two):
+            return False
         if self.fuser.depth == 0 and first.reduction and second.reduction:
             return True  # there is a launch less; nothing else could share the elements
         return any(a in two.arrays and not self._is_iota(a) for a in one.arrays)
@@ -270,6 +272,12 @@ class _Graph:
     def _is_iota(self, name: VName) -> bool:
         made = self.fuser.defs.get(name)
         return made is not None and isinstance(made.exp, ir.Iota)
+
+
+def _hist_alike(one: ir.Hist, two: ir.Hist) -> bool:
+    """True if histograms have the same bins, and both or neither are updated word by word."""
+    ops = one.ops + two.ops
+    return len({op.bins for op in ops}) == 1 and len({op.op.is_word for op in ops}) == 1
 
 
 def _makes_rows(maker: ir.Stm) -> bool:

@@ -208,7 +208,7 @@ def _reads_all(stm: ir.Stm, array: VName, like: ir.Param) -> VName | None:
     return None
 
 
-@rule(ir.SegScatter, ir.SegHist)
+@rule(ir.SegScatter)
 def fill_together(body: ir.Body, place: int, names: Names) -> Stms | None:
     """a = replicate s x; b = replicate s y; … segscatter (a, b) … ⇒ (a, b) = segmap s (x, y); …
 
@@ -216,10 +216,10 @@ def fill_together(body: ir.Body, place: int, names: Names) -> Stms | None:
     Because: an array that is overwritten has to be filled before, and one kernel can fill several.
     """
     exp = body.stms[place].exp
+    assert isinstance(exp, ir.SegScatter)
     uses = Counter(name for stm in body.stms for name in free_vars(stm))
     uses.update(a for a in body.result if isinstance(a, VName))
-    into = [d.array for d in exp.dests] if isinstance(exp, ir.SegScatter) else [
-        d for op in exp.ops for d in op.dests] if isinstance(exp, ir.SegHist) else []
+    into = [d.array for d in exp.dests]
     fills = [(n, stm) for n, stm in enumerate(body.stms[:place])
              if isinstance(stm.exp, ir.Replicate) and not stm.attrs and stm.pat[0].name in into
              and uses[stm.pat[0].name] == 1 and not _is_row(stm)]

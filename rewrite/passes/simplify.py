@@ -9,11 +9,12 @@ from runelift.rewrite.engine.rule import Rewriting, RuleBook
 from runelift.rewrite.passes.dead import remove_unused
 from runelift.rewrite.rules.algebra import ALGEBRA
 from runelift.rewrite.rules.control import CONTROL
+from runelift.rewrite.rules.flat_places import FLAT_PLACES
 from runelift.rewrite.rules.index import INDEX
 from runelift.rewrite.rules.soac import SOAC
 from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS
 
-FORWARD: RuleBook = ALGEBRA + INDEX + CONTROL + SOAC
+FORWARD: RuleBook = ALGEBRA + FLAT_PLACES + INDEX + CONTROL + SOAC
 """The rules of the forward walk."""
 
 SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNUSED_INPUTS

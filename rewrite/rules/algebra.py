@@ -127,12 +127,13 @@ def absorbing_element(scope: Scope, stm: Stm) -> Replacement:
 def right_neutral(scope: Scope, stm: Stm) -> Replacement:
     """x - 0 ⇒ x,  x / 1 ⇒ x,  x << 0 ⇒ x,  x ** 1 ⇒ x
 
-    Provided: the type is an integer type.
+    Provided: the type is an integer type for x - 0.
+    Because: a power of floats takes as long as dozens of products.
     """
     match stm.exp:
         case PrimOp("sub" | "shl" | "shr" | "lshr", prim, (x, y)) if prim.is_int and _is(y, 0):
             return AtomExp(x)
-        case PrimOp("div" | "quot" | "pow", prim, (x, y)) if prim.is_int and _is(y, 1):
+        case PrimOp("div" | "quot" | "pow", _, (x, y)) if _is(y, 1):
             return AtomExp(x)
         case PrimOp("mod" | "rem", prim, (_, y)) if prim.is_int and _is(y, 1):
             return AtomExp(Const(0, prim))
@@ -140,15 +141,20 @@ def right_neutral(scope: Scope, stm: Stm) -> Replacement:
 
 
 @rule(PrimOp)
-def square(scope: Scope, stm: Stm) -> Replacement:
-    """x ** 2 ⇒ x * x
+def cheap_power(scope: Scope, stm: Stm) -> Replacement:
+    """x ** 2 ⇒ x * x,  x ** 0 ⇒ 1,  x ** -1 ⇒ 1 / x
 
-    Because: a power of floats takes as long as dozens of products.  The product is rounded once,
-        so it is what a power is at best.
+    Provided: the type is a float type for x ** -1.
+    Because: a power of floats takes as long as dozens of products.  A product or quotient is
+        rounded once, so it is what a power is at best.
     """
     match stm.exp:
         case PrimOp("pow", prim, (x, y)) if _is(y, 2):
             return PrimOp("mul", prim, (x, x))
+        case PrimOp("pow", prim, (_, y)) if _is(y, 0):
+            return AtomExp(Const(1.0 if prim.is_float else 1, prim))
+        case PrimOp("pow", prim, (x, y)) if prim.is_float and _is(y, -1):
+            return PrimOp("div", prim, (Const(1.0, prim), x))
     return None
 
 
@@ -286,6 +292,18 @@ def cancel(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
+@rule(PrimOp)
+def size_not_negative(scope: Scope, stm: Stm) -> Replacement:
+    """0 <= n ⇒ true
+
+    Provided: n is a size of an argument.
+    """
+    match stm.exp:
+        case PrimOp("le", Prim.I64, (Const(0), n)) if n in scope.sizes:
+            return AtomExp(TRUE)
+    return None
+
+
 def _plus_constant(exp: Exp | None) -> tuple[Prim, Atom, int] | None:
     """``x, c`` if ``exp`` is ``x + c``, ``c + x`` or ``x - c`` for a constant c."""
     match exp:
@@ -324,7 +342,7 @@ def _lossless(from_: Prim, to: Prim) -> bool:
 
 ALGEBRA = RuleBook([
     fold_constants, fold_conversion, same_conversion, conversion_chain, neutral_element,
-    float_neutral, absorbing_element, right_neutral, square, same_operands, same_compared,
+    float_neutral, absorbing_element, right_neutral, cheap_power, same_operands, same_compared,
     compared_with_bool, double_negation, excluded_middle, negated_comparison, gather_constants,
-    cancel,
+    cancel, size_not_negative,
 ])

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import rename_lambda
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
-from runelift.rewrite.engine.pick import bound_in, let, pick, pick_body, repeated
+from runelift.rewrite.engine.pick import bound_by_lambda, bound_in, let, pick, pick_body, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
 
@@ -200,7 +202,60 @@ def assert_true(scope: Scope, stm: ir.Stm) -> Replacement:
     return None
 
 
+@rule(ir.Map, ir.Redomap, ir.Scanomap)
+def assert_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
+    """map (λx → assert c; e) xs ⇒ assert (c ∨ n = 0); map (λx → e) xs
+
+    Provided: c is computed from sizes and parameters outside of the lambda, and nothing before the
+    assertion may fail.
+    Because: kernels with assertions end later, and some contain nothing else.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
+    bound, body = bound_by_lambda(soac.lam), soac.lam.body
+    for place, inner in enumerate(body.stms):
+        if not isinstance(inner.exp, ir.Assert):
+            if _may_fail(inner.exp):
+                return None
+            continue
+        if not bound.isdisjoint((inner.exp.cond, *inner.exp.args)) or not _is_known_early(
+                scope, inner.exp.cond):
+            return None
+        empty, fine = (scope.fresh(base, Prim.BOOL) for base in ("empty", "fine"))
+        rest = ir.Body((*body.stms[:place], *body.stms[place + 1:]), body.result)
+        return (ir.Stm((empty,), ir.PrimOp("eq", Prim.I64, (soac.width, i64(0)))),
+                ir.Stm((fine,), ir.PrimOp("or", Prim.BOOL, (inner.exp.cond, empty.name))),
+                replace(inner, exp=replace(inner.exp, cond=fine.name)),
+                replace(stm, exp=replace(soac, lam=replace(soac.lam, body=rest))))
+    return None
+
+
+def _may_fail(exp: ir.Exp) -> bool:
+    """True if an expression contains something that may fail."""
+    if isinstance(exp, ir.Index | ir.Update):
+        return exp.checked
+    if isinstance(exp, ir.PrimOp):
+        return exp.may_trap
+    return not isinstance(exp, ir.Convert | ir.AtomExp | ir.Iota | ir.Replicate | ir.Rearrange)
+
+
+def _is_known_early(scope: Scope, atom: Atom) -> bool:
+    """True if a scalar is computed from parameters and constants alone."""
+    if isinstance(atom, Const):
+        return True
+    definition = scope.defs.get(atom)
+    if definition is None:
+        return True
+    match definition.exp:
+        case ir.PrimOp(args=args):
+            return all(_is_known_early(scope, arg) for arg in args)
+        case ir.Convert(arg=arg) | ir.AtomExp(arg):
+            return _is_known_early(scope, arg)
+    return False
+
+
 CONTROL = RuleBook([
     branch_known, branch_negated, branch_invariant, branch_on_bools, branch_same_result,
     loop_never, loop_once, loop_unrolled, loop_invariant, loop_duplicate, assert_true,
+    assert_invariant,
 ])

@@ -161,6 +161,30 @@ def scatters_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -
                second.loc or first.loc)
 
 
+@rule(ir.Hist, ir.Hist)
+def hists_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
+    """a = hist d ⊕ f xs, b = hist e ⊗ g xs ⇒ (a, b) = hist (d ⊕, e ⊗) (λx → (f x, g x)) xs
+
+    Provided: d and e are different arrays with as many bins, and neither f nor g has parallelism
+    inside.  Both or neither are updated by one word at a time.
+    """
+    one, two = first.exp, second.exp
+    assert isinstance(one, ir.Hist)
+    assert isinstance(two, ir.Hist)
+    ones, twos = len(one.ops), len(two.ops)
+
+    def arrange(left: tuple[T, ...], right: tuple[T, ...]) -> tuple[T, ...]:
+        return (*left[:ones], *right[:twos], *left[ones:], *right[twos:])
+
+    lam = ir.Lambda((*one.lam.params, *two.lam.params),
+                 ir.Body((*one.lam.body.stms, *two.lam.body.stms),
+                      arrange(one.lam.body.result, two.lam.body.result)),
+                 arrange(one.lam.ret, two.lam.ret))
+    exp = ir.Hist(two.width, (*one.ops, *two.ops), lam, (*one.arrays, *two.arrays))
+    return ir.Stm((*first.pat, *second.pat), exp, _union(second.attrs, first.attrs),
+               second.loc or first.loc)
+
+
 @rule(ir.Redomap)
 def reduce_by_rows(stm: ir.Stm, matrices: Mapping[VName, ir.Param], names: Names) -> ir.Stm:
     """redomap ⊕ f (flatten xss) ⇒ redomap ⊕ (λxs → redomap ⊕ f xs) xss
@@ -207,7 +231,7 @@ VERTICAL: tuple[Rule, ...] = (
 
 HORIZONTAL: tuple[Rule, ...] = (
     maps_together, map_beside_redomap, redomap_beside_map, redomaps_together, scanomaps_together,
-    scatters_together,
+    scatters_together, hists_together,
 )
 """Neither operation reads what the other makes."""
 

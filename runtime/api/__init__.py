@@ -10,9 +10,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # that of typing, whose import would delay the handling of Ctrl-C
 if TYPE_CHECKING:
+    from typing import Any
+
     from runelift.runtime.compile import compile
     from runelift.runtime.execution.device_array import DeviceArray
     from runelift.runtime.execution.opaques import Opaque

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, TextIO
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
 from runelift.ir.visible import shortened
-from runelift.runtime.commands.start import HELP, STOPPED
+from runelift.runtime.commands import HELP, INTERRUPTED, STOPPED
 from runelift.runtime.commands.streams import visible_streams
 from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.devices import pyopencl_quirks
@@ -46,7 +46,7 @@ COMMANDS = {
 }
 RUNNING = frozenset({"run", "bench"})
 """The commands that run programs in this process, on a device."""
-OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+OK, USER_ERROR, LIMITATION, BUG = 0, 1, 2, 3
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Reasons of a system to refuse to write more."""
 

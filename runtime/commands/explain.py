@@ -2,8 +2,9 @@
 
 For a program, it says which rule fired on which expression, the result, and why others did not
 apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
-sets and 'autotune' chooses.  With --access, it lists the class of each reference to an array, which
-says what elements work-items have in common.
+sets and 'autotune' chooses.  With --kernels, it lists the classes of the kernels that each code
+version may run, their launches, and stored intermediates.  With --access, it lists the class of
+each reference to an array, which says what elements work-items have in common.
 
 Without an argument, list the codes.
 """
@@ -16,6 +17,8 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
+from runelift.codegen.plan.kernel_classes import render as render_kernels
+from runelift.codegen.plan.kernel_classes import work_of
 from runelift.frontend.load import load
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
@@ -45,6 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parameters", action="store_true",
                         help="list the parameters of the kernels with their values (0: as the "
                              "sizes suggest)")
+    parser.add_argument("--kernels", action="store_true",
+                        help="list the classes of kernels of each code version, launches and "
+                             "stored intermediates")
     parser.add_argument("--access", action="store_true",
                         help="list how the kernels of a program access arrays")
     add_entry(parser)
@@ -65,6 +71,8 @@ def execute(args: argparse.Namespace) -> int:
         _explain_code(args)
     elif args.parameters:
         _list_parameters(args, require_file(_program(args.subject)))
+    elif args.kernels:
+        _list_kernels(args, require_file(_program(args.subject)))
     elif args.access:
         _list_accesses(args, require_file(_program(args.subject)))
     else:
@@ -103,6 +111,19 @@ def _list_parameters(args: argparse.Namespace, path: Path) -> None:
                     for space in spaces for each in space.ranges})
     else:
         print(render(spaces))
+
+
+def _list_kernels(args: argparse.Namespace, path: Path) -> None:
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False)
+    info = program.device_info
+    entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
+    works = [(entry, work_of(program.compiled.plan(
+        entry, interleave=info is None or info.interleaves,
+        coherent=info is None or info.coherent, checked=False))) for entry in entries]
+    if args.json:
+        print_json({entry: asdict(work) for entry, work in works})
+    else:
+        print(render_kernels(works))
 
 
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:

@@ -1,14 +1,28 @@
-"""The start of the command line: Ctrl-C is handled before anything else is imported."""
+"""The start of the command line: Ctrl-C is handled before anything else is imported.
+
+Until the handlers of :mod:`~runelift.runtime.host.supervisor` are there, it ends the process at
+once.  Python itself reports an interruption that comes before this module.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from importlib import import_module
 
-from runelift.runtime.host import supervisor
+from runelift.runtime.commands import HELP, INTERRUPTED, STOPPED
 
-HELP = frozenset({"-h", "--help"})
-STOPPED = "interrupted."
+
+def _end(*_: object) -> None:
+    """Say that the command was interrupted, and end."""
+    os.write(2, f"runelift: {STOPPED}\n".encode())
+    os._exit(INTERRUPTED)
+
+
+_usual = signal.getsignal(signal.SIGINT)
+if _usual is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _end)
 
 
 def main() -> int:
@@ -16,7 +30,14 @@ def main() -> int:
 
     Help runs in this process: it is over at once.
     """
-    if HELP.isdisjoint(sys.argv[1:]):
-        supervisor.begin(f"runelift: {STOPPED}\n")
-    status: int = import_module("runelift.runtime.commands.cli").main()
-    return status
+    try:
+        supervisor = import_module("runelift.runtime.host.supervisor")
+        if _usual is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _usual)
+        if HELP.isdisjoint(sys.argv[1:]):
+            supervisor.begin(f"runelift: {STOPPED}\n")
+        status: int = import_module("runelift.runtime.commands.cli").main()
+        return status
+    except KeyboardInterrupt:
+        _end()
+        raise

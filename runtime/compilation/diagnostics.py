@@ -12,6 +12,7 @@ from runelift.ir.errors import (
     ProgramError,
     ProgramFailure,
     RuneliftError,
+    TooLarge,
 )
 from runelift.ir.source import Source, Span
 
@@ -22,7 +23,7 @@ _FAILURE = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): error\[(?P<
 
 def as_text(error: RuneliftError) -> str:
     """The message of an error; a failure of a running program comes with its source line."""
-    if isinstance(error, CompilerLimitation):
+    if isinstance(error, CompilerLimitation) and not isinstance(error, TooLarge):
         return f"not supported: {error}"
     place = _FAILURE.match(str(error)) if isinstance(error, ProgramFailure) else None
     excerpt = "" if place is None else _excerpt(
@@ -51,6 +52,8 @@ def as_json(error: RuneliftError) -> list[dict[str, Any]]:
     """
     if isinstance(error, ProgramError):
         return [diagnostic_json(each) for each in error.diagnostics]
+    if isinstance(error, TooLarge):
+        return [diagnostic_json(error.diagnostic)]
     first, *calls = as_text(error).split("\n")
     found = _FAILURE.match(first) if isinstance(error, ProgramFailure) else None
     if found is None:

@@ -57,9 +57,9 @@ class Device:
         self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
             made, retain=False)
         self.plain = cl.CommandQueue(self.context)
-        self.profiled = cl.CommandQueue(
-            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self.waits = Waits()
+        self.lock = threading.RLock()
+        """Held during a run: kernels keep the arguments of one launch only."""
         self.pool = Pool(self.context, info)
         self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
@@ -100,10 +100,19 @@ class Device:
         self.check()
         cl.enqueue_copy(self.plain, into, buffer.handle, is_blocking=True)
 
-    def write(self, buffer: Any, values: np.ndarray[Any, Any]) -> None:
-        """Copy contiguous values from the host to a buffer."""
+    def write(self, buffer: Any, values: np.ndarray[Any, Any], *, waits: bool = True) -> Any:
+        """Copy contiguous values from the host to a buffer; the event of the copy.
+
+        It keeps the values, and waits when it is released.
+        """
         self.check()
-        cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=True)
+        return cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=waits)
+
+    @cached_property
+    def profiled(self) -> Any:
+        """The queue of runs with a record, whose commands have times."""
+        return cl.CommandQueue(
+            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
 
     @cached_property
     def readback(self) -> PinnedCells:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeAlias
 
@@ -20,8 +21,16 @@ from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
 LEAST_LOCAL_BYTES = 16
 """The least bytes of local memory: it may not be empty."""
+
 LaunchArguments: TypeAlias = tuple[Sequence[Any], tuple[int, ...]]
 """The arguments of a launch: buffers and scalars, and the lengths of local memory in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateScalar:
+    """Stands for the scalar with this number among those that each run brings."""
+
+    number: int
 
 
 class BoundKernel:
@@ -64,11 +73,15 @@ class BoundKernel:
 
     def setters(self, given: LaunchArguments,
                 before: LaunchArguments | None) -> Iterator[Callable[[], None]]:
-        """Calls that set the arguments of a launch that differ from those of the launch before."""
+        """Calls that set the arguments of a launch that differ from those of the launch before.
+
+        Late scalars are left out.
+        """
         args, lengths = given
         buffers, scalars = list[Any](), list[Any]()
         for number, (character, arg) in enumerate(zip(self._characters, args, strict=True)):
-            if before is not None and _same(arg, before[0][number]):
+            if isinstance(arg, LateScalar) or (
+                    before is not None and _same(arg, before[0][number])):
                 continue
             if character is None:
                 buffers += self._first + number, arg
@@ -80,6 +93,21 @@ class BoundKernel:
             yield partial(self.handle._set_arg_buf_pack_multi, tuple(scalars))
         if before is None or lengths != before[1]:
             yield from self._locals(lengths)
+
+    def late_setter(self, args: Sequence[Any], scalars: Sequence[Any]
+                    ) -> Callable[[], None] | None:
+        """A call that sets the late scalars among ``args`` to the present ``scalars``, if any."""
+        places = [(number, character, arg.number) for number, (character, arg) in enumerate(
+            zip(self._characters, args, strict=True), self._first) if isinstance(arg, LateScalar)]
+        if not places:
+            return None
+        set_scalars = self.handle._set_arg_buf_pack_multi
+
+        def set_late() -> None:
+            set_scalars(tuple([each for number, character, place in places
+                               for each in (number, character, scalars[place])]))
+
+        return set_late
 
     def bound_by(self, owner: object, lengths: tuple[int, ...]) -> None:
         """Note that all arguments are those of the last launch by ``owner``."""

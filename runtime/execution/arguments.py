@@ -21,14 +21,15 @@ def check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
         raise UserError(f"Entry point '{plan.entry}' takes {_counted(len(plan.params))}"
                         + f" ({wanted})" * bool(wanted)
                         + f", but {len(args)} {'is' if len(args) == 1 else 'are'} given.")
-    return [_check_argument(spec, arg) for spec, arg in zip(plan.params, args, strict=True)]
+    return [check_argument(spec, arg) for spec, arg in zip(plan.params, args, strict=True)]
 
 
 def _counted(arguments: int) -> str:
     return f"{arguments or 'no'} argument{'s' * (arguments != 1)}"
 
 
-def _check_argument(spec: ValueSpec, arg: Any) -> Any:
+def check_argument(spec: ValueSpec, arg: Any) -> Any:
+    """An argument as a NumPy value of the right type; UserError if it is wrong."""
     if isinstance(arg, DeviceArray):
         if spec.shape is None or arg.prim is not spec.prim or len(arg.shape) != len(spec.shape):
             raise UserError(f"Argument '{spec.name.base}' should be {_show_spec(spec)}, "

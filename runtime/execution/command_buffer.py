@@ -2,17 +2,17 @@
 
 The commands of a plan follow from the sizes and scalars that it is given, unless it reads values
 back on the way.  So the second run on equal sizes and scalars is captured: its launches and copies,
-with a number for each buffer.  Later runs take memory for the buffers and submit the commands; they
-set only those arguments of kernels that differ from the last ones.  Of the plan itself they run the
-epilogue only.  CUDA graphs and OpenCL's ``cl_khr_command_buffer`` are the same idea; drivers seldom
-have the latter.  After a few runs, launches of single work-groups are fused
+with a number for each buffer.  Scalars that only kernels need may differ.  Later runs take memory
+for the buffers and submit the commands; they set only those arguments of kernels that differ from
+the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
+``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs, launches of single work-groups are fused
 (:mod:`runelift.runtime.execution.fused_launches`).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -27,8 +27,10 @@ from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution.commands import Command, Copy, Launch, RunLoop, Slot, filled
 from runelift.runtime.execution.decision_cache import SeenCount
+from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.free_values import filled_late
 from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
@@ -61,6 +63,8 @@ SCAN_STATUS = Slot(-1)
 """The last of the buffers, where the groups of scans publish their totals."""
 
 Call: TypeAlias = Callable[[], Any]
+Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
+"""The buffers of a run that repeats another, and its free scalars by name."""
 
 
 @dataclass(slots=True)
@@ -69,11 +73,12 @@ class BoundCommands:
 
     ``steady`` are the calls after a run on these buffers, as long as all kernels keep their
     arguments.  ``full`` are the calls in all other cases.  ``last`` has the arguments of the last
-    launch of each kernel.
+    launch of each kernel.  ``late`` are the values of late scalars in the present run.
     """
 
     handles: tuple[Any, ...]
     last: dict[BoundKernel, LaunchArguments]
+    late: list[Any]
     full: list[Call] = field(default_factory=list)
     steady: list[Call] = field(default_factory=list)
 
@@ -85,12 +90,15 @@ class BoundCommands:
     @property
     def is_current(self) -> bool:
         """True if no other run has used the kernels since the last one."""
-        return all(kernel.owner is self for kernel in self.last)
+        for kernel in self.last:  # noqa: SIM110 - faster than a generator
+            if kernel.owner is not self:
+                return False
+        return True
 
     def restore(self) -> None:
         """Set the arguments that the last run left in the kernels."""
         for kernel, (args, lengths) in self.last.items():
-            kernel.set_args(args, lengths)
+            kernel.set_args(filled_late(args, self.late), lengths)
             kernel.bound_by(self, lengths)
 
     def issue(self) -> None:
@@ -115,9 +123,11 @@ class _Capture:
     ``inputs`` are the names of the buffers that the run is given.  ``sizes`` are the sizes in bytes
     of the buffers that it takes.  Buffers are numbered in this order.  ``scans`` are the words of
     :data:`SCAN_STATUS` that scans ask for.  ``ending`` makes the results of ``values``.
+    ``scalars`` are the other arguments of the run.
     """
 
     inputs: list[str]
+    scalars: dict[str, Any]
     sizes: list[int] = field(default_factory=list)
     scans: list[int] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
@@ -127,23 +137,35 @@ class _Capture:
 
 
 def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool) -> Outcome:
-    """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run."""
+            force: Force, *, record: bool, deliver: Delivery | None = None) -> Outcome:
+    """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run.
+
+    The results are what ``deliver`` makes of them, or raw, as in runs with a record.
+    """
     if record:
         return _recorded(executable, args, thresholds, force)
     buffers = executable.decisions.under(thresholds, force).command_buffers
-    key = _key(args)
+    key = key_of(executable, args)
     found = buffers.get(key)
     if isinstance(found, CommandBuffer):
-        return found.run.call(found.submit, args)
+        given = found.given(args)
+        args.clear()
+        return found.run.call(found.submit, given, deliver=deliver)
     if found is SeenCount.ONCE or (found is None and executable.captures_first):
         run = CapturingRun(executable, thresholds, force, args)
-        outcome = run.call(executable.main, args)
+        outcome = run.call(executable.main, args, deliver=deliver)
         buffers[key] = run.command_buffer() or SeenCount.OFTEN
         return outcome
     if found is None:
         buffers[key] = SeenCount.ONCE
-    return execute(executable, args, thresholds, force, record=False)
+    return execute(executable, args, thresholds, force, record=False, deliver=deliver)
+
+
+def repeatable(executable: Executable, key: tuple[Hashable, ...],
+               thresholds: Mapping[str, int], force: Force) -> CommandBuffer | None:
+    """The command buffer of runs on arguments with this key, if there is one."""
+    found = executable.decisions.under(thresholds, force).command_buffers.get(key)
+    return found if isinstance(found, CommandBuffer) else None
 
 
 def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
@@ -153,7 +175,8 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
     The result is for measuring, in seconds: a shorter run takes longer than the runs after it.  It
     may be captured, follow other runs, or be the first with a persistent kernel.
     """
-    buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
+    key = key_of(executable, args)
+    buffers = executable.decisions.under(thresholds, force).command_buffers
     found, is_new = buffers.get(key), False
     if found is SeenCount.ONCE and executable.captures_first and executable.foreseeable:
         found = DryCapture(executable, thresholds, force,
@@ -170,7 +193,8 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
 def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
            force: Force, *, samples: bool) -> Outcome:
     """A run with a record, which counts as a run before the captured one."""
-    buffers, key = executable.decisions.under(thresholds, force).command_buffers, _key(args)
+    key = key_of(executable, args)
+    buffers = executable.decisions.under(thresholds, force).command_buffers
     outcome = _recorded(executable, args, thresholds, force, samples=samples)
     made = outcome.record
     assert made is not None
@@ -182,7 +206,7 @@ def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
 def _recorded(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
               force: Force, *, samples: bool = False) -> Outcome:
     """A run with a record.  It is made again if builds or first launches are in its times."""
-    recorded, key = executable.decisions.under(thresholds, force).recorded, _key(args)
+    recorded, key = executable.decisions.under(thresholds, force).recorded, key_of(executable, args)
     if key in recorded:
         return execute(executable, args, thresholds, force, record=True, samples=samples)
     for _ in range(MOST_COLD_RUNS):
@@ -214,21 +238,37 @@ def _is_cold(made: Record, first_launches: int, built: float) -> bool:
 def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
             force: Force) -> int:
     """The number of commands that a run on these arguments saves once its launches are fused."""
-    found = executable.decisions.under(thresholds, force).command_buffers.get(_key(args))
-    return found.savings() if isinstance(found, CommandBuffer) else 0
+    found = repeatable(executable, key_of(executable, args), thresholds, force)
+    return found.savings() if found is not None else 0
 
 
 def fused_programs(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
                    force: Force) -> list[tuple[str, ...]]:
     """The programs of the fused launches of a run on these arguments."""
-    found = executable.decisions.under(thresholds, force).command_buffers.get(_key(args))
-    return found.fused_programs() if isinstance(found, CommandBuffer) else []
+    found = repeatable(executable, key_of(executable, args), thresholds, force)
+    return found.fused_programs() if found is not None else []
 
 
-def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
-    """The sizes and scalars among arguments, floats by their bits."""
-    return tuple([struct.pack("d", value) if isinstance(value, float) else value
-                  for value in args.values() if not isinstance(value, Buffer)])
+def key_of(executable: Executable, args: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    """The sizes and scalars among arguments, floats by their bits, and the buffers that are one.
+
+    The values of free scalars are no part of it.
+    """
+    key = list[Hashable]()
+    handles, free = list[int](), executable.free.names
+    for name, value in args.items():
+        if isinstance(value, Buffer):
+            handles.append(id(value.handle))
+        elif name not in free:
+            key.append(struct.pack("d", value) if isinstance(value, float) else value)
+    return (*key, *shared(handles))
+
+
+def shared(handles: Sequence[int]) -> tuple[Hashable, ...]:
+    """Nothing if buffers differ, else for each of them the place of the first that is the same."""
+    if len(set(handles)) == len(handles):
+        return ()
+    return (tuple(map(handles.index, handles)),)
 
 
 class CapturingRun(Run):
@@ -238,11 +278,13 @@ class CapturingRun(Run):
                  args: Mapping[str, Any]) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self.allocate = self._allocate
-        self._capture = _Capture([n for n, value in args.items() if isinstance(value, Buffer)])
+        self._capture = _Capture(
+            [name for name, value in args.items() if isinstance(value, Buffer)],
+            {name: value for name, value in args.items() if not isinstance(value, Buffer)})
         self._inputs = [args[name] for name in self._capture.inputs]  # keeps their memory
         self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._inputs)}
         self._handles: list[Any] = []  # so that nothing else has their identity
-        self._unrepeatable = len(self._slots) < len(self._inputs)
+        self._unrepeatable = False
 
     def command_buffer(self) -> CommandBuffer | None:
         """The command buffer of the run, which is over; None if it cannot be repeated."""
@@ -300,10 +342,11 @@ class CapturingRun(Run):
 
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: tuple[int, ...], args: tuple[Any, ...]) -> None:
-        kernel = self.executable.sites[number].kernel
-        if groups > 0 and group > 0 and kernel is not None and not self._unrepeatable:
+        site = self.executable.sites[number]
+        if groups > 0 and group > 0 and site.kernel is not None and not self._unrepeatable:
+            slots = self.executable.free.placed(site.launch.args, [*map(self._slot, args)])
             self._capture.commands.append(Launch(
-                number, constants, groups, group, lengths, tuple(map(self._slot, args)), kernel))
+                number, constants, groups, group, lengths, slots, site.kernel))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Copy, and capture the copy."""
@@ -348,13 +391,18 @@ class DryCapture(CapturingRun, DryRun):
 
 
 class CommandBuffer:
-    """The commands of a captured run, which ``run`` submits again."""
+    """The commands of a captured run, which ``run`` submits again.
+
+    ``inputs`` are the names of the buffers that it is given.
+    """
 
     def __init__(self, run: Run, capture: _Capture) -> None:
         assert capture.ending is not None
         self.run = run
-        self._inputs, self._scans, self._ending = capture.inputs, capture.scans, capture.ending
+        self.inputs, self._scalars = capture.inputs, capture.scalars
+        self._scans, self._ending = capture.scans, capture.ending
         self._fallible = capture.fallible
+        self._late = list[Any]()
         self._submits, self._is_fused = 0, False
         self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
         first, sizes = len(capture.inputs), capture.sizes
@@ -389,8 +437,8 @@ class CommandBuffer:
         """Count a submit that is to come; fuse launches when there have been a few."""
         self._submits += 1
         executable = self.run.executable
-        often = self._submits >= SUBMITS_BEFORE_FUSION
-        if often and not self._is_fused and executable.may_fuse:
+        if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
+                and executable.may_fuse):
             self._is_fused = True
             commands = fuse_launches(executable, self._commands)
             if len(commands) < len(self._commands):
@@ -407,7 +455,8 @@ class CommandBuffer:
 
         The result is True if nothing was to be done: no other run has used the kernels.
         """
-        handles = [args[name].handle for name in self._inputs]
+        handles = [args[name].handle for name in self.inputs]
+        self._take_scalars(self.run, self.given(args)[1])
         first, device = len(handles), self.run.device
         try:
             for size, count in self._classes:
@@ -429,10 +478,22 @@ class CommandBuffer:
             bound.restore()
         return is_current
 
-    def submit(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
-        """Issue the commands again, on the buffers among ``args``; the results."""
-        self.run.begin(fallible=self._fallible)
-        buffers: list[Any] = [args[name] for name in self._inputs]
+    def given(self, args: Mapping[str, Any]) -> Given:
+        """The arguments of a run as :meth:`submit` wants them."""
+        free = self.run.executable.free.names
+        return [args[name] for name in self.inputs], {name: args[name] for name in free}
+
+    def _take_scalars(self, run: Run, scalars: Mapping[str, Any]) -> None:
+        """Use these values of free scalars from now on."""
+        if scalars:
+            self._scalars.update(scalars)
+            self._late[:] = run.executable.free.of(run, self._scalars)
+
+    def submit(self, run: Run, given: Given) -> tuple[Any, ...]:
+        """Issue the commands again, on buffers for :attr:`inputs`; the results."""
+        run.begin(fallible=self._fallible)
+        buffers: list[Any] = given[0]
+        self._take_scalars(run, given[1])
         handles = [buffer.handle for buffer in buffers]
         pool = run.device.pool
         try:
@@ -441,6 +502,7 @@ class CommandBuffer:
         except OutOfMemory:  # the plan itself gives back what it is done with, or does less
             for number, size in self._taken[:len(handles) - len(buffers)]:
                 pool.give_back(size, handles[number])
+            args = {**self._scalars, **dict(zip(self.inputs, buffers, strict=True))}
             return run.executable.main(run, args)
         for words in self._scans:
             status = run.device.scan_status.begin(words)
@@ -454,7 +516,6 @@ class CommandBuffer:
             for number, size in self._results:
                 handles[number] = Buffer(handles[number], size, pool)
         run.all_issued()
-        args.clear()
         handles[:len(buffers)] = buffers
         return self._ending(run, *filled(self._values, handles))
 
@@ -476,7 +537,8 @@ class CommandBuffer:
         self._bound[key] = tuple(handles)
         for command, launch in zip(self._commands, self._launchers, strict=True):
             if isinstance(command, Launch):
-                _kernel_of(command).set_args(*_arguments(command, handles))
+                args, lengths = _arguments(command, handles)
+                _kernel_of(command).set_args(filled_late(args, self._late), lengths)
                 launch()
             else:
                 _call(command, self.run, handles)()
@@ -492,7 +554,7 @@ class CommandBuffer:
         arguments = [(_kernel_of(each), _arguments(each, handles))
                  for each in self._commands if isinstance(each, Launch)]
         last = dict(arguments)
-        bound = self._bound[key] = BoundCommands(tuple(handles), last)
+        bound = self._bound[key] = BoundCommands(tuple(handles), last, self._late)
         before, left = dict[BoundKernel, LaunchArguments](), iter(arguments)
         for command, launch in zip(self._commands, self._launchers, strict=True):
             if isinstance(command, Launch):
@@ -502,6 +564,8 @@ class CommandBuffer:
                 bound.full += setters
                 bound.steady += setters if known else kernel.setters(now, last[kernel])
                 before[kernel] = now
+                if (setter := kernel.late_setter(now[0], self._late)) is not None:
+                    bound.add(setter)
                 bound.add(launch)
             else:
                 bound.add(_call(command, self.run, handles))

@@ -37,7 +37,7 @@ Slots: TypeAlias = Sequence[Any] | Mapping[int, Any]
 
 def filled(values: Sequence[Any], slots: Slots) -> tuple[Any, ...]:
     """The values, with the buffers of these numbers in place of slots."""
-    return tuple([slots[value.number] if isinstance(value, Slot) else value for value in values])
+    return tuple([slots[value.number] if type(value) is Slot else value for value in values])
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,18 +37,22 @@ class _Decisions:
     ``settings`` are the values of all parameters, which follow from no sizes at all.
     ``command_buffers`` are of whole runs, by the sizes and scalars that they were given, or a
     :class:`SeenCount` in place of one.  Runs on sizes and scalars in ``recorded`` have a record.
+    ``prepared`` are whole calls, by the kinds of their arguments
+    (:mod:`~runelift.runtime.execution.prepared_calls`).
     """
 
     settings: tuple[int, ...] = ()
     choices: KnownChoices = field(default_factory=KnownChoices)
-    command_buffers: dict[tuple[int | bytes, ...], Hashable] = field(default_factory=dict)
-    recorded: set[tuple[int | bytes, ...]] = field(default_factory=set)
+    command_buffers: dict[tuple[Hashable, ...], Hashable] = field(default_factory=dict)
+    recorded: set[tuple[Hashable, ...]] = field(default_factory=set)
+    prepared: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
         """True if there are so many sizes that remembering more would waste memory."""
         return (len(self.choices) > MOST_REMEMBERED
-                or len(self.command_buffers) > MOST_COMMAND_BUFFERS)
+                or len(self.command_buffers) > MOST_COMMAND_BUFFERS
+                or len(self.prepared) > MOST_COMMAND_BUFFERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class DecisionCache:
         Every run asks for them.  Comparing mappings takes less time than making a key of them.
         """
         size_guards = size_guards_of(thresholds)
-        required = isinstance(force, RequiredVersions)
+        required = type(force) is RequiredVersions
         recent = self._recent
         for number, each in enumerate(recent):
             if (each.thresholds == thresholds and each.force == force

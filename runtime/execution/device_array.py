@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,19 @@ from runelift.ir.prim import Prim
 
 
 class DeviceArray:
-    """An array on the device: a result that was asked to stay there, or an argument."""
+    """An array on the device: a result that was asked to stay there, or an argument.
+
+    ``kind`` has all that calls with the array depend on, apart from its elements.
+    """
+
+    __slots__ = ("__weakref__", "buffer", "device", "kind", "prim", "shape")
 
     def __init__(self, buffer: Any, prim: Prim, shape: tuple[int, ...], device: Any) -> None:
         self.buffer = buffer
         self.prim = prim
         self.shape = shape
         self.device = device
+        self.kind = prim, shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -27,9 +34,7 @@ class DeviceArray:
 
     def get(self) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array; UserError if NumPy has none of these sizes."""
-        if reason := impossible(self.shape, self.prim.bytes):
-            raise UserError(f"A result cannot be read: {reason}")
-        out = np.empty(self.shape, self.prim.dtype)
+        out = host_array(self.prim, self.shape)
         if out.size:
             self.device.read(self.buffer, out)
         return out
@@ -45,3 +50,15 @@ class DeviceArray:
     def __repr__(self) -> str:
         shape = "".join(f"[{n}]" for n in self.shape)
         return f"<DeviceArray {shape}{self.prim.value}>"
+
+
+def true_shape(sizes: Iterable[int]) -> tuple[int, ...]:
+    """The shape of a result, whose sizes may be below 0 for rows that never were."""
+    return tuple([size if size > 0 else 0 for size in sizes])
+
+
+def host_array(prim: Prim, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """A NumPy array for elements that are read; UserError if there is none of these sizes."""
+    if reason := impossible(shape, prim.bytes):
+        raise UserError(f"A result cannot be read: {reason}")
+    return np.empty(shape, prim.dtype)

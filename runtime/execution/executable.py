@@ -42,6 +42,7 @@ from runelift.runtime.devices.kernel import BoundKernel, hold_in
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
+from runelift.runtime.execution.free_values import FreeValues
 from runelift.runtime.execution.host_scalars import SCALARS
 from runelift.runtime.execution.loop_scalars import scalar_type
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
@@ -209,10 +210,18 @@ class Executable:
             return settings_under(self.spaces, chosen)
         return self._defaults
 
+    @cached_property
+    def free(self) -> FreeValues:
+        """The scalar arguments that runs which repeat others may have other values for."""
+        return FreeValues(self.plan, self._function)
+
     def load(self, generated: Generated) -> Main:
         """The plan as a function of a run and arguments."""
+        return self._function(generated.source)
+
+    def _function(self, source: str) -> Main:
         namespace = dict(SCALARS)
-        exec(compile(generated.source, f"<plan of {self.plan.entry}>", "exec"), namespace)
+        exec(compile(source, f"<plan of {self.plan.entry}>", "exec"), namespace)
         main: Main = namespace[FUNCTION]
         return main
 

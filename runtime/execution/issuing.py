@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,28 @@ class Issuer:
         self._quiet = True
         return [out.item() for out in found]
 
+    def fetch(self, wanted: Sequence[tuple[Buffer, np.ndarray[Any, Any]]]) -> None:
+        """Copy buffers to the host, and raise the failure of a kernel if there is one.
+
+        The last copy waits for the device, so that nothing else has to.  Ctrl-C cannot end that
+        wait; if the wait before was long, another one comes first.
+        """
+        if not wanted:
+            return
+        if self.executable.waits_long:
+            self._wait()
+        started = time.perf_counter()
+        events = []
+        if self._fallible:
+            cell, event = self._read_failure()
+            events.append(event)
+        for number, (buffer, out) in enumerate(wanted, 1 - len(wanted)):
+            events.append(_enqueue_read(self.queue, buffer.handle, out, is_blocking=not number))
+        self.executable.waits_long = time.perf_counter() - started > LONG
+        self._quiet = True
+        if self._fallible:
+            self._raise_failure(cell)
+
     def table(self, values: np.ndarray[Any, Any]) -> Any:
         """The handle of a buffer with the scalars of kernels in each iteration of a loop."""
         key = values.tobytes()
@@ -179,12 +202,20 @@ class Issuer:
         """Raise the failure that a kernel recorded, if any; waits for the device."""
         if not self._fallible:
             return
-        out = self.device.readback.cell(0, Prim.I32)
-        event = _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
+        out, event = self._read_failure()
         self._wait(event)
         del event  # it would wait on its own
+        self._raise_failure(out)
+
+    def _read_failure(self) -> tuple[np.ndarray[Any, Any], Any]:
+        """The cell for the number of the failure, and the event of its read."""
+        out = self.device.readback.cell(0, Prim.I32)
+        return out, _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
+
+    def _raise_failure(self, cell: np.ndarray[Any, Any]) -> None:
+        """Raise the failure whose number was read, if there is one."""
         self._fallible = False
-        if (code := out.item()) < 0:
+        if (code := cell.item()) < 0:
             return
         args = np.empty(FAILURE_ARGS, np.int64)
         cl.enqueue_copy(self.queue, args, self.device.failure_args, is_blocking=True)

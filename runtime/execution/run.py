@@ -20,7 +20,8 @@ from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import RunLoop
-from runelift.runtime.execution.executable import Executable, Main
+from runelift.runtime.execution.delivery import Delivery
+from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.issuing import Issuer, program_failure
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
 from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
@@ -52,14 +53,16 @@ class Outcome(NamedTuple):
 
 
 def execute(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool, samples: bool = False) -> Outcome:
+            force: Force, *, record: bool, samples: bool = False,
+            deliver: Delivery | None = None) -> Outcome:
     """Run a plan on bound arguments, which are taken out of ``args``.
 
     A record may be of ``samples`` of loops (:mod:`~runelift.runtime.records.loop_sampling`); there
     are no right results then.
     """
     return Run(executable, thresholds, force, record,
-               samples=samples and executable.foreseeable).call(executable.main, args)
+               samples=samples and executable.foreseeable).call(executable.main, args,
+                                                                deliver=deliver)
 
 
 class Run(Issuer):
@@ -80,7 +83,6 @@ class Run(Issuer):
         self.num_groups = info.num_groups
         self.sequential_segment = info.sequential_segment
         self.local_bytes = info.local_bytes
-        self.coherent = int(info.coherent)
         self.counters = device.counters
         self.launch, self.launch_built = self.issue, self.issue_built
         self._thresholds, self._force = thresholds, force
@@ -95,6 +97,7 @@ class Run(Issuer):
             geometry.share_out, geometry.teams, geometry.subgroup)
         self.spread, self.width, self.tile = geometry.spread, geometry.width, geometry.tile
         self.block, self.coarse, self.strip = geometry.block, geometry.coarse, geometry.strip
+        self.transposed = geometry.transposed
 
     # The whole run
 
@@ -102,14 +105,20 @@ class Run(Issuer):
         """Begin to issue again the commands of an earlier run."""
         self._fallible, self._all_issued = fallible, None
 
-    def call(self, main: Main, args: dict[str, Any]) -> Outcome:
-        """Run, check for failures, and make the record."""
+    def call(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any, *,
+             deliver: Delivery | None = None) -> Outcome:
+        """Run ``main`` on ``args``, check for failures, and make the record.
+
+        The results are raw, or what ``deliver`` makes of them.
+        """
         self._pool.peak = self._pool.live
         started = time.perf_counter()
         finished = False
         try:
             results = main(self, args)
             issue = (self._all_issued or time.perf_counter()) - started
+            if deliver is not None:
+                results = deliver(self, results)
             self.finish()
             finished = True
         except Infeasible as reason:

@@ -13,6 +13,7 @@ from runelift.runtime.geometry.tiles import (
     block,
     coarse,
     strip,
+    transposed,
     width,
 )
 from runelift.runtime.geometry.work_groups import (
@@ -75,8 +76,9 @@ class LaunchGeometry:
         return spread(most, points, self._device.info.num_groups)
 
     def width(self, points: int, rows: int, beside: int, size: int, shares: bool, most: int,
-              wanted: int) -> int:
-        """The number of points of a map that a work-item has.
+              wanted: int) -> tuple[int, int]:
+        """The number of points of a map that a work-item has, and 1 if they lie as in one
+        dimension, else 0.
 
         The parameters are those of :class:`~runelift.codegen.plan.distribution.MapWidth`.
         """
@@ -113,3 +115,5 @@ class LaunchGeometry:
         """The strips of reductions down columns."""
         info = self._device.info
         return strip(info.shares, width, batch, length, info.handle.max_compute_units)
+
+    transposed = staticmethod(transposed)

@@ -33,34 +33,41 @@ SHARING_MAP_FACTOR = 8
 
 @lru_cache(MOST_REMEMBERED)
 def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, shares: bool,
-          most: int, items: int, wanted: int = 0) -> int:
-    """The value of :class:`~runelift.codegen.plan.distribution.MapWidth` on a device that holds
+          most: int, items: int, wanted: int = 0) -> tuple[int, int]:
+    """The values of :class:`~runelift.codegen.plan.distribution.MapWidth` on a device that holds
     ``items`` at once.
+
+    Rows of few elements give neighbours nothing to access together, and few rows give a work-item
+    few points.  So the points then lie as in one dimension.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132)
     >>> def some(points, rows, beside, size, shares=False, wanted=0):
     ...     return width(gpu, points, rows, beside, size, shares, 16, 270336, wanted)
     >>> [some(points, points, points, 8) for points in (1 << 19, 1 << 20, 1 << 28)]
-    [1, 2, 4]
+    [(1, 0), (2, 0), (4, 0)]
     >>> [some(1 << 28, 1 << 28, 1 << 28, size) for size in (2, 16, 28)]
-    [16, 2, 1]
-    >>> some(1 << 28, 1 << 27, 2, 8), some(1 << 28, 3, 1 << 26, 8)
-    (1, 2)
+    [(16, 0), (2, 0), (1, 0)]
+    >>> some(1 << 28, 1 << 27, 2, 8), some(1 << 28, 1, 1 << 28, 2), some(1 << 28, 3, 1 << 26, 8)
+    ((4, 1), (16, 1), (4, 1))
     >>> [some(side * side, side, side, 28, shares=True) for side in (64, 512, 1024)]
-    [1, 4, 8]
+    [(1, 0), (4, 0), (8, 0)]
     >>> some(1000, 1000, 1000, 8, wanted=8), some(6, 2, 3, 8, wanted=8)
-    (8, 2)
+    ((8, 0), (4, 1))
     """
     enough = SHARING_MAP_POINTS if shares else MOST_MAP_BYTES // size
-    found = power_of_two_below(max(1, min(wanted or enough, most, rows)))
+    wished = power_of_two_below(max(1, min(wanted or enough, most)))
+    flat = beside < limits.lanes or rows < wished
+    if flat and shares and not wanted:
+        wished = power_of_two_below(max(1, min(wished, MOST_MAP_BYTES // size)))
+    found = min(wished, power_of_two_below(max(1, points if flat else rows)))
     if wanted:
-        return found
-    if not limits.staged or beside < limits.lanes:
-        return 1
-    needed = items // SHARING_MAP_FACTOR if shares else items
+        return found, int(flat)
+    if not limits.staged:
+        return 1, 0
+    needed = items // SHARING_MAP_FACTOR if shares and not flat else items
     while found > 1 and points < needed * found:
         found //= 2
-    return found
+    return found, int(flat)
 
 
 # Products
@@ -346,3 +353,47 @@ def strip(limits: ShareLimits, width: int, batch: int, length: int,
     near = ceil_div(length, NEAR_STRIP_ROWS) if width > columns else 1
     pieces = min(length // LEAST_PIECE_ROWS, STRIP_PIECES_PER_UNIT * units // max(1, strips))
     return 1, columns, max(1, near, pieces)
+
+
+# Transposed copies
+
+TILE_ELEMENTS = 1024
+"""The least elements of a tile of a large array."""
+TILE_BYTES = 4096
+"""The least bytes of it, so that small elements keep as many bytes under way."""
+EVEN_TILES = 4
+"""Sides of up to so many tiles are divided evenly; kernels are built for few sizes of tiles."""
+BANK_BYTES = 4
+"""The bytes that a bank of local memory gives to one work-item at a time."""
+
+
+@lru_cache(MOST_REMEMBERED)
+def transposed(fast: int, last: int, size: int, group: int) -> tuple[int, int, int]:
+    """The values of :class:`runelift.codegen.plan.distribution.TransposeTileShape`.
+
+    A short side is in the tile as a whole.  So neighbours along it are read, or written, together.
+    Small matrices need no tiles: what a group reads, it finds in the cache.
+
+    >>> def some(fast, last, size=4):
+    ...     return transposed(fast, last, size, 256)
+    >>> some(4096, 4096), some(4096, 4096, 1), some(4096, 4096, 2)
+    ((32, 32, 33), (64, 64, 68), (32, 64, 34))
+    >>> some(4, 1 << 20), some(1 << 20, 4), some(5, 1 << 20, 1)
+    ((4, 256, 5), (256, 4, 257), (5, 1024, 12))
+    >>> some(100, 100), some(33, 1 << 20), some(16, 16), some(17, 17)
+    ((25, 50, 25), (17, 64, 17), (0, 1, 1), (17, 17, 17))
+    """
+    if fast * last <= group:
+        return 0, 1, 1
+    short, elements = min(fast, last), max(TILE_ELEMENTS, TILE_BYTES // size)
+    one = _tile_side(short, 1 << (elements.bit_length() - 1) // 2)
+    other = _tile_side(max(fast, last), power_of_two_above(ceil_div(elements, one)))
+    height, width = (one, other) if fast == short else (other, one)
+    unit = max(1, BANK_BYTES // size)
+    return height, width, unit * (ceil_div(height, unit) | 1)
+
+
+def _tile_side(length: int, most: int) -> int:
+    """The side of a tile along a side of an array."""
+    parts = ceil_div(length, most)
+    return ceil_div(length, parts) if parts <= EVEN_TILES else most

@@ -21,6 +21,15 @@ many.
 Combining the results of a larger group takes as long.
 """
 
+ONE_TILE = 4
+"""So many tiles of the usual size are one tile where a work-item scans it.
+
+A core scans as many floats in the time of two launches (EPYC, PoCL 3.0, 2026-11-25).
+"""
+
+LEAST_TILE = 64
+"""The least such tile, so that few kernels are built."""
+
 LEAST_TEAMS = 4
 """The least number of teams in a group if they keep nothing in local memory.
 
@@ -160,7 +169,8 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     """The values of :class:`runelift.codegen.plan.distribution.ScanTileShape` but for the last.
 
     Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
-    Where there is no local memory to go through, one work-item has a tile.  Small tiles take less
+    Where there is no local memory to go through, one work-item has a tile.  Few points are one tile
+    there, as two further launches take longer.  Small tiles take less
     time than publishing their totals, so groups look back at more of them.  ``wanted`` are the size
     of a group and the length of chunks, 0 for the device's own choice.  A wanted chunk may leave
     groups without work.
@@ -174,11 +184,17 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     (256, 1, 8, 256)
     >>> tile(gpu, 1000, 4, 1056, 48 << 10)
     (256, 1, 1, 256)
+    >>> from dataclasses import replace
+    >>> cpu = replace(gpu, staged=False, tile=1024)
+    >>> [tile(cpu, points, 4, 8, 48 << 10)[2] for points in (3, 1000, 4096, 5000, 1 << 20)]
+    [64, 1024, 4096, 512, 1024]
     """
     group = 1
     if limits.staged:
         group = power_of_two_below(wanted[0]) if wanted[0] else limits.group
     chunk = wanted[1] or limits.tile
+    if not (limits.staged or wanted[1]) and points <= ONE_TILE * chunk:
+        return group, 0, max(LEAST_TILE, power_of_two_above(points)), group
     while chunk > 1 and points < (1 if wanted[1] else groups) * group * chunk:
         chunk //= 2
     while limits.staged and _tile_bytes(group, chunk, size) > local_bytes and group > 1:

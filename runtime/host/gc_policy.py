@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from runelift.runtime.host import fast_start
 
@@ -16,6 +18,17 @@ def collect_rarely() -> None:
     """Make garbage collections rare in this process."""
     if fast_start.enabled():
         gc.set_threshold(*THRESHOLDS)
+
+
+@contextmanager
+def collecting_rarely() -> Iterator[None]:
+    """Make garbage collections rare for a while, in a process that is not ours."""
+    before = gc.get_threshold()
+    collect_rarely()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def freeze() -> None:

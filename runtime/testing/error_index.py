@@ -16,7 +16,7 @@ from runelift.frontend.load import load
 from runelift.ir import parse as ir_text
 from runelift.ir.codes import CODES, GROUPS
 from runelift.ir.codes.explanation import Explanation, files
-from runelift.ir.errors import ProgramWarning, UserError
+from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
 from runelift.ir.files import read_source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
@@ -53,7 +53,7 @@ def message(explanation: Explanation, text: str) -> str:
         error = ""
         try:
             _READERS[explanation.suffix](Path(folder) / main)
-        except UserError as failure:
+        except (UserError, CompilerLimitation) as failure:
             error = as_text(failure)
         warned = [str(w.message) for w in caught if isinstance(w.message, ProgramWarning)]
         places = {f"{Path(folder).resolve()}/": "", f"{folder}/": ""}

@@ -57,6 +57,7 @@ from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.ir.types import ArrayType, Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.runtime.devices.info import find_devices
+from runelift.runtime.geometry.tiles import transposed
 from runelift.runtime.geometry.work_groups import ShareLimits, share_out, spread, subgroup_of
 
 MODEL = "model"
@@ -81,9 +82,15 @@ TEAMS = VName("teams", -4)
 WIDTH = VName("width", -5)
 """How many points of a map a work-item has, see :class:`distribution.MapWidth`."""
 
+COHERENT = VName("coherent", -7)
+"""1 if groups see what others wrote in the same launch."""
+FLAT = VName("flat", -8)
+"""1 if they lie as in one dimension, see :class:`distribution.MapWidth`."""
+
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
-          plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
-          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, SLABS: 1}
+          plan.LOCAL_BYTES: 256, COHERENT: 0, ROWS: 0,
+          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, FLAT: 0,
+          SLABS: 1}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -213,6 +220,7 @@ class Host:
 
     types: Mapping[VName, Type]
     interleave: bool = False
+    coherent: bool = False
 
     def type(self, name: VName) -> Type:
         return Prim.I64 if name in plan.DEVICE_SIZES else self.types[name]
@@ -325,8 +333,9 @@ class Machine:
                     self.scalars[name] = subgroup_of(self.shares, self.scalars[group])
                 case distribution.GroupSize(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
-                case distribution.MapWidth(name, rows=rows, most=most):
+                case distribution.MapWidth(name, flat, rows=rows, most=most):
                     self.scalars[name] = max(1, min(self.scalars[WIDTH], most, self.size(rows)))
+                    self.scalars[flat] = self.scalars[FLAT]
                 case distribution.ScanTileShape():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
@@ -343,6 +352,12 @@ class Machine:
                 case distribution.StripShape(width=width):
                     values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))
+                case distribution.TransposeTileShape(fast=fast, last=last, group=group):
+                    values = transposed(self.size(fast), self.size(last), step.bytes,
+                                        self.size(group))
+                    self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.CopyBuffer(target, source, prim, count):
+                    self.put(target, self.get(source, prim, (self.size(count),)))
                 case plan.Launch():
                     self.launch(step)
                 case plan.Operation(_, parameters, inner):
@@ -471,7 +486,8 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
     ``before`` does something with the machine and the steps before they run.
     """
     types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
-    lowered = lower_segop(stm, Host(types, interleave=on == "Oclgrind"), names)
+    lowered = lower_segop(stm, Host(types, interleave=on == "Oclgrind",
+                                    coherent=bool(device.get(COHERENT))), names)
     scalars = {p.name: v for p, v in args.items() if isinstance(p.type, Prim)}
     machine = ModelMachine(scalars, device) if on == MODEL else DeviceMachine(
         usable(on), scalars, device)

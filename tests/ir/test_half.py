@@ -14,7 +14,6 @@ from runelift.ir.meaning import apply, convert
 from runelift.ir.prim import SCALARS, Prim
 from runelift.runtime.data.text import format_value
 from runelift.runtime.data.values import format_values, load_values, read_values, save_values
-from tests.random_halves import agreed_results
 
 ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 """All numbers."""
@@ -171,10 +170,3 @@ module twice (R: real) = { def f (x: R.t) = R.(x + sqrt x) }
 module half = twice f16
 entry f (x: f16) = half.f x""")
     assert generic.f(np.float16(4)) == 6
-
-
-@pytest.mark.sweep(every=5)
-@pytest.mark.parametrize("first", range(0, 50, 10))
-def test_random_programs(first: int) -> None:
-    for seed in range(first, first + 10):
-        agreed_results(seed, "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,59 +24,39 @@ from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.rewrite.registry import PASSES, RULES, Pass
-from tests import test_random_programs as random_programs
+from tests.random_programs.nests import GRAMMAR, nests
+from tests.random_programs.writer import Family
 
 SEEDS = int(os.environ.get("RUNELIFT_RANDOM_SEEDS", "24"))
 """How many programs a pass is tried on, and a tenth of it each rule."""
 FAILED = "failed"
 
 
-class Risky(random_programs.Writer):
-    """Also writes what may fail: assertions, or (``traps``) divisions and unguarded indices."""
+_ASSERTED = ("assert ($a < 9) $s", "assert ($a < 2) $s", "assert ($a < (-2)) $s")
+_TRAPS = ("$s / $a", "$n[i64.i32 $a]", "$s %% $a")
+_ROWS = (
+    "loop %xs = copy $n for %i < m do let %k = i32.i64 %i in %xs with [%i] = ${s xs k}",
+    "tabulate m (\\%i -> let %k = i32.i64 %i in $n[%i] + ${s k})",
+    "scatter (copy $n) (reverse (iota m)) $v",
+    "reduce_by_index (replicate m 1) (+) 0 (map (\\%k -> i64.i32 (%k & 3)) $v) $n",
+    "copy $v",
+)
 
-    def __init__(self, seed: int, *, traps: bool) -> None:
-        super().__init__(seed)
-        self.traps = traps
 
-    def scalar(self, scope: dict[str, int], depth: int) -> str:
-        if depth > 0 and self.random.random() < 0.12:
-            x = self.scalar(scope, depth - 1)
-            if not self.traps:
-                return f"(assert ({self.pick(scope, 0)} < {self.random.randint(-3, 12)}) ({x}))"
-            if self.random.random() < 0.5:
-                return f"({x} / ({self.pick(scope, 0)}))"
-            return f"{self.pick(scope, 1)}[i64.i32 ({self.pick(scope, 0)})]"
-        return str(super().scalar(scope, depth))
-
-    def vector(self, scope: dict[str, int], depth: int) -> str:
-        if depth > 0 and self.random.random() < 0.25:
-            xs, i, k = self.fresh("xs"), self.fresh("i"), self.fresh("k")
-            inner = {**scope, xs: 1, k: 0}
-            match self.random.choice(["update", "tabulate", "scatter", "hist", "copy"]):
-                case "update":
-                    return (f"(loop {xs} = copy {self.pick(scope, 1)} for {i} < m do "
-                            f"let {k} = i32.i64 {i} in "
-                            f"{xs} with [{i}] = {self.scalar(inner, depth - 1)})")
-                case "tabulate":
-                    return (f"(tabulate m (\\{i} -> let {k} = i32.i64 {i} in "
-                            f"{self.pick(scope, 1)}[{i}] + "
-                            f"{self.scalar({**scope, k: 0}, depth - 1)}))")
-                case "scatter":
-                    return (f"(scatter (copy {self.pick(scope, 1)}) (reverse (iota m)) "
-                            f"{self.vector(scope, depth - 1)})")
-                case "hist":
-                    return (f"(reduce_by_index (replicate m 1) (+) 0 "
-                            f"(map (\\{k} -> i64.i32 ({k} & 3)) {self.vector(scope, depth - 1)}) "
-                            f"{self.pick(scope, 1)})")
-                case "copy":
-                    return f"(copy {self.vector(scope, depth - 1)})"
-        return str(super().vector(scope, depth))
+def risky(*, traps: bool) -> Family:
+    """Programs that may fail: by assertions, or (``traps``) divisions and unguarded indices."""
+    more = {"s": (_TRAPS if traps else _ASSERTED) * 3, "v": _ROWS * 3}
+    return nests(grammar={**GRAMMAR, **{
+        kind: replace(GRAMMAR[kind], rules=(*GRAMMAR[kind].rules, *rules))
+        for kind, rules in more.items()}})
 
 
 def made(seed: int, *, traps: bool) -> tuple[Program, Names, list[Any]]:
     names = Names()
-    program = load(Source(f"seed {seed}", Risky(seed, traps=traps).program()), names)
-    return program, names, random_programs.arguments(seed)
+    family = risky(traps=traps)
+    program = load(Source(f"seed {seed}", family.text(seed)), names)
+    (args,) = family.inputs(seed)
+    return program, names, args
 
 
 def outcome(program: Program, args: list[Any], version: int = 0) -> list[bytes] | str:
@@ -91,7 +72,7 @@ def outcome(program: Program, args: list[Any], version: int = 0) -> list[bytes] 
 def agree(seed: int, before: list[bytes] | str, after: list[bytes] | str, *,
           traps: bool) -> None:
     if not (traps and before == FAILED):
-        assert after == before, f"seed {seed}\n{Risky(seed, traps=traps).program()}"
+        assert after == before, f"seed {seed}\n{risky(traps=traps).text(seed)}"
 
 
 def chunks(step: int) -> Iterable[int]:

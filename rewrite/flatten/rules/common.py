@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import SOACS, Exp, Lambda, Param, Stm
-from runelift.ir.types import Atom, Const, Type, shape_of
+from runelift.ir.source import Loc
+from runelift.ir.syntax import SOACS, Exp, Lambda, Param, Rearrange, Stm
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.walk import Walk
 
@@ -36,6 +37,21 @@ def fresh_param(walk: Walk, base: str, type_: Type) -> Param:
     param = Param(walk.flattener.names.fresh(base), type_)
     walk.flattener.learn_params([param])
     return param
+
+
+def transposition(array: VName, type_: Type) -> Rearrange:
+    """An array of a type, with its first two dimensions exchanged."""
+    return Rearrange((1, 0, *range(2, len(shape_of(type_)))), array)
+
+
+def transposed(walk: Walk, array: VName, loc: Loc | None) -> Param:
+    """The columns of an array, as a statement of the walk."""
+    type_ = walk.flattener.types[array]
+    height, width, *inner = shape_of(type_)
+    column = fresh_param(walk, array.base, array_of((width, height, *inner), elem_of(type_)))
+    walk.need([column.name])
+    walk.statement(Stm((column,), transposition(array, type_), loc=loc))
+    return column
 
 
 def base_name(atom: Atom) -> str:

@@ -13,14 +13,15 @@ from runelift.rewrite.flatten.walk import Walk
 def layout_under_nest(walk: Walk, stm: Stm) -> str | None:
     """Σ ⊢ rearrange p xs ⇒ rearrange (id, p) xs'      xs := xs'[i...]
 
-    The outer dimensions that Σ fixes stay in front.  The same for reshape.
+    Provided xs' is known outside of Σ.  The outer dimensions that Σ fixes stay in front.  The same
+    for reshape.
     """
     exp = stm.exp
     assert isinstance(exp, Rearrange | Reshape)
     (param,) = stm.pat
     definition = walk.nest.defs.get(exp.array)
     match definition:
-        case Stm(_, Index(array, dims)):
+        case Stm(_, Index(array, dims)) if walk.invariant(array):
             depth = next((k for k, d in enumerate(dims) if isinstance(d, SliceDim)), len(dims))
             if not all(is_whole(dim) for dim in dims[depth:]):
                 return "its operand is a part of an array"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
+from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import Nest, whole
 from runelift.rewrite.flatten.parallelism import (
@@ -25,6 +27,8 @@ from runelift.rewrite.flatten.rules.common import (
     fresh_param,
     irregular,
     show_nest,
+    transposed,
+    transposition,
 )
 from runelift.rewrite.flatten.rules.maps import emit_versions, single_version
 from runelift.rewrite.flatten.walk import CHEAP_CHAIN, Walk
@@ -36,11 +40,11 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     ⇒ Σ ⊢ map (λy → redomap ⊕ e (λx → f y) xs) ys
 
     The vectors are never stored.  Where ys is x, a row of xs, y is a column and x its element.
-    The map may follow cheap arithmetic.  The same for scan, with its result transposed back.
-    Nested vectors take one dimension at a time.
+    The map may follow cheap arithmetic, and iotas and replicates, which go outside.  The same for
+    scan, with its result transposed back.  Nested vectors take one dimension at a time.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap | ir.Scanomap)
+    assert isinstance(stm.exp, ir.Redomap | ir.Scanomap)
+    virtual, soac = _virtual_outside(stm.exp)
     inner = vector_operator(soac.ops[0]) if len(soac.ops) == 1 else None
     made = _rows_made(walk, soac, inner) if inner else None
     if inner is None or made is None:
@@ -48,6 +52,9 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     if any(not walk.invariant(a) for a in (soac.width, inner.width)):
         return "the vectors have another length at each point of the nest"
     flattener = walk.flattener
+    for each in virtual:
+        flattener.learn_params(each.pat)
+        walk.statement(each)
     neutral = tuple(element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
     # The attribute means the map of the operator, which is the outer one from here on.
     attrs = tuple(a for a in stm.attrs if a != "sequential_inner")
@@ -73,8 +80,23 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
         walk.need(p.name for p in rows)
         walk.statement(ir.Stm(rows, nested, attrs, stm.loc))
         for param, row in zip(stm.pat, rows, strict=True):
-            walk.statement(ir.Stm((param,), _transposition(row.name, row.type), loc=stm.loc))
+            walk.statement(ir.Stm((param,), transposition(row.name, row.type), loc=stm.loc))
     return None
+
+
+def _virtual_outside(soac: ir.Redomap | ir.Scanomap
+                     ) -> tuple[list[ir.Stm], ir.Redomap | ir.Scanomap]:
+    """The iotas and replicates of a lambda that do not depend on it, and the rest of the SOAC."""
+    body, outside, inside = soac.lam.body, list[ir.Stm](), list[ir.Stm]()
+    bound = {p.name for p in soac.lam.params}
+    for stm in body.stms:
+        if isinstance(stm.exp, ir.Iota | ir.Replicate) and not bound & free_vars(stm.exp):
+            outside.append(stm)
+        else:
+            inside.append(stm)
+            bound |= {p.name for p in stm.pat}
+    lam = replace(soac.lam, body=ir.Body(tuple(inside), body.result))
+    return outside, replace(soac, lam=lam)
 
 
 def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> ir.Map | None:
@@ -116,9 +138,9 @@ def _turned(
         if array not in array_of_row:
             outside.append((array, param))
             continue
-        column = _transposed(walk, array_of_row[array], loc)
-        turned = ir.Param(flattener.names.fresh("column"), row_of(flattener.types[column]))
-        outside.append((column, turned))
+        column = transposed(walk, array_of_row[array], loc)
+        turned = ir.Param(flattener.names.fresh("column"), row_of(column.type))
+        outside.append((column.name, turned))
         inside.append((turned.name, param))
     body = ir.Body((*lam.body.stms[:-1], *made.lam.body.stms), made.lam.body.result)
     used = free_vars(body)
@@ -126,23 +148,6 @@ def _turned(
     fold = ir.Lambda(tuple(p for _, p in inside), body, made.lam.ret)
     return (tuple(array for array, _ in outside), tuple(p for _, p in outside), fold,
             tuple(array for array, _ in inside))
-
-
-def _transposition(array: VName, type_: Type) -> ir.Rearrange:
-    """An array with its first two dimensions exchanged."""
-    return ir.Rearrange((1, 0, *range(2, len(shape_of(type_)))), array)
-
-
-def _transposed(walk: Walk, array: VName, loc: Loc | None) -> VName:
-    """A name for the same."""
-    flattener = walk.flattener
-    type_ = flattener.types[array]
-    height, width, *inner = shape_of(type_)
-    column = ir.Param(flattener.names.fresh(array),
-                   array_of((width, height, *inner), elem_of(type_)))
-    walk.statement(ir.Stm((column,), _transposition(array, type_), loc=loc))
-    flattener.types[column.name] = column.type
-    return column.name
 
 
 def element_of_replicate(walk: Walk, neutral: Atom) -> Atom:

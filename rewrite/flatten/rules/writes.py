@@ -10,7 +10,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import substitute_body
-from runelift.ir.types import Atom, Type, array_of, row_of, shape_of
+from runelift.ir.types import Atom, array_of, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import Nest
@@ -30,6 +30,8 @@ from runelift.rewrite.flatten.rules.common import (
     node_of,
     prim_of,
     show_nest,
+    transposed,
+    transposition,
     uneven,
 )
 from runelift.rewrite.flatten.rules.reductions import element_of_replicate, operator_needs_nest
@@ -117,7 +119,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
         soac = replace(soac, arrays=tuple(p.name for p in split.pat))
     bins, *values = soac.arrays
     neutral = tuple(element_of_replicate(walk, atom) for atom in op.op.neutral)
-    columns = [_transposed(walk, stm, array) for array in (*op.dests, *values)]
+    columns = [transposed(walk, array, stm.loc) for array in (*op.dests, *values)]
     params = tuple(fresh_param(walk, "column", row_of(column.type)) for column in columns)
     dests, mapped = params[: len(op.dests)], params[len(op.dests) :]
     elements = (fresh_param(walk, "bin", Prim.I64),
@@ -138,22 +140,8 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
         walk.statement(ir.Stm(rows, ir.Map(inner.width, lam, tuple(c.name for c in columns)),
                            stm.attrs, stm.loc))
         for param, row in zip(stm.pat, rows, strict=True):
-            walk.statement(ir.Stm((param,), ir.Rearrange(_swap(row.type), row.name), loc=stm.loc))
+            walk.statement(ir.Stm((param,), transposition(row.name, row.type), loc=stm.loc))
     return None
-
-
-def _transposed(walk: Walk, stm: ir.Stm, array: VName) -> ir.Param:
-    """The columns of an array, as a statement of the walk."""
-    type_ = walk.flattener.types[array]
-    outer, width, *rest = shape_of(type_)
-    column = fresh_param(walk, array.base, array_of((width, outer, *rest), prim_of(type_)))
-    walk.need([column.name])
-    walk.statement(ir.Stm((column,), ir.Rearrange(_swap(type_), array), loc=stm.loc))
-    return column
-
-
-def _swap(type_: Type) -> tuple[int, ...]:
-    return (1, 0, *range(2, len(shape_of(type_))))
 
 
 @flattening("G1", ir.Hist)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.hostplan.arrays import LITERAL_ELEMENTS
+from runelift.codegen.plan.plan import kernels
 
 REDUCED = "entry main [n] (xs: [n]f32): [n]f32 = {}"
 DEFERRED = {
@@ -59,3 +61,17 @@ def _agree(program: runelift.Program, body: str) -> None:
     xs = np.array([1.5, 0.25, 3.0, 0.5], np.float32)
     expected = runelift.compile(REDUCED.format(body), device="interpreter").main(xs)
     assert np.allclose(program.main(xs), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 3, LITERAL_ELEMENTS, LITERAL_ELEMENTS + 3])
+def test_scalars_are_put_into_an_array_by_few_kernels(count: int, simulator: str) -> None:
+    elems = ", ".join("s" if k % 3 == 1 else f"{k} - k" if k % 3 else str(k) for k in range(count))
+    text = f"entry main [n] (xs: [n]i32) (k: i32) = let s = i32.sum xs in [{elems}]"
+    program = runelift.compile(text, device=simulator)
+    plan = program.compiled.plan("main")
+    written = sum(kernel.kind == "segscatter" for kernel in kernels(plan.steps))
+    assert written == -(-count // LITERAL_ELEMENTS)
+    xs = np.array([4, 5], np.int32)
+    found, _ = program.run("main", [xs, np.int32(3)])
+    want = [9 if k % 3 == 1 else k - 3 if k % 3 else k for k in range(count)]
+    np.testing.assert_array_equal(found[0], np.array(want, np.int32))

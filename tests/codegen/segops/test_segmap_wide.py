@@ -17,7 +17,7 @@ from runelift.ir.syntax import Level, SegMap
 from runelift.ir.types import i64
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.versions.forest import plans
-from tests.codegen.harness import WIDTH, agree
+from tests.codegen.harness import FLAT, WIDTH, agree
 from tests.codegen.segops.test_segops import Points
 
 I64 = Prim.I64
@@ -52,23 +52,25 @@ def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     width = LaunchGeometry.width
 
-    def note(self: LaunchGeometry, *args: int) -> int:
-        found.append(width(self, *args))
-        return found[-1]
+    def note(self: LaunchGeometry, *args: int) -> tuple[int, int]:
+        points, flat = width(self, *args)
+        found.append(points)
+        return points, flat
 
     monkeypatch.setattr(LaunchGeometry, "width", note)
     return found
 
 
+@pytest.mark.parametrize("flat", [0, 1])
 @pytest.mark.parametrize("width", [1, 2, 4])
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (16,), (41,), (3, 5), (4, 1), (1, 9), (5, 0),
                                    (2, 3, 4), (3, 1, 2)], ids=str)
-def test_every_point_is_computed_once(shape: tuple[int, ...], width: int) -> None:
+def test_every_point_is_computed_once(shape: tuple[int, ...], width: int, flat: int) -> None:
     """The interpreter of kernels finds two work-items that write the same place."""
     p = Points(shape)
     body = p.body.body(p.body.mul(p.x, p.x), p.body.add(p.x, i64(1)))
     agree(SegMap(Level.GRID, p.space, body, (I64, I64)), [p.all(I64)] * 2, p.args,
-          p.builder.names, {WIDTH: width})
+          p.builder.names, {WIDTH: width, FLAT: flat})
 
 
 @pytest.mark.parametrize(("on", "sizes", "wanted"), [

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import runelift
 from runelift.codegen.plan import plan
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -29,7 +30,7 @@ from runelift.ir.syntax import (
     SegScatter,
 )
 from runelift.ir.types import ArrayType, Type, array_of, i64
-from tests.codegen.harness import CHUNK, PATIENCE, STAGED, WINDOW, Builder, agree, rows
+from tests.codegen.harness import CHUNK, COHERENT, PATIENCE, STAGED, WINDOW, Builder, agree, rows
 
 I64 = Prim.I64
 SHAPES = [(0,), (1,), (3,), (17,), (100,), (3, 0), (0, 3), (5, 2), (2, 40), (9, 9), (1, 100),
@@ -85,7 +86,7 @@ def test_reduction_that_the_last_group_finishes(shape: tuple[int, ...]) -> None:
     body = p.body.body(p.x, p.body.add(p.x, i64(3)), p.x, p.x)
     agree(SegRed(Level.GRID, p.space, ops, body, (I64,) * 4),
           [p.segments(I64)] * 3 + [p.all(I64)], p.args, p.builder.names,
-          {plan.COHERENT: 1, plan.NUM_GROUPS: 16}, on="Portable")
+          {COHERENT: 1, plan.NUM_GROUPS: 16}, on="Portable")
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -201,3 +202,22 @@ def test_histogram_of_rows() -> None:
     op = HistOp(bins, (dest,), Operator(lam, (zeros,), True))
     body = b.body(b.op("quot", I64, r.i, i64(2)), r.row)
     agree(SegHist(Level.GRID, r.space(), (op,), body), [type_], r.args, b.names)
+
+
+@pytest.mark.parametrize(("text", "shape"), [
+    ("entry main (xs: []i32): i32 = i32.sum xs", (30_000,)),
+    ("entry main (xs: []i32): i32 = i32.sum (map (\\x -> x * x) xs)", (1_000,)),
+    ("entry main (xs: []i32): (i32, i32) = (i32.sum xs, i32.maximum xs)", (30_000,)),
+    ("entry main [n] (xs: [n]i32): [n]i32 = scan (+) 0 xs", (3,)),
+    ("entry main [n] (xs: [n]i32): [n]i32 = scan (+) 0 (map (* 3) xs)", (4_000,)),
+    ("entry main [n][m] (xss: [n][m]i32): [n][m]i32 = map (scan (+) 0) xss", (3, 1_300))])
+def test_what_a_core_does_quickly_is_one_launch(text: str, shape: tuple[int, ...]) -> None:
+    """Another launch would take longer than what it divides."""
+    program = runelift.compile(text, device="pocl", tuning={})
+    xs = np.random.default_rng(1).integers(-99, 99, shape, np.int32)
+    results, record = program.run("main", [xs], record=True)
+    expected, _ = runelift.compile(text, device="interpreter").run("main", [xs])
+    for got, want in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert record is not None
+    assert record.launches == 1

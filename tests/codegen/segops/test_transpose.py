@@ -66,21 +66,29 @@ def test_arrays_of_neighbours_are_interleaved_and_copied_back_by_tiles() -> None
     assert "transpose_" in launched(program, "swap")
 
 
-@pytest.mark.parametrize(("n", "m", "height", "width"), [
-    (100, 100, 32, 32), (1000, 16, 16, 64), (9, 1000, 64, 16), (17, 1000, 32, 32),
-    (16, 16, 32, 32)])
-def test_tiles_are_long_where_an_array_has_a_short_side(n: int, m: int, height: int,
-                                                        width: int) -> None:
-    """Its elements lie side by side along the height; the copy's, along the width."""
-    program = runelift.compile(SOURCE, device="interpreter")
-    steps = plan.all_steps(program.compiled.plan("swap", interleave=True).steps)
-    given = {"n": n, "m": m, "group_size": 256}
-    found: dict[str, int] = {}
-    for step in steps:
-        if isinstance(step, plan.ComputeSize) and step.name.base in ("height", "width"):
-            found[step.name.base] = step.size.value(
-                {name: given[name.base] for name in step.size.variables()})
-    assert (found["height"], found["width"]) == (height, width)
+@pytest.mark.parametrize("device", ["oclgrind", "Portable"])
+@pytest.mark.parametrize("prim", ["i8", "i16", "f32", "f64"])
+def test_tiles_of_any_element(prim: str, device: str) -> None:
+    """Sides of one element, short ones, and those that tiles do not divide."""
+    source = (f"entry swap [n][m] (xss: [n][m]{prim}): [m][n]{prim} = transpose xss\n"
+              f"entry swaps [k][n][m] (xss: [k][n][m]{prim}): [k][m][n]{prim} = map transpose xss")
+    program = runelift.compile(source, device=device)
+    for n, m in [(1, 70), (70, 1), (2, 300), (300, 2), (5, 100), (100, 5), (16, 33), (65, 130)]:
+        xss = (np.arange(2 * n * m) % 101).reshape(2, n, m).astype(dtype_of(prim))
+        assert (program.swap(xss[0]) == xss[0].T).all()
+        assert (program.swaps(xss) == xss.transpose(0, 2, 1)).all()
+
+
+def dtype_of(prim: str) -> str:
+    return {"i": "int", "f": "float"}[prim[0]] + prim[1:]
+
+
+def test_a_side_of_one_element_needs_no_kernel() -> None:
+    program = runelift.compile(SOURCE, device="oclgrind")
+    row = np.arange(1000, dtype=np.int32)
+    for shape, launches in [((1, 1000), 0), ((1000, 1), 0), ((2, 500), 1)]:
+        record = MeasuredProgram(program).record("swap", [row.reshape(shape)])
+        assert record.launches == launches
 
 
 def test_what_a_loop_reads_across_rows_is_transposed_once() -> None:

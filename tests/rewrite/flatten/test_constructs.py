@@ -30,6 +30,12 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "sum of rows made from rows": ("reduce (map2 (+)) (replicate m 0) "
                                    "(map (\\ys -> map2 (*) ys (reverse ys)) xss)",
                                    "G4  redomap"),
+    "sum of tabulated vectors": (
+        "reduce (map2 (+)) (replicate m 0) "
+        "(tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j) * k)))", "G4  redomap"),
+    "scan of tabulated vectors": (
+        "scan (map2 (+)) (replicate m 0) (tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j))))",
+        "G4  scanomap"),
     "sum of one vector": ("let ys = map (+ k) xs "
                           "in reduce (map2 (+)) (replicate m 0) (map (\\_ -> ys) (iota 3))",
                           "G4  redomap"),
@@ -43,7 +49,8 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "replicate": (f"{SUMS} (flatten (replicate 2 ({SUMS} xs)))", "G1  scanomap"),
     "replicate as a result": ("replicate 3 (xs[0] + k)", "G2"),
     "iota": (f"map2 (\\i y -> i32.i64 i * y) (iota m) ({SUMS} xs)", "G1  scanomap"),
-    "rearrange": (f"map ({SUMS}) (transpose (map (\\x -> map (+ x) xs) xs))", "G5  rearrange"),
+    "rearrange": (f"map ({SUMS}) (transpose (map (\\x -> {SUMS} (map (+ x) xs)) xs))",
+                  "G5  rearrange"),
     "update": (f"let ys = {SUMS} xs let ys[0:1] = [k] in {SUMS} ys", "G1  update"),
     "concat": (f"{SUMS} ({SUMS} xs ++ map (+ 1) xs)", "G1  concat"),
     "copy": (f"let ys = copy xs let ys[0] = 3 in {SUMS} ys", "G1  update"),
@@ -78,3 +85,28 @@ def test_the_table_names_functions_and_tests_that_exist() -> None:
             files = list((root / "rewrite/flatten").rglob(f"{module}.py"))
             assert any(f"def {function}(" in file.read_text() for file in files), name
         assert (root / "tests" / f"{test}.py").is_file(), test
+
+
+LAYOUTS_OF_PARTS = [
+    "map (map (\\win -> i32.sum (flatten win))) (map transpose (slide (map slide xss)))",
+    "map (\\rows -> map (\\win -> scan (+) 0 (flatten win)) (transpose rows)) "
+    "(slide (map slide xss))",
+    "map (\\rows -> map (map i32.sum) (transpose (map transpose (transpose rows)))) "
+    "(slide (map slide xss))",
+    "map (map (\\win -> map (scan (+) k) (transpose win))) (map transpose (slide (map slide xss)))",
+]
+
+
+@pytest.mark.parametrize("number", range(len(LAYOUTS_OF_PARTS)))
+def test_layouts_of_parts_of_a_definition_of_the_nest(number: int, simulator: str) -> None:
+    program = runelift.compile(
+        "def slide 'a [n] (xs: [n]a): [n - 1][2]a = tabulate (n - 1) (\\i -> xs[i:i + 2] :> [2]a)\n"
+        "entry main [n][m] (xss: [n][m]i32) (k: i32) = " + LAYOUTS_OF_PARTS[number],
+        device=simulator)
+    for shape in [(1, 3), (3, 2), (4, 5)]:
+        xss = np.random.default_rng(shape[0]).integers(-3, 9, shape).astype(np.int32)
+        args = [xss, np.int32(0)]
+        (expected,) = interpret(program.compiled.core, "main", args)[-1:]
+        for force in plans(program.tree.entry("main")):
+            found, _ = program.run("main", args, force=force)
+            np.testing.assert_array_equal(found[-1], expected, err_msg=f"{shape} {force}")

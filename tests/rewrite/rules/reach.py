@@ -29,7 +29,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "float_neutral": ("entry main (x: f32) = (x * 1, x / 1, x - 0)", [F32(-0.0)]),
     "absorbing_element": (ONE + "let z = x - x in z * y", [X, Y]),
     "right_neutral": (ONE + "let z = x - x in (x - z) % (z + 1) + y", [X, Y]),
-    "square": ("entry main (x: f32) (y: i32) = (x ** 2, y ** 2)", [F32(-1.1), X]),
+    "cheap_power": ("entry main (x: f32) (y: i32) = (x ** 2, y ** 2, x ** -1, x ** 0 + x ** 1)",
+                    [F32(-1.1), X]),
     "same_operands": (ONE + "(x - x, i32.min y y)", [X, Y]),
     "same_compared": (ONE + "(x == x, x < x, y)", [X, Y]),
     "compared_with_bool": ("entry main (b: bool) = let t = (b == b) in b == t", [B]),
@@ -38,6 +39,18 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "negated_comparison": (ONE + "!(x < y)", [X, Y]),
     "gather_constants": (ONE + "((x + 3) + 4) * 2 * 5 + y", [X, Y]),
     "cancel": (ONE + "(x + y) - y", [X, Y]),
+    "index_flattened": (MATRIX + "let xs = flatten xss in tabulate_2d n m (\\i j -> xs[i * m + j])",
+                        [XSS]),
+    "index_quotient": (MATRIX + "tabulate (n * m) (\\p -> xss[p / m, p % m] + i32.i64 p)", [XSS]),
+    "size_not_negative": (VECTOR + "map (\\i -> i32.i64 i + 1) (iota n)", [XS]),
+    "quotient_of_sum": (MATRIX + "tabulate_2d n m (\\i j -> let p = i * m + j "
+                        "in xss[p / m, p % m] + i32.i64 (j / m))", [XSS]),
+    "unflatten_map": (MATRIX + "let ys = tabulate (n * m) (\\p -> i32.i64 (p / m)) "
+                      "in map2 (map2 (-)) (unflatten ys) xss", [XSS]),
+    "flatten_nest": (MATRIX + "scan (+) 0 (flatten (map (map (* 2)) xss))", [XSS]),
+    "transpose_nest": (MATRIX + "(map i32.sum (transpose (map (map (* 2)) xss)), "
+                       "transpose (map (\\i -> map (\\j -> i32.i64 (i - j)) (iota m)) (iota n)))",
+                       [XSS]),
     "check_inside": ("entry main [n] (xs: [n]i32) = loop s = 0 for i < n do s * 2 + xs[i]", [XS]),
     "index_whole": (VECTOR + "xs[0:n]", [XS]),
     "index_iota": ("entry main (n: i64) (m: i64) = let is = iota n in loop s = 0 for i < n do "
@@ -84,6 +97,10 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "map_invariant": ("entry main [n] (xs: [n]i32) (y: i32) = map (\\_ -> y * 2) xs", [XS, Y]),
     "map_identity": (TWO + "map (\\x -> x) xs ++ ys", [XS, YS]),
     "map_same_result": (VECTOR + "unzip (map (\\x -> let y = x * 2 in (y, y)) xs)", [XS]),
+    "sum_invariant": ("entry main [n] (xs: [n]i32) (x: i8) = (i8.sum (map (const x) xs), "
+                      "i64.sum (map (const 1) xs))", [XS, np.int8(77)]),
+    "assert_invariant": ("entry main (n: i64) (m: i64) = "
+                         "map (\\i -> i64.sum (map (^ i) (iota m))) (iota n)", [N, N]),
     "commutative_operator": (
         "entry main [n] (xs: [n]f32) (ys: [n]f32) = "
         "reduce (\\(a, b) (c, d) -> (a + c, b + d)) (0, 0) (zip xs ys)", [FS, FS]),
@@ -109,6 +126,13 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "map_scatter": (
         "entry main [n] (is: [n]i64) (xs: [n]i32) = scatter (replicate 4 0) is (map (* 2) xs)",
         [IS, XS]),
+    "hist_by_component": (
+        "entry main [n] (is: [n]i64) (xs: [n]i32) (ys: [n]i32) = "
+        "hist (\\(a, b) (c, d) -> (a + c, i32.max b d)) (0, i32.lowest) 4 is (zip xs ys)",
+        [IS, XS, YS]),
+    "hists_together": (
+        "entry main [n] (is: [n]i64) (xs: [n]i32) = "
+        "(hist (+) 0 4 is xs, hist i32.max 0 4 is (map (* 2) xs))", [IS, XS]),
     "map_hist": ("entry main [n] (is: [n]i64) (xs: [n]i32) = "
                  "reduce_by_index (replicate 4 0) (+) 0 is (map (* 2) xs)", [IS, XS]),
     "redomap_map": (VECTOR + "let ys = map (* 2) xs let s = i32.sum ys "

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from runelift.ir.codes import CODES
 from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.runtime.commands import cli
 from runelift.runtime.commands import test as test_command
@@ -290,6 +291,17 @@ def test_errors_as_json(run: Run, tmp_path: Path) -> None:
     (error,) = json.loads(missing.out)
     assert error["code"] is None
     assert "Cannot read" in error["message"]
+
+
+def test_a_program_that_is_too_large_has_a_code(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.fut"
+    path.write_text(CODES["too-large"].wrong)
+    assert run("check", path).status == 0
+    found = run("explain", path)
+    assert (found.status, "error[too-large]: Not supported: " in found.err) == (2, True)
+    found = run("explain", path, "--json")
+    (error,) = json.loads(found.out)
+    assert (found.status, error["code"], error["line"]) == (2, "too-large", 8)
 
 
 def test_a_failure_shows_its_line(run: Run, tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
         assert isinstance(written, CommandBuffer)
         assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
         assert written.has_loop == made.has_loop
-        for name in ("_values", "_classes", "_results", "_temporaries", "_inputs", "_scans",
+        for name in ("_values", "_classes", "_results", "_temporaries", "inputs", "_scans",
                      "_fallible"):
             assert getattr(written, name) == getattr(made, name)
         for _ in range(3):
@@ -360,7 +360,7 @@ def test_a_run_that_reads_what_was_computed_is_made_again_for_its_command_buffer
     assert _command_buffers(program) == [SeenCount.ONCE]
 
 
-@pytest.mark.parametrize("n", [40, 400])
+@pytest.mark.parametrize("n", [140, 400])  # more than one tile
 def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> None:
     info = replace(installed, num_groups=2,
                    shares=replace(installed.shares, tile=32, patience=1 << 30))

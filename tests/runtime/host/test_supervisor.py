@@ -81,6 +81,41 @@ def test_a_command_ends_though_native_code_keeps_the_lock(
     assert seconds < SECOND
 
 
+STOPS = "os.kill(os.getpid(), signal.SIGINT)"
+MIDST = """
+class Finder:
+    def find_spec(name, *_):
+        if name == 'runelift.runtime.{}': os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+"""
+"""Code that sends Ctrl-C when a module of ours is about to be imported."""
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+@pytest.mark.parametrize("moment", [
+    STOPS, MIDST.format("host.supervisor"), MIDST.format("commands.cli"), MIDST.format("devices"),
+    f"import signal; signal.pthread_sigmask = lambda *_: {STOPS}"])
+def test_ctrl_c_while_a_command_starts(option: str, moment: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import os, signal, sys; from runelift.runtime.commands import start"
+         f"\n{moment}\nsys.argv[1:] = [{option!r}]\nsys.exit(start.main())"],
+        capture_output=True, text=True, timeout=20, check=False)
+    if option == "--help" and moment.startswith("import"):
+        assert done.returncode == 0  # nothing is masked
+    else:
+        assert (done.returncode, done.stderr) == (130, "runelift: interrupted.\n")
+
+
+def test_little_is_imported_before_ctrl_c_is_handled() -> None:
+    listed = subprocess.run([sys.executable, "-c", """
+import re, sys
+before = {*sys.modules}
+from runelift.runtime.commands import start
+print(*{*sys.modules} - before)"""], capture_output=True, text=True, check=True).stdout
+    assert {each for each in listed.split() if not each.startswith("runelift")} <= {
+        "signal", "_signal", "__future__", "importlib", "types", "warnings"}
+
+
 @pytest.mark.parametrize("group", [True, False])
 def test_a_command_that_can_end_by_itself_gets_one_signal(group: bool, tmp_path: Path) -> None:
     command, is_busy = supervised(

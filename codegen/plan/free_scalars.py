@@ -1,0 +1,122 @@
+"""Free scalars: arguments of a plan that reach nothing but kernels.
+
+The launches of a run do not depend on their values, so runs with other values can repeat them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.epilogue import split_epilogue
+from runelift.ir.names import VName
+
+Roots = frozenset[VName]
+
+
+@dataclass(frozen=True, slots=True)
+class FreeScalars:
+    """The free scalars ``params``, and ``derived`` ones that the host computes from them.
+
+    ``steps`` compute the latter from sizes and scalar arguments, ``given``.
+    """
+
+    params: tuple[VName, ...]
+    derived: tuple[VName, ...]
+    steps: tuple[plan.Step, ...]
+    given: tuple[VName, ...]
+
+
+def free_scalars(host: plan.Plan) -> FreeScalars:
+    """The free scalars of a plan.
+
+    A scalar is not free if a size, a choice, a check, a loop or a result depends on it.
+    """
+    early, late = split_epilogue(host)
+    sizes = {*host.sizes, *(atom for p in host.params for atom in p.shape or ())}
+    scalars = [p.name for p in host.params if p.shape is None]
+    known: dict[VName, Roots] = {name: Roots() for name in host.sizes}
+    known |= {name: Roots({name} - sizes) for name in scalars}
+    often = Counter(plan.set_by(step) for step in plan.all_steps(host.steps))
+    computing: dict[VName, plan.Step] = {}
+    for step in early:
+        match step:
+            case (plan.Compute(name) | plan.ConvertScalar(name) | plan.ComputeSize(name)
+                  | plan.Bind(name)) if often[name] == 1:
+                used = _inputs(step, name)
+                if used <= known.keys():
+                    known[name] = Roots().union(*(known[each] for each in used))
+                    computing[name] = step
+    own = {id(step) for step in computing.values()}
+    fixed = {each for step in early if id(step) not in own for each in _fixing(step)}
+    fixed |= {name for what in (late, host.results) for name in _names(what)}
+    bound = Roots().union(*(known[name] for name in fixed & known.keys()))
+    free = [name for name in scalars if name not in bound | sizes]
+    derived = [name for name in computing if known[name] & set(free) and known[name]]
+    return FreeScalars(tuple(free), tuple(derived), *_slice(derived, computing))
+
+
+def _inputs(step: plan.Step, name: VName) -> set[VName]:
+    """The names that a step which sets ``name`` reads."""
+    return set(_names(step)) - {name}
+
+
+def _slice(wanted: list[VName], computing: dict[VName, plan.Step]
+           ) -> tuple[tuple[plan.Step, ...], tuple[VName, ...]]:
+    """The steps that compute what is wanted, in order, and the names that they are given."""
+    needed = set(wanted)
+    steps: list[plan.Step] = []
+    for name, step in reversed(computing.items()):
+        if name in needed:
+            steps.insert(0, step)
+            needed |= _inputs(step, name)
+    given = sorted(needed - computing.keys(), key=lambda name: name.tag)
+    return tuple(steps), tuple(given)
+
+
+def _fixing(step: plan.Step) -> Iterator[VName]:
+    """The names that a step depends on by more than arguments of kernels."""
+    match step:
+        case plan.Launch(kernel, _, groups, group):
+            yield from _names((groups, group, kernel.built_for, kernel.locals))
+        case plan.Branch(cond, then_, else_):
+            yield from _names(cond)
+            yield from _fixing_all(then_ + else_)
+        case plan.Choose(versions=versions, sizes=sizes):
+            yield from _names((sizes, step.results))
+            for version in versions:
+                yield from _names((version.guard, version.local_bytes, version.groups))
+                yield from _fixing_all(version.steps)
+        case plan.Operation(parameters=parameters, steps=steps, early=early):
+            yield from _names((parameters, early))
+            yield from _fixing_all(steps)
+        case plan.Fill(name, steps):
+            yield name
+            yield from _fixing_all(steps)
+        case _:
+            yield from _names(step)
+
+
+def _fixing_all(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
+    for step in steps:
+        yield from _fixing(step)
+
+
+def _names(what: Any) -> Iterator[VName]:
+    """All names in a value, but for what is inside of kernels."""
+    if isinstance(what, VName):
+        yield what
+    elif isinstance(what, plan.Launch):  # in a loop, whose iterations may be one kernel's
+        yield from _fixing(what)
+        yield from _names(what.args)
+    elif is_dataclass(what) and not isinstance(what, type):
+        for each in fields(what):
+            yield from _names(getattr(what, each.name))
+    elif isinstance(what, tuple | list | frozenset | set):
+        for each in what:
+            yield from _names(each)
+    elif isinstance(what, dict):
+        yield from _names(list(what.items()))

@@ -1,0 +1,323 @@
+"""Layouts: a map makes its results in the layout that they are wanted in.
+
+A layout operation between two array operations keeps them apart: the first stores what the second
+reads.  Here the layout moves in front of the maps that make the array, to what they read.  So the
+same nest comes of a map over flat places and of maps over rows, and fusion finds its partners.
+"""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.consumption import consumed_by
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import body_of, free_vars, lambda_of, map_inside, stm_of
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.rewrite.engine.pick import names_in
+from runelift.rewrite.engine.rule import Rewriting, Rule, rule
+from runelift.rewrite.engine.scope import whole
+from runelift.rewrite.flatten.parallelism import is_cheap
+
+FLAT_READERS = (ir.Map, ir.Scanomap, ir.Hist, ir.Scatter)
+"""Operations that fuse with a map over flat places; reductions go row by row instead."""
+DIVISIONS = ("quot", "div", "rem", "mod")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A map of a nest, and the statements inside of it without the next map."""
+
+    width: Atom
+    params: tuple[ir.Param, ...]
+    arrays: tuple[VName, ...]
+    stms: tuple[ir.Stm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Maps in each other, and the result of a point with its type."""
+
+    levels: tuple[Level, ...]
+    result: Atom
+    type: Type
+
+    @property
+    def independent(self) -> bool:
+        """True if no level reads arrays that depend on those around it."""
+        vary: set[VName] = set()
+        for level in self.levels:
+            if not vary.isdisjoint(level.arrays):
+                return False
+            vary |= {p.name for p in level.params}
+            for stm in level.stms:
+                if not vary.isdisjoint(free_vars(stm)):
+                    vary |= {p.name for p in stm.pat}
+        return True
+
+
+@dataclass(slots=True)
+class Wanted:
+    """A layout of what a map makes: the statements of both, and who reads the result."""
+
+    made: ir.Stm
+    layout: ir.Stm
+    reader: ir.Soac | None
+    defs: dict[VName, ir.Stm] = field(repr=False)
+    names: Names = field(repr=False)
+
+
+@rule(ir.Reshape)
+def unflatten_map(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
+    """reshape (n, m) (map f xs) ⇒ map (map f) (reshape (n, m) xs)
+
+    Provided: nothing else needs map f xs.  An array operation reads the rows, or f divides its
+    index by m.
+    """
+    exp = wanted.layout.exp
+    assert isinstance(exp, ir.Reshape)
+    nest = nest_of(wanted.made, 1)
+    if nest is None:
+        return None
+    inner = shape_of(nest.type)
+    outer = exp.shape[:len(exp.shape) - len(inner)]
+    if len(outer) < 2 or exp.shape[len(outer):] != inner:
+        return None
+    if wanted.reader is None and not _divides(nest, wanted, outer[-1]):
+        return None
+    built = _Built(wanted, outer)
+    place: Atom = built.indices[0].name
+    for size, index in zip(outer[1:], built.indices[1:], strict=True):
+        place = built.compute("add", built.compute("mul", place, size), index.name)
+    (level,) = nest.levels
+    for param, array in zip(level.params, level.arrays, strict=True):
+        if built.is_made(array):
+            built.take(param, array, (place,))
+        else:
+            shape = (*outer, *shape_of(param.type))
+            built.take(param, built.view(ir.Reshape(shape, array), shape, param.type),
+                       tuple(p.name for p in built.indices))
+    built.inside += level.stms
+    return built.done(nest)
+
+
+@rule(ir.Reshape)
+def flatten_nest(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
+    """reshape (n * m) (map (map f) xss) ⇒ map f (reshape (n * m) xss)
+
+    Provided: nothing else needs the matrix, and a map, scan, histogram or scatter reads the
+    elements.
+    """
+    exp = wanted.layout.exp
+    assert isinstance(exp, ir.Reshape)
+    before = shape_of(wanted.made.pat[0].type)
+    depth = len(before) - len(exp.shape) + 1
+    if depth < 2 or exp.shape[1:] != before[depth:] or not (
+            isinstance(wanted.reader, FLAT_READERS) and wanted.reader.width == exp.shape[0]):
+        return None
+    nest = nest_of(wanted.made, depth)
+    if nest is None:
+        return None
+    built = _Built(wanted, exp.shape[:1])
+    place: Atom = built.indices[0].name
+    indices: list[Atom] = []
+    for level in reversed(nest.levels[1:]):
+        indices.insert(0, built.compute("rem", place, level.width))
+        place = built.compute("quot", place, level.width)
+    indices.insert(0, place)
+    roots: dict[VName, VName] = {}
+    for depth_, level in enumerate(nest.levels):
+        found: dict[VName, VName] = {}
+        for param, array in zip(level.params, level.arrays, strict=True):
+            root = array if depth_ == 0 else roots.get(array)
+            if root is not None and not built.is_made(root):
+                found[param.name] = root
+            if root is None or depth_ + 1 < depth or param.name not in found:
+                built.take(param, array, (indices[depth_],))
+            else:
+                shape = (exp.shape[0], *shape_of(param.type))
+                built.take(param, built.view(ir.Reshape(shape, root), shape, param.type),
+                           (built.indices[0].name,))
+        built.inside += level.stms
+        roots = found
+    return built.done(nest)
+
+
+@rule(ir.Rearrange)
+def transpose_nest(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
+    """transpose (map (λx → map (λy → e) ys) xs) ⇒ map (λy → map (λx → e) xs) ys
+
+    Provided: nothing else needs the matrix.  An array operation reads the result, or ys does not
+    depend on x.
+    Because: otherwise the matrix is stored and transposed.
+    """
+    exp = wanted.layout.exp
+    assert isinstance(exp, ir.Rearrange)
+    depth = max((k + 1 for k, dim in enumerate(exp.perm) if k != dim), default=0)
+    nest = nest_of(wanted.made, depth) if depth else None
+    if nest is None or (wanted.reader is None and not nest.independent):
+        return None
+    built = _Built(wanted, tuple(nest.levels[k].width for k in exp.perm[:depth]))
+    for number, level in enumerate(nest.levels):
+        index = built.indices[exp.perm.index(number)].name
+        for param, array in zip(level.params, level.arrays, strict=True):
+            built.take(param, array, (index,))
+        built.inside += level.stms
+    return built.done(nest)
+
+
+LAYOUTS: tuple[Rule, ...] = (unflatten_map, flatten_nest, transpose_nest)
+"""The rules of this pass."""
+
+
+class _Built:
+    """A nest under construction: indices of its levels, views around it, statements inside."""
+
+    def __init__(self, wanted: Wanted, widths: Sequence[Atom]) -> None:
+        self.wanted, self.widths = wanted, widths
+        fresh = wanted.names.fresh
+        self.indices = [ir.Param(fresh("i"), Prim.I64) for _ in widths]
+        self.around: list[ir.Stm] = []
+        self.inside: list[ir.Stm] = []
+
+    def is_made(self, array: VName) -> bool:
+        """True if elements of ``array`` follow from their index, so that no layout is needed."""
+        made = self.wanted.defs.get(array)
+        return made is not None and isinstance(made.exp, ir.Iota | ir.Replicate)
+
+    def compute(self, op: str, left: Atom, right: Atom) -> VName:
+        """An i64 that each point computes."""
+        param = ir.Param(self.wanted.names.fresh("i"), Prim.I64)
+        self.inside.append(ir.Stm((param,), ir.PrimOp(op, Prim.I64, (left, right)),
+                                  loc=self.wanted.layout.loc))
+        return param.name
+
+    def view(self, exp: ir.Reshape, shape: tuple[Atom, ...], element: Type) -> VName:
+        """A view around the nest."""
+        param = ir.Param(self.wanted.names.fresh("fs"), array_of(shape, elem_of(element)))
+        self.around.append(ir.Stm((param,), exp, loc=self.wanted.layout.loc))
+        return param.name
+
+    def take(self, param: ir.Param, array: VName, indices: tuple[Atom, ...]) -> None:
+        """``param`` is the part of ``array`` behind some indices."""
+        self.inside.append(ir.Stm((param,), ir.Index(
+            array, (*indices, *map(whole, shape_of(param.type)))), loc=self.wanted.made.loc))
+
+    def done(self, nest: Nest) -> tuple[ir.Stm, ...]:
+        """The statements of the nest, which binds the name of the layout."""
+        fresh, loc = self.wanted.names.fresh, self.wanted.made.loc
+        (out,) = self.wanted.layout.pat
+        body, type_ = ir.Body(tuple(self.inside), (nest.result,)), nest.type
+        for number in reversed(range(len(self.widths))):
+            width = self.widths[number]
+            counted = ir.Param(fresh("is"), array_of((width,), Prim.I64))
+            self.around.append(ir.Stm((counted,), ir.Iota(width, i64(0), i64(1), Prim.I64)))
+            lam = ir.Lambda((self.indices[number],), body, (type_,))
+            type_ = array_of((width, *shape_of(type_)), elem_of(type_))
+            rows = ir.Param(fresh("rows"), type_) if number else out
+            stm = ir.Stm((rows,), ir.Map(width, lam, (counted.name,)), loc=loc)
+            body = ir.Body((stm,), (rows.name,))
+        return (*self.around, *body.stms)
+
+
+def nest_of(stm: ir.Stm, depth: int) -> Nest | None:
+    """The maps that make an array, so many of them in each other, if all else inside is cheap."""
+    levels: list[Level] = []
+    while True:
+        exp = stm.exp
+        if not isinstance(exp, ir.Map) or stm.attrs or len(stm.pat) != 1:
+            return None
+        (result,), stms = exp.lam.body.result, exp.lam.body.stms
+        last = len(levels) + 1 == depth
+        levels.append(Level(exp.width, exp.lam.params, exp.arrays, stms if last else stms[:-1]))
+        if last:
+            return Nest(tuple(levels), result, exp.lam.ret[0])
+        if not stms or result not in [p.name for p in stms[-1].pat] or not all(
+                is_cheap(each.exp) for each in stms[:-1]):
+            return None
+        stm = stms[-1]
+
+
+def _divides(nest: Nest, wanted: Wanted, size: Atom) -> bool:
+    """True if the function of a map divides its index by ``size``."""
+    (level,) = nest.levels
+    counters = {p.name for p, a in zip(level.params, level.arrays, strict=True)
+                if a in wanted.defs and isinstance(wanted.defs[a].exp, ir.Iota)}
+    return any(isinstance(stm.exp, ir.PrimOp) and stm.exp.op in DIVISIONS
+               and stm.exp.args[0] in counters and stm.exp.args[1] == size for stm in level.stms)
+
+
+def arrange(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
+    """``program`` with layouts moved in front of the maps that make the arrays."""
+    arranger = _Arranger(rewriting or Rewriting(names))
+    return ir.Program(tuple(replace(fun, body=arranger.body(fun.body)) for fun in program.funs))
+
+
+class _Arranger:
+    """The state of the pass over a program."""
+
+    def __init__(self, rewriting: Rewriting) -> None:
+        self.rewriting = rewriting
+        self.defs: dict[VName, ir.Stm] = {}
+
+    def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
+        """A lambda with its body arranged."""
+        return lambda_of(lam, lam.params, self.body(lam.body), lam.ret)
+
+    def body(self, body: ir.Body) -> ir.Body:
+        """A body, its inner bodies first."""
+        stms: list[ir.Stm] = []
+        for stm in body.stms:
+            new = stm_of(stm, map_inside(stm.exp, self.body, self.lambda_))
+            self.defs |= {p.name: new for p in new.pat}
+            stms.append(new)
+        while (changed := self._arranged(stms, body.result)) is not None:
+            stms = changed
+        return body_of(body, stms, body.result)
+
+    def _arranged(self, stms: list[ir.Stm], result: tuple[Atom, ...]) -> list[ir.Stm] | None:
+        """The statements with one layout moved; None if none moves."""
+        layouts = [k for k, stm in enumerate(stms)
+                   if isinstance(stm.exp, ir.Rearrange | ir.Reshape)]
+        if not layouts:
+            return None
+        uses = Counter(names_in(result))
+        for stm in stms:
+            uses.update(free_vars(stm))
+        places = {p.name: k for k, stm in enumerate(stms) for p in stm.pat}
+        for place in layouts:
+            layout = stms[place]
+            assert isinstance(layout.exp, ir.Rearrange | ir.Reshape)
+            array = layout.exp.array
+            maker = places.get(array)
+            if (maker is None or uses[array] != 1 or not isinstance(stms[maker].exp, ir.Map)
+                    or any(consumed_by(stm) for stm in stms[maker + 1:place])):
+                continue
+            wanted = Wanted(stms[maker], layout, _reader(stms[place:], layout), self.defs,
+                            self.rewriting.names)
+            for each in LAYOUTS:
+                if type(layout.exp) not in each.heads or not self.rewriting.permits(each):
+                    continue
+                new = each.apply(wanted)
+                if new is not None:
+                    self.rewriting.record(each, (wanted.made, layout), new)
+                    self.defs |= {p.name: stm for stm in new for p in stm.pat}
+                    return [*stms[:maker], *stms[maker + 1:place], *new, *stms[place + 1:]]
+        return None
+
+
+def _reader(stms: Sequence[ir.Stm], layout: ir.Stm) -> ir.Soac | None:
+    """The array operation that reads the elements of a layout, perhaps in another layout."""
+    (name,) = (p.name for p in layout.pat)
+    for stm in stms[1:]:
+        match stm.exp:
+            case ir.Rearrange(array=array) | ir.Reshape(array=array) if array == name:
+                name = stm.pat[0].name
+            case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac if (
+                    name in soac.arrays):
+                return soac
+    return None

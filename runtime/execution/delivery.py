@@ -1,0 +1,46 @@
+"""Delivery: the results of a run as a caller sees them, made while the device may still work.
+
+Scalars are NumPy's.  Arrays come to the host, or stay on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from runelift.ir.errors import UserError
+from runelift.runtime.execution.device_array import DeviceArray, host_array, true_shape
+from runelift.runtime.execution.issuing import Issuer
+
+Delivery: TypeAlias = Callable[[Issuer, tuple[Any, ...]], tuple[Any, ...]]
+"""A function of a run and its raw results: scalars of Python, and (buffer, type, sizes)."""
+
+
+def on_device(run: Issuer, raw: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The results, with arrays on the device; waits for nothing."""
+    device = run.device
+    return tuple([spec.prim.dtype.type(value) if spec.shape is None
+                  else DeviceArray(value[0], spec.prim, true_shape(value[2]), device)
+                  for value, spec in zip(raw, run.executable.plan.results, strict=True)])
+
+
+def on_host(run: Issuer, raw: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The results, with NumPy's arrays; waits for the device if there are any.
+
+    UserError if NumPy has no arrays of these sizes.
+    """
+    found, wanted = list[Any](), []
+    for value, spec in zip(raw, run.executable.plan.results, strict=True):
+        if spec.shape is None:
+            found.append(spec.prim.dtype.type(value))
+            continue
+        try:
+            out = host_array(spec.prim, true_shape(value[2]))
+        except UserError:
+            run.finish()  # the failure of a kernel says more
+            raise
+        found.append(out)
+        if out.size:
+            wanted.append((value[0], out))
+    run.fetch(wanted)
+    return tuple(found)

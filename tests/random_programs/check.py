@@ -1,0 +1,133 @@
+"""Random programs in every version on a device, compared with the interpreter and with Futhark.
+
+``python -m tests.random_programs.check FAMILY FIRST COUNT [DEVICE [FUTHARK]]`` runs COUNT
+programs and prints those that fail.  With FUTHARK, a path, its results are compared, too.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import runelift
+from runelift.ir.interpret import interpret
+from runelift.ir.parse import parse
+from runelift.ir.pretty import pretty
+from runelift.runtime.data.text import format_value
+from runelift.runtime.data.values import read_values
+from runelift.runtime.program import Program
+from runelift.runtime.versions.forest import Forest, plans
+from tests.random_programs.groups import GROUPS
+from tests.random_programs.halves import HALVES
+from tests.random_programs.nests import NESTS
+from tests.random_programs.updates import UPDATES
+from tests.random_programs.writer import Family
+from tests.replays import results_agree
+
+FAMILIES = {"nests": NESTS, "groups": GROUPS, "updates": UPDATES, "halves": HALVES}
+REPLAYED = 4
+"""Of so many programs, one is also run with all versions at each encounter."""
+MIXES = 3
+"""How many random combinations of versions a program runs in, besides those that cover all."""
+
+
+def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
+    """Every version of every site, and some more ways to mix them."""
+    rng = np.random.default_rng(seed)
+    mixed = [{name: int(rng.integers(len(site.alternatives)))
+              for name, site in forest.sites().items()} for _ in range(MIXES)]
+    return [*plans(forest), *mixed]
+
+
+def check(family: Family, seed: int, device: str | None) -> Program:
+    """The program of a seed, after the interpreter and every version agreed on its results.
+
+    What fails tells seed, versions and text.
+    """
+    text = family.text(seed)
+    force: dict[str, int] | str = "none yet"
+    try:
+        program = runelift.compile(text, device=device)
+        compiled, forest = program.compiled, program.tree.entry("main")
+        for ir in (compiled.core, compiled.optimised, compiled.versioned):
+            assert parse(pretty(ir)) == ir
+        for args in family.inputs(seed):
+            expected = interpret(compiled.core, "main", args)
+            for force in forced(forest, seed):
+                found, _ = program.run("main", args, force=force)
+                for one, other in zip(found, expected, strict=True):
+                    np.testing.assert_array_equal(one, other)
+            if seed % REPLAYED == 0 and forest.trees:
+                force = "replayed"
+                results_agree(program, "main", args, expected)
+    except Exception as wrong:
+        wrong.add_note(f"seed {seed}, versions {force}\n{text}")
+        raise
+    return program
+
+
+STREAMS = """\
+def scatter_stream [k] 'a 'b (dest: *[k]a) (f: *acc ([k]a) -> b -> acc ([k]a)) (bs: []b): *[k]a =
+  intrinsics.scatter_stream dest f bs
+def reduce_by_index_stream [k] 'a 'b (dest: *[k]a) (op: a -> a -> a) (ne: a)
+    (f: *acc ([k]a) -> b -> acc ([k]a)) (bs: []b): *[k]a = intrinsics.hist_stream dest op ne f bs
+def write [k] 'a (dest: *acc ([k]a)) (i: i64) (v: a): *acc ([k]a) = intrinsics.acc_write dest i v
+"""
+"""Functions that Futhark gives to its own tests only."""
+
+
+def peer_results(family: Family, seed: int, futhark: str) -> list[list[Any]] | None:
+    """The results that Futhark computes for each input; None if it cannot compile the program."""
+    text = family.text(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.fut"
+        path.write_text(STREAMS + text if "_stream" in text else text)
+        command = [futhark, "run", "-w", str(path)]
+        if "f16" not in text:  # code in C computes with f32
+            command = [str(path.with_suffix(""))]
+            made = subprocess.run([futhark, "c", "-w", str(path)], capture_output=True, text=True,
+                                  check=False)
+            if made.returncode != 0:
+                print(f"seed {seed}: Futhark says {made.stderr}\n{text}")
+                return None
+        return [read_values(subprocess.run(
+            command, input="\n".join(map(format_value, args)).encode(), check=True,
+            capture_output=True, timeout=300).stdout, "the peer's answer")
+            for args in family.inputs(seed)]
+
+
+def check_peer(family: Family, seed: int, program: Program, futhark: str) -> bool:
+    """Check that Futhark agrees with the interpreter; False if it cannot compile the program."""
+    results = peer_results(family, seed, futhark)
+    for args, found in zip(family.inputs(seed), results or [], strict=False):
+        expected = interpret(program.compiled.core, "main", args)
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(one, other, f"seed {seed}, ours and the peer's")
+    return results is not None
+
+
+def main(name: str, first: str, count: str, device: str = "", futhark: str = "") -> int:
+    """Check programs; 1 if some fail."""
+    family, failed, compared = FAMILIES[name], 0, 0
+    for number in range(int(count)):
+        seed = int(first) + number
+        try:
+            program = check(family, seed, device or None)
+            compared += bool(futhark) and check_peer(family, seed, program, futhark)
+        except Exception:
+            failed += 1
+            traceback.print_exc()
+        if number % 5 == 4 or number + 1 == int(count):
+            print(f"{number + 1} programs, {failed} failed, {compared} compared with Futhark",
+                  flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
