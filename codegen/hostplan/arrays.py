@@ -17,7 +17,6 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, i64, shape_of
 
-
 LITERAL_ELEMENTS = 64
 """The most scalars that one kernel puts into an array: each is an argument of it."""
 

@@ -1,11 +1,13 @@
 """Command buffers: runs that issue the commands of an earlier run again.
 
-The commands of a plan follow from the sizes and scalars that it is given, unless it reads values
-back on the way.  So the second run on equal sizes and scalars is captured: its launches and copies,
-with a number for each buffer.  Scalars that only kernels need may differ.  Later runs take memory
-for the buffers and submit the commands; they set only those arguments of kernels that differ from
-the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
-``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs, launches of single work-groups are fused
+The commands of a plan follow from the sizes and scalars that it is given, and from values that it
+reads back on the way.  So the second run on equal sizes and scalars is captured: its launches and
+copies, with a number for each buffer, and the values that it read.  A later run reads them where
+they decide, and runs the plan itself if one differs.  Scalars that only kernels need may differ.
+Later runs take memory for the buffers and submit the commands; they set only those arguments of
+kernels that differ from the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs
+and OpenCL's ``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a
+few runs, launches of single work-groups are fused
 (:mod:`runelift.runtime.execution.fused_launches`).
 """
 
@@ -25,7 +27,15 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.direct_launch import launcher
 from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
-from runelift.runtime.execution.commands import Command, Copy, Launch, RunLoop, Slot, filled
+from runelift.runtime.execution.commands import (
+    Command,
+    Copy,
+    Expect,
+    Launch,
+    RunLoop,
+    Slot,
+    filled,
+)
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.dry_run import DryRun
@@ -61,6 +71,11 @@ MOST_BINDINGS = 4
 
 SCAN_STATUS = Slot(-1)
 """The last of the buffers, where the groups of scans publish their totals."""
+
+
+class Diverged(Exception):
+    """A value that decides about the following commands is another than in the captured run."""
+
 
 Call: TypeAlias = Callable[[], Any]
 Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
@@ -260,7 +275,7 @@ def key_of(executable: Executable, args: Mapping[str, Any]) -> tuple[Hashable, .
         if isinstance(value, Buffer):
             handles.append(id(value.handle))
         elif name not in free:
-            key.append(struct.pack("d", value) if isinstance(value, float) else value)
+            key.append(_bits(value))
     return (*key, *shared(handles))
 
 
@@ -362,12 +377,22 @@ class CapturingRun(Run):
             self._capture.commands.append(replace(
                 loop, rings=(), args=tuple(map(self._slot, loop.args))))
 
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Elements of buffers.  A run that repeats this one expects them, before the epilogue."""
+        fallible = self._fallible
+        found = super().reads(*elements)
+        if self._capture.ending is None and not self._unrepeatable:
+            self._capture.commands.append(Expect(
+                tuple([(self._slot(buffer.handle), prim, index)
+                       for buffer, prim, index in elements]), tuple(found), fallible))
+        return found
+
     # Runs that cannot be repeated
 
-    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
-        """Elements of buffers; only the epilogue of a repeated run may read."""
-        self._unrepeatable |= self._capture.ending is None
-        return super().reads(*elements)
+    def run_while_loop(self, loop: RunLoop) -> None:
+        """Run iterations until the device says that it is over; their number is not captured."""
+        self._unrepeatable = True
+        super().run_while_loop(loop)
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
         """Reject a version; it may run another time, so the run cannot be repeated."""
@@ -387,7 +412,7 @@ class DryCapture(CapturingRun, DryRun):
         return self.command_buffer()
 
     def _submitter(self) -> Run:
-        return Run(self.executable, self._thresholds, self._force, record=False)
+        return self.uncaptured()
 
 
 class CommandBuffer:
@@ -403,7 +428,7 @@ class CommandBuffer:
         self._scans, self._ending = capture.scans, capture.ending
         self._fallible = capture.fallible
         self._late = list[Any]()
-        self._submits, self._is_fused = 0, False
+        self._submits, self._is_fused, self._diverged = 0, False, False
         self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
         first, sizes = len(capture.inputs), capture.sizes
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
@@ -418,6 +443,11 @@ class CommandBuffer:
         self._taken = list(enumerate(sorted(sizes), first))
         self._results = [(n, size) for n, size in self._taken if n in results]
         self._temporaries = [(n, size) for n, size in self._taken if n not in results]
+
+    @property
+    def repeats(self) -> bool:
+        """True unless a run has read other values than the captured one."""
+        return not self._diverged
 
     @property
     def has_loop(self) -> bool:
@@ -438,7 +468,7 @@ class CommandBuffer:
         self._submits += 1
         executable = self.run.executable
         if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
-                and executable.may_fuse):
+                and executable.may_fuse and self.repeats):
             self._is_fused = True
             commands = fuse_launches(executable, self._commands)
             if len(commands) < len(self._commands):
@@ -455,6 +485,8 @@ class CommandBuffer:
 
         The result is True if nothing was to be done: no other run has used the kernels.
         """
+        if self._diverged:
+            return True
         handles = [args[name].handle for name in self.inputs]
         self._take_scalars(self.run, self.given(args)[1])
         first, device = len(handles), self.run.device
@@ -490,10 +522,16 @@ class CommandBuffer:
             self._late[:] = run.executable.free.of(run, self._scalars)
 
     def submit(self, run: Run, given: Given) -> tuple[Any, ...]:
-        """Issue the commands again, on buffers for :attr:`inputs`; the results."""
+        """Issue the commands again, on buffers for :attr:`inputs`; the results.
+
+        The plan itself runs if there is too little memory for all buffers at a time, or once a run
+        has read other values than the captured one.
+        """
         run.begin(fallible=self._fallible)
         buffers: list[Any] = given[0]
         self._take_scalars(run, given[1])
+        if self._diverged:
+            return self._run_plan(run, buffers)
         handles = [buffer.handle for buffer in buffers]
         pool = run.device.pool
         try:
@@ -502,22 +540,34 @@ class CommandBuffer:
         except OutOfMemory:  # the plan itself gives back what it is done with, or does less
             for number, size in self._taken[:len(handles) - len(buffers)]:
                 pool.give_back(size, handles[number])
-            args = {**self._scalars, **dict(zip(self.inputs, buffers, strict=True))}
-            return run.executable.main(run, args)
+            return self._run_plan(run, buffers)
         for words in self._scans:
             status = run.device.scan_status.begin(words)
         if self._scans:
             handles.append(status.handle)
         try:
             self._issue(handles)
+        except Diverged:
+            self._diverged = True
         finally:
             for number, size in self._temporaries:
                 pool.give_back(size, handles[number])
             for number, size in self._results:
                 handles[number] = Buffer(handles[number], size, pool)
+        if self._diverged:
+            handles.clear()
+            self._bound.clear()
+            self.run = run.uncaptured()
+            return self._run_plan(run, buffers)
         run.all_issued()
         handles[:len(buffers)] = buffers
         return self._ending(run, *filled(self._values, handles))
+
+    def _run_plan(self, run: Run, buffers: Sequence[Buffer]) -> tuple[Any, ...]:
+        """The results of the plan itself.  No captured command writes into ``buffers``."""
+        run.begin(fallible=False)
+        args = {**self._scalars, **dict(zip(self.inputs, buffers, strict=True))}
+        return run.executable.main(run, args)
 
     def _issue(self, handles: Sequence[Any]) -> None:
         """Issue the commands on buffers with these handles."""
@@ -541,7 +591,7 @@ class CommandBuffer:
                 _kernel_of(command).set_args(filled_late(args, self._late), lengths)
                 launch()
             else:
-                _call(command, self.run, handles)()
+                self._call(command, handles)()
 
     def _forget(self) -> None:
         """Make room for one more choice of buffers."""
@@ -568,8 +618,20 @@ class CommandBuffer:
                     bound.add(setter)
                 bound.add(launch)
             else:
-                bound.add(_call(command, self.run, handles))
+                bound.add(self._call(command, handles))
         return bound
+
+    def _call(self, command: Copy | RunLoop | Expect, handles: Sequence[Any]) -> Call:
+        """The call that copies, runs the iterations of a loop, or reads values that decide."""
+        bound, run = command.filled(handles), self.run
+        match bound:
+            case Copy():
+                return partial(cl.enqueue_copy, run.queue, bound.target, bound.source,
+                               byte_count=bound.size, src_offset=bound.offset)
+            case RunLoop():
+                return partial(run_loop, run, bound)
+            case Expect():
+                return partial(_expect, run, bound, self._fallible)
 
     def _launcher(self, command: Command) -> Call:
         """The call that launches the kernel of a command, if it has one."""
@@ -588,13 +650,17 @@ def _kernel_of(launch: Launch) -> BoundKernel:
     return launch.kernel
 
 
-def _call(command: Copy | RunLoop, run: Run, handles: Sequence[Any]) -> Call:
-    """The call that copies, or runs the iterations of a loop."""
-    bound = command.filled(handles)
-    if isinstance(bound, Copy):
-        return partial(cl.enqueue_copy, run.queue, bound.target, bound.source,
-                       byte_count=bound.size, src_offset=bound.offset)
-    return partial(run_loop, run, bound)
+def _expect(run: Run, expected: Expect, fallible: bool) -> None:
+    """Read values that decide; Diverged if they differ from the captured ones."""
+    run.begin(fallible=expected.fallible)
+    if list(map(_bits, run.values_at(expected.elements))) != list(map(_bits, expected.values)):
+        raise Diverged
+    run.begin(fallible=fallible)
+
+
+def _bits(value: Any) -> Hashable:
+    """A value such that 0 and -0 differ, and NaN equals itself."""
+    return struct.pack("d", value) if isinstance(value, float) else value
 
 
 def _arguments(launch: Launch, handles: Sequence[Any]) -> LaunchArguments:

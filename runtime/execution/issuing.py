@@ -42,6 +42,7 @@ class Issuer:
         self.device = device
         self.queue = device.profiled if record else device.plain
         self.recorder = Recorder() if record else None
+        self._makes_events = record or info.is_host  # a host's processor gains nothing without
         self._most = 0 if info.is_host else info.num_groups * info.group_size
         self._sites = executable.sites
         self._pool = device.pool
@@ -79,20 +80,34 @@ class Issuer:
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Elements of buffers, by type and index; waits for the device, once for all of them."""
-        found, events = [], []
-        for number, (buffer, prim, index) in enumerate(elements, 1):
-            out = self.device.readback.cell(number, Prim(prim))
-            events.append(_enqueue_read(self.queue, buffer.handle, out, index * out.itemsize,
-                                        is_blocking=False))
-            self._command(events[-1])
-            found.append(out)
+        return self.values_at([(buffer.handle, prim, index) for buffer, prim, index in elements])
+
+    def values_at(self, elements: Sequence[tuple[Any, str, int]]) -> list[Any]:
+        """Elements of buffers with these handles, as :meth:`reads` finds them.
+
+        The last read waits for the device.  If the wait before was long, another one comes first,
+        which Ctrl-C may end.
+        """
         if self.recorder is not None and self._all_issued is None:
             self.recorder.waited()
+        waits, started = not self.executable.waits_long, time.perf_counter()
+        found, events = [], []
         if self._fallible:
-            self.check_failure()
+            failure, event = self._read_failure()
+            events.append(event)
+        for number, (handle, prim, index) in enumerate(elements, 1):
+            out = self.device.readback.cell(number, Prim(prim))
+            events.append(_enqueue_read(self.queue, handle, out, index * out.itemsize,
+                                        is_blocking=waits and number == len(elements)))
+            self._command(events[-1])
+            found.append(out)
+        if waits:
+            self.executable.waits_long = time.perf_counter() - started > LONG
         else:
             self._wait(*events)
         self._quiet = True
+        if self._fallible:
+            self._raise_failure(failure)
         return [out.item() for out in found]
 
     def fetch(self, wanted: Sequence[tuple[Buffer, np.ndarray[Any, Any]]]) -> None:
@@ -166,13 +181,10 @@ class Issuer:
         assert kernel is not None
         try:
             kernel.set_args(args, lengths)
-            if self.recorder is None:
-                kernel.launch(self.queue, groups * group, group)
-            else:
+            if self._makes_events:
                 event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
-                self.recorder.command(event, launch=True,
-                                      lone_items=lone_items(groups * group, self._most))
-                self._note_first(kernel, group)
+            else:
+                kernel.launch(self.queue, groups * group, group)
         except cl.MemoryError:
             raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
                               f"{self._pool.live:,} bytes are in use") from None
@@ -180,6 +192,10 @@ class Issuer:
             raise Infeasible(f"kernel {site.launch.kernel.name} does not launch: {error}") from None
         if site.fallible:
             self._fallible = True
+        if self.recorder is not None:
+            self._note_first(kernel, group)
+            self.recorder.command(event, launch=True,
+                                  lone_items=lone_items(groups * group, self._most))
 
     def enqueue_persistent(self, kernel: BoundKernel, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
