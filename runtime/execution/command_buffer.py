@@ -1,9 +1,9 @@
 """Command buffers: runs that issue the commands of an earlier run again.
 
 The commands of a plan follow from the sizes and scalars that it is given, and from values that it
-reads back on the way.  So the second run on equal sizes and scalars is captured: its launches and
-copies, with a number for each buffer, and the values that it read.  A later run reads them where
-they decide, and runs the plan itself if one differs.  Scalars that only kernels need may differ.
+reads back on the way.  So the second run on equal sizes and scalars is captured: its launches,
+copies and reads, with a number for each buffer.  A later run reads again where values
+decide, and runs the plan itself if one differs.  Scalars that only kernels need may differ.
 Later runs take memory for the buffers and submit the commands; they set only those arguments of
 kernels that differ from the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs
 and OpenCL's ``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a
@@ -524,8 +524,8 @@ class CommandBuffer:
     def submit(self, run: Run, given: Given) -> tuple[Any, ...]:
         """Issue the commands again, on buffers for :attr:`inputs`; the results.
 
-        The plan itself runs if there is too little memory for all buffers at a time, or once a run
-        has read other values than the captured one.
+        The plan itself runs if there is too little memory for all buffers at a time.  It also runs
+        once values that were read differ from those of the captured run.
         """
         run.begin(fallible=self._fallible)
         buffers: list[Any] = given[0]
