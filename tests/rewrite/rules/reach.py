@@ -53,6 +53,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
                        [XSS]),
     "check_inside": ("entry main [n] (xs: [n]i32) = loop s = 0 for i < n do s * 2 + xs[i]", [XS]),
     "index_whole": (VECTOR + "xs[0:n]", [XS]),
+    "index_joined": (VECTOR + "map (\\i -> (rotate 2 xs)[i]) (iota n)", [XS]),
+    "input_joined": (MATRIX + "map2 (map2 (-)) (rotate (-1) xss) (map (rotate 1) xss)", [XSS]),
     "index_iota": ("entry main (n: i64) (m: i64) = let is = iota n in loop s = 0 for i < n do "
                    "s + is[i] * m", [N, N]),
     "index_replicate": ("entry main (n: i64) (x: i32) = let rs = replicate n x in "
