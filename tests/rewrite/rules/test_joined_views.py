@@ -30,8 +30,9 @@ VIEWS = {
 }
 STORED = {
     "slices to be checked": ("entry main [n] (xs: [n]i32) = map (* 2) (xs[::2] ++ xs[1::2])", [XS]),
-    "index to be checked": ("entry main [n] (xs: [n]i32) (is: [3]i64) = map (\\i -> (rotate 2 xs)[i]) is",
-                 [XS, np.array([0, 9, 4])]),
+    "index to be checked": ("entry main [n] (xs: [n]i32) (is: [3]i64) = "
+                            "map (\\i -> (rotate 2 xs)[i]) is",
+                            [XS, np.array([0, 9, 4])]),
     "other arrays": ("entry main [n] (xs: [n]i32) (ys: [n]i32) = map (* 2) (xs ++ ys)", [XS, XS]),
     "overwritten": ("entry main [n] (xs: *[n]i32) = let ys = rotate 1 xs in "
                     "let xs[0] = 7 in map2 (+) xs ys", [XS]),
