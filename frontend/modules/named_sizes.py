@@ -1,7 +1,7 @@
 """Sizes that are computed in type abbreviations: each becomes a constant in front of the type.
 
-``type t = [f x]i64`` becomes ``def size = f x`` and ``type t = [size]i64``.  So wherever the type is
-used, the size is one that the program knows.  An expression that names a size parameter stays.
+``type t = [f x]i64`` becomes ``def size = f x`` and ``type t = [size]i64``.  So wherever the type
+is used, the size is one that the program knows.  An expression that names a size parameter stays.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import walk
-
 
 _BINDING = (ast.LambdaExp, ast.LetFun, ast.LetPat, ast.LetWith, ast.LoopExp, ast.MatchExp)
 """Expressions that bind names: Futhark has none of them in sizes."""

@@ -168,7 +168,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
 
 REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "access_proved": (VECTOR + "map (\\i -> if i > 0 then xs[i - 1] else 0) (iota n)", [XS]),
-    "assertion_proved": (VECTOR + "map (\\i -> if i > 3 then assert (i >= 2) xs[i] else 0) (iota n)",
+    "assertion_proved": (VECTOR + "map (\\i -> if i > 3 then assert (i >= 2) xs[i] else 0) "
+                         "(iota n)",
                          [XS]),
     "predicated_updates": (VECTOR + "let ys = map (+ 1) xs "
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
