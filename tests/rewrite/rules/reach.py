@@ -52,7 +52,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "reduce_view": (MATRIX + "map (\\x -> i32.sum (map (* x) (flatten xss[:, 1:]))) [1, 2]", [XSS]),
     "reduce_quotients": (MATRIX + "map (\\x -> i32.sum (map (\\p -> i32.i64 (p / m) * x + "
                          "i32.i64 (p % m)) (iota (n * m)))) [1, 2]", [XSS]),
-    "comparison_known": (VECTOR + "map (\\i -> (if i < n then 1i32 else 2, i < 0)) (iota n)", [XS]),
+    "comparison_known": (VECTOR + "map (\\i -> (if i < n then 1i32 else 2, i < 0)) (iota n)",
+                         [XS]),
     "branch_extreme": ("entry main (x: i64) (y: i64) = ((if x < y then x else y), "
                        "if x <= y then y else x)", [N, I64(4)]),
     "size_not_negative": (VECTOR + "map (\\i -> i32.i64 i + 1) (iota n)", [XS]),
@@ -168,8 +169,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
 
 REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "access_proved": (VECTOR + "map (\\i -> if i > 0 then xs[i - 1] else 0) (iota n)", [XS]),
-    "assertion_proved": (VECTOR + "map (\\i -> if i > 3 then assert (i >= 2) xs[i] else 0) (iota n)",
-                         [XS]),
+    "assertion_proved": (
+        VECTOR + "map (\\i -> if i > 3 then assert (i >= 2) xs[i] else 0) (iota n)", [XS]),
     "predicated_updates": (VECTOR + "let ys = map (+ 1) xs "
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
     "predicated_scatter": (
