@@ -65,11 +65,11 @@ class ForwardWalk:
     def _block(self, *, inside: bool = False) -> Iterator[None]:
         """A body: facts and known expressions end with it."""
         facts = len(self.facts)
-        self.scope.known.append({})
+        self.scope.known.begin_body()
         self.scope.depth += inside
         yield
         self.scope.depth -= inside
-        self.scope.known.pop()
+        self.scope.known.end_body()
         for name in self.facts[facts:]:
             del self.scope.copies[name]
         del self.facts[facts:]

@@ -111,6 +111,11 @@ class Rewriting:
     trace: Trace | None = None
     fired: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def is_limited(self) -> bool:
+        """True if some rules may not fire, or not as often as they can."""
+        return self.fuel is not None or bool(self.disabled)
+
     def permits(self, each: Rule) -> bool:
         """True if ``each`` may fire."""
         return self.fuel != 0 and each.name not in self.disabled
@@ -125,7 +130,7 @@ class Rewriting:
 
     def step(self, book: RuleBook, scope: Scope, stm: Stm) -> tuple[Stm, ...] | None:
         """The statements that the first rule that applies makes of ``stm``; None if none does."""
-        choosy = self.fuel is not None or bool(self.disabled)
+        choosy = self.is_limited
         for each in book.by_head.get(type(stm.exp), ()):
             if choosy and not self.permits(each):
                 continue

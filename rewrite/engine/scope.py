@@ -16,8 +16,37 @@ from runelift.ir.syntax import Dim, Exp, Iota, Param, SliceDim, Stm
 from runelift.ir.types import ArrayType, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.engine.ranges import Ranges
 
-Known: TypeAlias = dict[Hashable, list[tuple[Exp, tuple[VName, ...]]]]
-"""Expressions with equal keys, and the names of their results."""
+Computed: TypeAlias = tuple[Exp, tuple[VName, ...]]
+"""An expression, and the names of its results."""
+
+
+@dataclass(slots=True)
+class KnownExpressions:
+    """The expressions computed so far in the bodies around a place, by keys.
+
+    One table for all bodies: a body that ends takes its own expressions out again.
+    """
+
+    table: dict[Hashable, list[Computed]] = field(default_factory=dict)
+    added: list[list[Hashable]] = field(default_factory=lambda: [[]])
+
+    def begin_body(self) -> None:
+        """Expressions that are added from now on are of an inner body."""
+        self.added.append([])
+
+    def end_body(self) -> None:
+        """Forget the expressions of the innermost body."""
+        for key in self.added.pop():
+            self.table[key].pop()
+
+    def find(self, key: Hashable) -> Iterable[Computed]:
+        """Expressions with a key, the latest first."""
+        return reversed(self.table.get(key, ()))
+
+    def add(self, key: Hashable, exp: Exp, names: tuple[VName, ...]) -> None:
+        """Note an expression of the innermost body."""
+        self.table.setdefault(key, []).append((exp, names))
+        self.added[-1].append(key)
 
 
 @dataclass(slots=True)
@@ -29,7 +58,7 @@ class Scope(Ranges):
     lambdas stand around a definition, ``depth`` how many stand here.  ``consumed`` are arrays
     that an in-place update reuses: a rule must not make them live longer.  ``live`` are the
     names that are used after the statement (during the backward walk only).  ``copies`` are names
-    that are known to be other atoms, ``known`` the expressions computed so far, per body.
+    that are known to be other atoms, ``known`` the expressions computed so far.
     """
 
     names: Names
@@ -42,7 +71,7 @@ class Scope(Ranges):
     depth: int = 0
     live: set[VName] = field(default_factory=set)
     copies: dict[VName, Atom] = field(default_factory=dict)
-    known: list[Known] = field(default_factory=lambda: [{}])
+    known: KnownExpressions = field(default_factory=KnownExpressions)
 
     # Learning
 

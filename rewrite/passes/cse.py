@@ -35,32 +35,15 @@ def common_subexpression(scope: Scope, stm: ir.Stm) -> Replacement:
     if any(shape_of(p.type) and scope.consumes(p.name) for p in stm.pat):
         return None
     own = tuple(p.name for p in stm.pat)
-    key = _Key((_key(stm.exp), stm.attrs))
-    for known in reversed(scope.known):
-        for exp, found in known.get(key, ()):
-            if found == own or not _equal(exp, stm.exp):
-                continue
-            if isinstance(stm.exp, NEARBY) and not scope.here(found[0]):
-                continue
-            return let(stm.pat, found)
-    scope.known[-1].setdefault(key, []).append((stm.exp, own))
+    key = _key(stm.exp), stm.attrs
+    for exp, found in scope.known.find(key):
+        if found == own or not _equal(exp, stm.exp):
+            continue
+        if isinstance(stm.exp, NEARBY) and not scope.here(found[0]):
+            continue
+        return let(stm.pat, found)
+    scope.known.add(key, stm.exp, own)
     return None
-
-
-class _Key:
-    """A key that is looked up in every scope around, so that its hash is computed once."""
-
-    __slots__ = ("content", "hash")
-
-    def __init__(self, content: Hashable) -> None:
-        self.content = content
-        self.hash = hash(content)
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.content == other.content
 
 
 def _key(exp: ir.Exp) -> Hashable:
@@ -70,8 +53,10 @@ def _key(exp: ir.Exp) -> Hashable:
     names from outside and the kinds of statements tell most of those apart that differ.
     """
     match exp:
-        case ir.PrimOp(op, prim, args) if OPS[op].commutative:
-            return ir.PrimOp(op, prim, tuple(sorted(args, key=_order)))
+        case ir.PrimOp(op, prim, args):
+            if len(args) == 2 and OPS[op].commutative and _order(args[1]) < _order(args[0]):
+                args = args[1], args[0]
+            return op, prim, args
         case ir.Index(array, dims):
             return ir.Index(array, dims)
         case ir.Map(width, lam, arrays) | ir.Redomap(width, _, lam, arrays) | ir.Scanomap(
@@ -98,8 +83,8 @@ def _equal(exp: ir.Exp, other: ir.Exp) -> bool:
         canonical(exp) == canonical(other))
 
 
-def _order(atom: Atom) -> tuple[bool, str]:
-    return (isinstance(atom, VName), str(atom))
+def _order(atom: Atom) -> int:
+    return atom.tag if isinstance(atom, VName) else -1
 
 
 def canonical(exp: ir.Exp) -> ir.Exp:

@@ -25,12 +25,13 @@ from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import Forest, plans
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES
-from tests.random_programs.nests import NESTS
+from tests.random_programs.nests import LARGE, NESTS, nests
 from tests.random_programs.updates import UPDATES
 from tests.random_programs.writer import Family
 from tests.replays import results_agree
 
-FAMILIES = {"nests": NESTS, "groups": GROUPS, "updates": UPDATES, "halves": HALVES}
+FAMILIES = {"nests": NESTS, "wide": nests(LARGE), "groups": GROUPS, "updates": UPDATES,
+            "halves": HALVES}
 REPLAYED = 4
 """Of so many programs, one is also run with all versions at each encounter."""
 MIXES = 3

@@ -61,7 +61,8 @@ from runelift.ir.source import Source
      "unknown-param-size", 1),
     ("entry f (n: i64) : (i64, [][]i32) = (n, [])", "size-polymorphic-entry", 1),
     ("entry f 'a (x: i32) = x", "bad-entry", 1),
-    ("type t = [i64.i32 3]i32", "unsupported-feature", 1),
+    ("def h (b: bool) = 3i64\ntype t [n] = [h (n > 2)]i32", "unsupported-feature", 2),
+    ("type t = [i32.i64 3]i32", "type-mismatch", 1),
     # sizes that values do not have
     ("def f : i64 -> ?[n].bool -> *[n]i64 =\n  \\n _ -> iota n", "unused-existential", 1),
     ("type^ t = []i32 -> i32", "anonymous-nonconstructive", 1),
@@ -117,7 +118,7 @@ def test_refused(text: str, code: str, line: int) -> None:
     "type^ t = (k: i64) -> [k]i32 -> i64\ndef f : t = \\n (xs: [n]i32) -> length xs",
     "def f [n] (xs: [n]i32) = \\(ys: [n]i32) -> map2 (+) xs ys",
     "entry f (n: i64) : (i64, [][n]i32) = (n, [])",
-    "def f : i64 -> ?[n].(bool, *[n]i64) = \\n -> (true, iota n)",
+    "def io (n: i64) = (true, iota n)\ndef f : i64 -> ?[n].(bool, *[n]i64) = io",
     "module type some = {type~ t val f : i64 -> t}\n"
     "module m : some = {type~ t = []i64 def f = iota}",
     "module m (p: {type t val x : t}) : {val y : p.t} = {def y = p.x}",
