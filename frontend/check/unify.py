@@ -368,7 +368,8 @@ class Substitution:
                                        if m != monomial))
                     both = left.variables() & right.variables()  # nor does n = n + n define n
                     if name not in value.variables() | both and (
-                            Size.var(name) in (left, right) or _never_negative(value)):
+                            Size.var(name) in (left, right) or (_never_negative(value) and not (
+                                _is_constant(left) or _is_constant(right)))):  # nor n + 1 = 3
                         self.sizes[name] = next((s for s in (left, right) if s == value), value)
                         return
         match difference.terms:

@@ -26,7 +26,7 @@ from runelift.runtime.host import interrupts
 
 SUBMITS_BEFORE_FUSION = 8
 """Command buffers that are submitted as often are worth kernels for fused launches."""
-MOST_BINDINGS = 4
+MOST_BINDINGS = 8
 """The most choices of buffers for which the calls of a command buffer are kept."""
 SCAN_STATUS = Slot(-1)
 """The last of the buffers, where the groups of scans publish their totals."""
@@ -41,20 +41,22 @@ class BoundCommands:
     """The calls of a command buffer for certain buffers, which are known by identity.
 
     ``steady`` are the calls after a run on these buffers, as long as all kernels keep their
-    arguments.  ``full`` are the calls in all other cases.  ``last`` has the arguments of the last
-    launch of each kernel.  ``late`` are the values of late scalars in the present run.
+    arguments.  ``moved`` are the calls after a run of the same commands on other buffers.  ``full``
+    are the calls in all other cases.  ``last`` has the arguments of the last launch of each kernel.
+    ``late`` are the values of late scalars in the present run, a list for each command buffer.
     """
 
     handles: tuple[Any, ...]
     last: dict[BoundKernel, LaunchArguments]
     late: list[Any]
     full: list[Call] = field(default_factory=list)
+    moved: list[Call] = field(default_factory=list)
     steady: list[Call] = field(default_factory=list)
 
     def add(self, call: Call) -> None:
         """Add a call that is always made."""
-        self.full.append(call)
-        self.steady.append(call)
+        for calls in (self.full, self.moved, self.steady):
+            calls.append(call)
 
     @property
     def is_current(self) -> bool:
@@ -67,6 +69,11 @@ class BoundCommands:
             kernel.set_args(filled_late(args, self.late), lengths)
             kernel.bound_by(self, lengths)
 
+    def _follows_moved(self) -> bool:
+        """True if all kernels ran last with other buffers of the same command buffer."""
+        return all(isinstance(kernel.owner, BoundCommands) and kernel.owner.late is self.late
+                   for kernel in self.last)
+
     def issue(self) -> None:
         """Make the calls."""
         try:
@@ -77,7 +84,7 @@ class BoundCommands:
                 for call in self.steady:
                     call()
                 return
-            for call in self.full:
+            for call in self.moved if self._follows_moved() else self.full:
                 call()
         except BaseException:
             for kernel in self.last:
@@ -167,6 +174,7 @@ class CommandBuffer:
     def _record(self, commands: list[Command]) -> None:
         """Submit these commands from now on."""
         self._commands = commands
+        self._late = list(self._late)  # what was bound before follows no other commands
         self._launchers = [self._launcher(each) for each in commands]
         self._bound.clear()
 
@@ -303,6 +311,8 @@ class CommandBuffer:
                 setters = list(kernel.setters(now, known))
                 bound.full += setters
                 bound.steady += setters if known else kernel.setters(now, last[kernel])
+                bound.moved += setters if known else kernel.setters(
+                    now, _without_buffers(command, last[kernel]))
                 before[kernel] = now
                 if (setter := kernel.late_setter(now[0], self._late)) is not None:
                     bound.add(setter)
@@ -320,6 +330,12 @@ class CommandBuffer:
         if not run.device.info.is_host:
             return launcher(run.queue, kernel, items, group)
         return partial(cl.enqueue_nd_range_kernel, run.queue, kernel, (items,), (group,))
+
+
+def _without_buffers(launch: Launch, last: LaunchArguments) -> LaunchArguments:
+    """The arguments of the last launch of a kernel with None in place of all buffers."""
+    return [None if isinstance(arg, Slot) else value
+            for arg, value in zip(launch.args, last[0], strict=True)], last[1]
 
 
 def _kernel_of(launch: Launch) -> BoundKernel:

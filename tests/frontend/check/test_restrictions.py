@@ -35,6 +35,7 @@ from runelift.ir.source import Source
      "  def mk (n: i64) : t [n] = (replicate n (), filter (> 1) [1, 2])\n}\n"
      "def f (n: i64) = copy (m.mk n)", "irregular-array", 6),
     ("def f (xs: []i32) = (filter (> 0) >-> i32.sum) xs", "ambiguous-size", 1),
+    ("def f : []i32 =\n  ([1] ++) <| loop xs = [] for _i < 10 do xs ++ xs", "causality-check", 2),
     ("def f (n: i64) = (map (+ 1) <-< iota) n", "ambiguous-size", 1),
     ("def f {n: i64, xs: [n]i32} = xs", "unknown-name", 1),
     ("def g [n] (x: [n]i32) (h: [n]i32 -> [n]i32) : i64 = n\n"

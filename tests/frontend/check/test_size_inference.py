@@ -133,6 +133,13 @@ from runelift.ir.source import Source
      "def main (n: i64) = a.g (a.mk n) ++ b.g (b.mk n)", (1,), [2] * 7),
     ("type t [n] = [n + i64.i32 2]i64\ndef f [n] (x: t [n]) = map (+ n) x\n"
      "def main (n: i64) = f (replicate (n + i64.i32 2) 1)", (1,), [2, 2, 2]),
+    ("def f [n] (xs: [n + 1]i64) = [n + length xs]\ndef main [m] (xs: [m]i64) = f ([1] ++ xs)",
+     (np.arange(2),), [5]),
+    # loops that begin with nothing
+    ("def main (n: i64) = loop xs = [] for i < n do xs ++ [i] ++ xs", (2,), [0, 1, 0]),
+    ("def main (n: i64) = (loop (xs, ys) = ([], []) for i < n do (ys ++ [i], xs))\n"
+     "  |> (\\(a, b) -> a ++ b)", (3,), [0, 2, 1]),
+    ("def main (n: i64) = (loop (xs: [0]i64) = [] for _i < n do map (+ 1) xs) ++ [n]", (3,), [3]),
     # functions whose results have another size for each call
     ("def f (g: i64 -> []i64) (n: i64) = [length (g n), length (g (n + 1))]\n"
      "def main (n: i64) = f (\\n -> filter (> 1) (iota n)) n", (3,), [1, 2]),
@@ -194,6 +201,9 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
      "unsupported-feature"),
     ("def u (xs: []i64) = xs[0]\ntype t = [u [1, 2]]i64\ndef f (x: t) = x[0]\n"
      "def main (k: i64) = f (replicate (u [1, 3]) k)", "size-mismatch"),
+    # sums are not solved for a size where the other side is a number
+    ("def f [n] (xs: [n + 1]i64) = n + length xs\ndef main = f [1, 2, 3]", "size-mismatch"),
+    ("def f [n] (xs: [2 * n]i64) = n + length xs\ndef main (xs: [4]i64) = f xs", "size-mismatch"),
     # each call of a function may make another size
     ("def f (g: i64 -> []i64) (n: i64) = map2 (+) (g n) (g n)", "size-mismatch"),
     ("type^ fun = i64 -> []i64\ndef f (g: fun) (n: i64) = [g n, g (n + 1)]", "size-mismatch"),
