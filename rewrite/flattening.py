@@ -23,7 +23,7 @@ from runelift.rewrite.flatten.flattener import Flattener, flatten_fun
 from runelift.rewrite.flatten.policy import policy as named_policy
 from runelift.rewrite.flatten.rules import FLATTENING, RULES
 
-__all__ = ["FLATTENING", "Derivation", "FlatteningRule", "derive", "flatten"]
+__all__ = ["FLATTENING", "Derivation", "FlatteningRule", "derive", "flatten", "named_policy"]
 
 
 def flatten(program: Program, names: Names, *, policy: str = "all",

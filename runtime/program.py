@@ -121,7 +121,7 @@ class Program:
             from runelift.ir.interpret import interpret
 
             fun_args = check_arguments(self.interface(entry), list(args))
-            return interpret(self.compiled.optimised, entry, fun_args), None
+            return interpret(self.compiled.optimised_entry(entry), entry, fun_args), None
         raw, made = self.loaded.perform(
             entry, args, required, self._chosen(thresholds),
             record=self.recording if record is None else record, to_host=not device_arrays)

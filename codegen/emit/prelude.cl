@@ -240,12 +240,14 @@ inline $T pow_$NAME($T x, $T y) {
     return ($T)result; }
 
 // A float truncated to a type whose bits $T has; the least number of that where it does not fit, 0
-// for NaN and the infinities.
+// for NaN and the infinities.  Processors compute this without branches, and so for several
+// work-items at once; with fabs() and isfinite() they do not.
 inline $T ${NEAR}_of_f32(float x) {
-    return fabs(x) < (float)$LIMIT ? ($T)($SIGNED)x : isfinite(x) ? ($T)$LEAST : ($T)0; }
+    float limit = (float)$LIMIT;
+    return x > -limit && x < limit ? ($T)($SIGNED)x : x - x == 0 ? ($T)$LEAST : ($T)0; }
 
 inline $T ${NEAR}_of_f64(double x) {
-    return fabs(x) < $LIMIT ? ($T)($SIGNED)x : isfinite(x) ? ($T)$LEAST : ($T)0; }
+    return x > -$LIMIT && x < $LIMIT ? ($T)($SIGNED)x : x - x == 0 ? ($T)$LEAST : ($T)0; }
 
 //// ALL
 

@@ -9,7 +9,14 @@ from collections.abc import Hashable
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS
-from runelift.ir.traverse import Mapper, free_vars, map_body, map_exp, map_lambda
+from runelift.ir.traverse import (
+    Mapper,
+    free_vars,
+    map_body,
+    map_exp,
+    map_lambda,
+    names_from_outside,
+)
 from runelift.ir.types import Atom, shape_of
 from runelift.rewrite.engine.forward import rewrite_forward
 from runelift.rewrite.engine.pick import let
@@ -35,32 +42,15 @@ def common_subexpression(scope: Scope, stm: ir.Stm) -> Replacement:
     if any(shape_of(p.type) and scope.consumes(p.name) for p in stm.pat):
         return None
     own = tuple(p.name for p in stm.pat)
-    key = _Key((_key(stm.exp), stm.attrs))
-    for known in reversed(scope.known):
-        for exp, found in known.get(key, ()):
-            if found == own or not _equal(exp, stm.exp):
-                continue
-            if isinstance(stm.exp, NEARBY) and not scope.here(found[0]):
-                continue
-            return let(stm.pat, found)
-    scope.known[-1].setdefault(key, []).append((stm.exp, own))
+    key = _key(stm.exp), stm.attrs
+    for exp, found in scope.known.find(key):
+        if found == own or not _equal(exp, stm.exp):
+            continue
+        if isinstance(stm.exp, NEARBY) and not scope.here(found[0]):
+            continue
+        return let(stm.pat, found)
+    scope.known.add(key, stm.exp, own)
     return None
-
-
-class _Key:
-    """A key that is looked up in every scope around, so that its hash is computed once."""
-
-    __slots__ = ("content", "hash")
-
-    def __init__(self, content: Hashable) -> None:
-        self.content = content
-        self.hash = hash(content)
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.content == other.content
 
 
 def _key(exp: ir.Exp) -> Hashable:
@@ -70,16 +60,19 @@ def _key(exp: ir.Exp) -> Hashable:
     names from outside and the kinds of statements tell most of those apart that differ.
     """
     match exp:
-        case ir.PrimOp(op, prim, args) if OPS[op].commutative:
-            return ir.PrimOp(op, prim, tuple(sorted(args, key=_order)))
+        case ir.PrimOp(op, prim, args):
+            if len(args) == 2 and OPS[op].commutative and _order(args[1]) < _order(args[0]):
+                args = args[1], args[0]
+            return op, prim, args
         case ir.Index(array, dims):
             return ir.Index(array, dims)
         case ir.Map(width, lam, arrays) | ir.Redomap(width, _, lam, arrays) | ir.Scanomap(
             width, _, lam, arrays
         ):
-            return (type(exp), width, arrays, frozenset(free_vars(exp)), _kinds(lam.body))
+            return (type(exp), width, arrays, frozenset(free_vars(lam)), _kinds(lam.body))
         case ir.If(cond, then_, else_):
-            return (ir.If, cond, frozenset(free_vars(exp)), _kinds(then_), _kinds(else_))
+            return (ir.If, cond, names_from_outside(then_), names_from_outside(else_),
+                    _kinds(then_), _kinds(else_))
         case ir.Loop(params, form, body):
             return (ir.Loop, type(form), tuple(p.init for p in params), frozenset(free_vars(exp)),
                     _kinds(body))
@@ -98,8 +91,8 @@ def _equal(exp: ir.Exp, other: ir.Exp) -> bool:
         canonical(exp) == canonical(other))
 
 
-def _order(atom: Atom) -> tuple[bool, str]:
-    return (isinstance(atom, VName), str(atom))
+def _order(atom: Atom) -> int:
+    return atom.tag if isinstance(atom, VName) else -1
 
 
 def canonical(exp: ir.Exp) -> ir.Exp:

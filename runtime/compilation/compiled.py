@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from runelift.codegen.plan.plan import Interface, Plan, kernels
@@ -16,27 +17,29 @@ from runelift.runtime.cache.fast_pickle import dumps
 
 if TYPE_CHECKING:
     from runelift.ir.syntax import Program as Core
+    from runelift.rewrite.engine.rule import Rewriting
     from runelift.rewrite.flattening import Derivation
+    from runelift.runtime.compilation.entry_points import EntryStages
 
 
 class Stages:
-    """A program before and after optimisation, and after flattening.
+    """A program before optimisation, and the later stages of entry points made so far.
 
     Stages read from a file stay pickled until they are needed; runs seldom need them.
     """
 
-    def __init__(self, core: Core, optimised: Core, versioned: Core) -> None:
-        self._stages: tuple[Core, Core, Core] | bytes = core, optimised, versioned
+    def __init__(self, core: Core) -> None:
+        self._stages: tuple[Core, dict[str, EntryStages]] | bytes = core, {}
 
-    def __call__(self) -> tuple[Core, Core, Core]:
-        """The program at each of the three stages."""
+    def __call__(self) -> tuple[Core, dict[str, EntryStages]]:
+        """The program before optimisation, and the entry points made so far."""
         if isinstance(self._stages, bytes):
             self._stages = pickle.loads(self._stages)
-        found: tuple[Core, Core, Core] = self._stages  # type: ignore[assignment]
+        found: tuple[Core, dict[str, EntryStages]] = self._stages  # type: ignore[assignment]
         return found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stages) and self() == other()
+        return isinstance(other, Stages) and self()[0] == other()[0]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -49,7 +52,11 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A program with its stages, interfaces and host plans."""
+    """A program with its stages, interfaces and host plans.
+
+    An entry point goes through the later stages when something first asks for it.  ``names`` differ
+    from the names before optimisation; each entry point takes its further names from a copy.
+    """
 
     source: Source
     imports: tuple[Source, ...]
@@ -77,12 +84,30 @@ class Compiled:
     @property
     def optimised(self) -> Core:
         """The program after optimisation, before flattening."""
-        return self.stages()[1]
+        return replace(self.core, funs=tuple(each.optimised for each in self._all_entries()))
 
     @property
     def versioned(self) -> Core:
         """The program after flattening, with several versions of its code."""
-        return self.stages()[2]
+        return replace(self.core, funs=tuple(each.versioned for each in self._all_entries()))
+
+    def optimised_entry(self, entry: str) -> Core:
+        """The program after optimisation, of which only this entry point."""
+        return replace(self.core, funs=(self._entry(entry).optimised,))
+
+    def _all_entries(self) -> list[EntryStages]:
+        return [self._entry(fun.name) for fun in self.core.funs]
+
+    def _entry(self, entry: str) -> EntryStages:
+        if entry not in self.stages()[1]:
+            self.make_entry(entry)
+        return self.stages()[1][entry]
+
+    def make_entry(self, entry: str, rewriting: Rewriting | None = None) -> None:
+        """Have an entry point go through the later stages, if need be with a watched optimiser."""
+        (fun,) = (fun for fun in self.core.funs if fun.name == entry)
+        self.stages()[1][entry] = _compiler().stages_of(fun, self.policy, copy(self.names),
+                                                        rewriting)
 
     def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
              checked: bool = True) -> Plan:
@@ -97,12 +122,8 @@ class Compiled:
         """
         key = entry, interleave, coherent
         if key not in self.plans:
-            # late: start-up; plans that are kept need no compiler
-            from runelift.codegen.hostplan.host import plan_fun
-
-            (fun,) = (fun for fun in self.versioned.funs if fun.name == entry)
-            self.plans[key] = plan_fun(fun, self.names, interleave=interleave,
-                                       coherent=coherent)
+            self.plans[key] = _compiler().plan_of(self._entry(entry), interleave=interleave,
+                                                  coherent=coherent)
             self.unchecked.add(key)
         if checked and key in self.unchecked:
             # late: start-up; plans that are kept have been checked
@@ -116,7 +137,12 @@ class Compiled:
     @property
     def derivations(self) -> tuple[Derivation, ...]:
         """The derivation of the versions of each entry point, repeated."""
-        # late: start-up; a program on disk needs no compiler
-        from runelift.rewrite.flattening import derive
+        return tuple(_compiler().derivation_of(each, self.policy) for each in self._all_entries())
 
-        return derive(self.optimised, copy(self.names), policy=self.policy)[1]
+
+def _compiler() -> ModuleType:
+    """The stages after the front end."""
+    # late: start-up; a program on disk with its plans needs no compiler
+    from runelift.runtime.compilation import entry_points
+
+    return entry_points

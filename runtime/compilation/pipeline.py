@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 
 from runelift.codegen.plan.interface import interface
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
@@ -12,8 +13,7 @@ from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
-from runelift.rewrite.flattening import flatten
-from runelift.rewrite.pipeline import clean, optimise
+from runelift.rewrite.flattening import named_policy
 from runelift.runtime.compilation.compiled import Compiled, Stages
 
 
@@ -32,11 +32,12 @@ def compile_source(source: Source, *, policy: str = "all",
 def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: Rewriting,
                    parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
     """Compile a checked program from ``source``, as :func:`compile_source` does."""
-    names = rewriting.names
-    core = elaborate(module, names, parameters)
-    optimised = optimise(core, names, rewriting)
-    versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
-    interfaces = {fun.name: interface(fun) for fun in versioned.funs}
-    return Compiled(source, module.imports, Stages(core, optimised, versioned), policy, names,
-                    interfaces, signatures(module),
-                    {p: parameters.get(p) for p in parameters_of(module)})
+    core = elaborate(module, rewriting.names, parameters)
+    named_policy(policy)
+    found = Compiled(source, module.imports, Stages(core), policy, copy(rewriting.names),
+                     {fun.name: interface(fun) for fun in core.funs}, signatures(module),
+                     {p: parameters.get(p) for p in parameters_of(module)})
+    if len(core.funs) == 1 or rewriting.is_limited or rewriting.trace is not None:
+        for fun in core.funs:
+            found.make_entry(fun.name, rewriting)
+    return found

@@ -1,0 +1,46 @@
+"""The entry points of a program after elaboration: each goes through the compiler by itself."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+from runelift.codegen.hostplan.host import plan_fun
+from runelift.codegen.plan.plan import Plan
+from runelift.ir.names import Names
+from runelift.ir.syntax import Fun, Program
+from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.flattening import Derivation, derive, flatten
+from runelift.rewrite.pipeline import clean, optimise
+
+
+@dataclass(slots=True)
+class EntryStages:
+    """An entry point after optimisation and after flattening; ``names`` differ from its names."""
+
+    optimised: Fun
+    versioned: Fun
+    names: Names
+
+
+def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None) -> EntryStages:
+    """The stages of an entry point; ``names`` differ from those in it.
+
+    So do the names of ``rewriting``, which replace them.
+    """
+    rewriting = rewriting or Rewriting(names)
+    names = rewriting.names
+    optimised = optimise(Program((fun,)), names, rewriting)
+    versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
+    return EntryStages(optimised.funs[0], versioned.funs[0], names)
+
+
+def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:
+    """The host plan of an entry point; the parameters are those of :func:`plan_fun`."""
+    return plan_fun(stages.versioned, stages.names, interleave=interleave, coherent=coherent)
+
+
+def derivation_of(stages: EntryStages, policy: str) -> Derivation:
+    """The derivation of the versions of an entry point, repeated."""
+    (found,) = derive(Program((stages.optimised,)), copy(stages.names), policy=policy)[1]
+    return found
