@@ -284,6 +284,11 @@ class WithScalar:
         """True if groups see, after a fence, what others wrote in the same launch."""
         return self.env.coherent
 
+    @property
+    def loops(self) -> int:
+        """The number of loops of the host around the kernel."""
+        return self.env.loops
+
     def type(self, name: VName) -> Type:
         """The type of a name."""
         return Prim.I64 if name == self.name else self.env.type(name)
