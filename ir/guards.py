@@ -58,9 +58,14 @@ class Guard:
     ``default`` is the threshold when nothing was tuned.  None means the device's; for an outer
     version it means the smaller of both.  ``rival`` is an advantage of the versions that follow.
 
-    ``streams``: a group keeps nothing of its row, as it only reduces it (of an intra version, and
-    of the outer version beside it).  ``looped`` is the number of points of the largest operation
-    that a group does in a loop.  It is set if the last version has launches in loops there.
+    ``streams``, ``made`` and ``apart`` say that a group keeps nothing of its row, as it only
+    reduces it.  ``streams``: neighbouring rows read neighbouring elements.  ``made``: they read no
+    arrays at all.  ``apart``: rows lie apart from their neighbours, and a row reads so many bytes
+    for each element; else 0.  An intra version has them, and the outer version beside it.
+
+    ``looped`` is the number of
+    points of the largest operation that a group does in a loop.  It is set if the last version has
+    launches in loops there.
     """
 
     name: str
@@ -72,6 +77,8 @@ class Guard:
     groups: Size | None = None
     rival: Rival | None = None
     streams: bool = False
+    made: bool = False
+    apart: int = 0
     looped: Size | None = None
 
     def sizes(self) -> tuple[Size, ...]:

@@ -291,16 +291,20 @@ class Reader(Transformer[Token, Any]):
     # Guards
 
     def guard(self, name: Token, par: Size, key: Token, *parts: Any) -> Any:
-        named: dict[str, Size] = dict(part for part in parts if isinstance(part, tuple))
+        named: dict[str, Any] = dict(part for part in parts if isinstance(part, tuple))
         words = [part for part in parts if isinstance(part, Token)]
         default = next((int(word) for word in words if word.type == "INT"), None)
         rival = next((Rival(word) for word in words if word.type == "RIVAL"), None)
         return lambda kind: Guard(str(name), json.loads(key), kind, par, default=default,
                                   rival=rival,
-                                  streams=any(word.type == "STREAMS" for word in words), **named)
+                                  streams=any(word.type == "STREAMS" for word in words),
+                                  made=any(word.type == "MADE" for word in words), **named)
 
     def group_size(self, size: Size) -> tuple[str, Size]:
         return "group", size
+
+    def apart(self, size: Token) -> tuple[str, int]:
+        return "apart", int(size)
 
     def looped(self, size: Size) -> tuple[str, Size]:
         return "looped", size

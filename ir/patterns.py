@@ -147,16 +147,36 @@ def classes(found: Iterable[Reference]) -> dict[VName, Pattern]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Open:
+    """A dimension of a part, from an index of the array around on; None: from the beginning."""
+
+    start: Affine | None = None
+
+    def at(self, index: Affine | _Open) -> Affine | _Open:
+        """The index of the array around, for an index or a dimension of the part."""
+        if self.start is None:
+            return index
+        if isinstance(index, Affine):
+            return _combined("add", self.start, index)
+        return self if index.start is None else _Open(_combined("add", self.start, index.start))
+
+    @property
+    def whole(self) -> Affine:
+        """All of the dimension as an index."""
+        return WHOLE if self.start is None else UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class _Part:
-    """An array inside of the kernel: part of one around it; None stands for its own dimensions."""
+    """An array inside of the kernel: part of one around it."""
 
     array: VName
-    dims: tuple[Affine | None, ...]
+    dims: tuple[Affine | _Open, ...]
 
-    def at(self, indices: Sequence[Affine | None]) -> tuple[Affine | None, ...]:
+    def at(self, indices: Sequence[Affine | _Open]) -> tuple[Affine | _Open, ...]:
         """The indices of the array around, for ``indices`` of the view; others stay open."""
-        own = iter([*indices, *[None] * len(self.dims)])
-        return tuple(next(own) if dim is None else dim for dim in self.dims)
+        own = iter([*indices, *[_Open()] * len(self.dims)])
+        return tuple(dim.at(next(own)) if isinstance(dim, _Open) else dim for dim in self.dims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +224,7 @@ class _Walk:
             case ir.Iota(_, start, step, Prim.I64):
                 self.env[stm.pat[0].name] = _Numbers(self.affine(start), self.affine(step))
             case ir.Rearrange(perm, array) if isinstance(part := self.value(array), _Part):
-                kept = [k for k, dim in enumerate(part.dims) if dim is None]
+                kept = [k for k, dim in enumerate(part.dims) if isinstance(dim, _Open)]
                 if sorted(kept) == kept and perm == tuple(range(len(perm))):
                     self.env[stm.pat[0].name] = part
             case (ir.Map(_, lam, arrays) | ir.Redomap(_, _, lam, arrays)
@@ -254,18 +274,25 @@ class _Walk:
         """``array[dims]``."""
         match self.value(array):
             case _Part() as part:
-                self.select(name, part, [None if isinstance(d, ir.SliceDim) and _is_whole(d)
-                                         else UNKNOWN if isinstance(d, ir.SliceDim)
-                                         else self.affine(d) for d in dims])
+                self.select(name, part, list(map(self.dim, dims)))
             case _Numbers():
                 if not isinstance(dims[0], ir.SliceDim):
                     self.element(name, array, self.affine(dims[0]))
 
-    def select(self, name: VName, part: _Part, indices: Sequence[Affine | None]) -> None:
+    def dim(self, dim: ir.Dim) -> Affine | _Open:
+        """An index, or a slice that leaves a dimension open."""
+        if not isinstance(dim, ir.SliceDim):
+            return self.affine(dim)
+        if dim.stride != i64(1):
+            return _Open(UNKNOWN)
+        return _Open() if dim.start == i64(0) else _Open(self.affine(dim.start))
+
+    def select(self, name: VName, part: _Part, indices: Sequence[Affine | _Open]) -> None:
         """An element, which is a reference, or a part."""
         dims = part.at(indices)
-        if all(dim is not None for dim in dims):
-            self.refer(part.array, [d for d in dims if d is not None])
+        known = [dim for dim in dims if isinstance(dim, Affine)]
+        if len(known) == len(dims):
+            self.refer(part.array, known)
         else:
             self.env[name] = _Part(part.array, dims)
 
@@ -284,7 +311,8 @@ class _Walk:
     def whole(self, atom: Atom) -> None:
         """All of an array, if it is one."""
         if isinstance(atom, VName) and isinstance(part := self.value(atom), _Part):
-            self.refer(part.array, [dim or WHOLE for dim in part.dims])
+            self.refer(part.array, [dim.whole if isinstance(dim, _Open) else dim
+                                    for dim in part.dims])
 
     def refer(self, array: VName, dims: Sequence[Affine]) -> None:
         """Note a reference."""
@@ -299,7 +327,7 @@ class _Walk:
     def outer(self, name: VName) -> _Value:
         """A name from around the kernel."""
         type_ = self.type_of(name)
-        return (_Part(name, (None,) * len(type_.shape)) if isinstance(type_, ArrayType)
+        return (_Part(name, (_Open(),) * len(type_.shape)) if isinstance(type_, ArrayType)
                 else Affine(str(name)))
 
     def affine(self, atom: Atom) -> Affine:
@@ -340,11 +368,6 @@ def _combined(op: str, left: Affine, right: Affine) -> Affine:
         texts[1] = f"({right.text})"
     return Affine(f" {sign} ".join(texts), left.points | right.points,
                   left.counters | right.counters, known)
-
-
-def _is_whole(dim: ir.SliceDim) -> bool:
-    """True if a slice is known to start at the beginning and to leave nothing out."""
-    return dim.start == i64(0) and dim.stride == i64(1)
 
 
 # All kernels of a program

@@ -217,7 +217,8 @@ def _guard(guard: Guard) -> str:
     groups = "" if guard.groups is None else f" groups {guard.groups}"
     default = "" if guard.default is None else f" default {guard.default}"
     rival = "" if guard.rival is None else f" {guard.rival.value}"
-    streams = " streams" if guard.streams else ""
+    streams = (" streams" if guard.streams else "") + (" made" if guard.made else "")
+    apart = f" apart {guard.apart}" if guard.apart else ""
     looped = "" if guard.looped is None else f" looped {guard.looped}"
     return (f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}"
-            f"{group}{groups}{default}{rival}{streams}{looped}")
+            f"{group}{groups}{default}{rival}{streams}{apart}{looped}")

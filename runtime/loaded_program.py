@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from runelift.runtime.devices.memory import Buffer
     from runelift.runtime.execution.delivery import Delivery
     from runelift.runtime.execution.executable import Executable
-    from runelift.runtime.execution.prepared_calls import PreparedCall
+    from runelift.runtime.execution.prepared_calls import PreparedCall, PreparedEntry
     from runelift.runtime.execution.run import Outcome
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
+    from runelift.runtime.records.record import Record
 
 Choices = Mapping[str, int]
 """Indices of versions by site, or thresholds by name."""
@@ -66,6 +67,7 @@ class LoadedProgram:
         self._loading = threading.RLock()
         self._device: Device | None = None
         self._executables: dict[str, Executable] = {}
+        self.prepared: dict[str, PreparedEntry] = {}
         self._stored = len(compiled.plans)
         self._prebuilder: Prebuilder | None = None
 
@@ -134,8 +136,9 @@ class LoadedProgram:
         return running.command_buffer
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
-                record: bool, to_host: bool | None = None) -> Outcome:
-        """Run an entry point on the device.
+                record: bool, to_host: bool | None = None
+                ) -> tuple[tuple[Any, ...], Record | None]:
+        """Run an entry point on the device: its results, and its record if there is to be one.
 
         Without a record, arrays among the results are NumPy's or the device's, as ``to_host`` says.
         Otherwise the results are raw.
@@ -156,26 +159,33 @@ class LoadedProgram:
             if record:
                 made: Outcome = runs.perform(executable, self.bind(executable.plan, list(args)),
                                              thresholds, force, record=True)
-                return made
+                return made.results, made.record
             prepared = executable.decisions.under(thresholds, force).prepared
-            kinds = running.kinds_of(args, device, executable.free.specs)
+            kinds = running.kinds_of(args, executable.free.specs)
             call: PreparedCall | None = prepared.get(kinds)
-            if call is not None:
-                return call(args, deliver)
+            if call is not None and deliver is not None:
+                return call(args, deliver), None
             bound = self.bind(executable.plan, list(args))
             key = runs.key_of(executable, bound)
             runs.prepare(executable, bound, thresholds, force)
             outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
                                             deliver=deliver)
-            if kinds is not None:
-                found = runs.repeatable(executable, key, thresholds, force)
-                if found is not None:
-                    prepared[kinds] = running.PreparedCall(found, self.upload)
-            return outcome
+            found = runs.repeatable(executable, key, thresholds, force)
+            foreign = any(isinstance(arg, DeviceArray) and arg.device is not device for arg in args)
+            if kinds is not None and found is not None and not foreign:
+                prepared[kinds] = running.PreparedCall(found, self.upload)
+                if not force:
+                    self.prepared[entry] = running.PreparedEntry(executable, thresholds)
+            return outcome.results, None
+
+    def delivery(self, device_arrays: bool) -> Delivery:
+        """The delivery of results, with arrays on the device or the host."""
+        return running.on_device if device_arrays else running.on_host
 
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""
         self._executables.clear()
+        self.prepared.clear()
         self._prebuilder = None
 
     def store_plans(self) -> None:
@@ -234,13 +244,13 @@ class LoadedProgram:
                 buffer: Buffer = value.buffer
                 return buffer
             value = value.get()
-        _import_running()
+        device = self._device or self.device
         try:
-            buffer = self.device.pool.allocate(value.nbytes)
+            buffer = device.pool.allocate(value.nbytes)
         except running.OutOfMemory as error:
             raise UserError(f"Out of device memory: {error}.") from None
         if value.size:
-            event = self.device.write(buffer, np.ascontiguousarray(value), waits=copies is None)
+            event = device.write(buffer, np.ascontiguousarray(value), waits=copies is None)
             if copies is not None:
                 copies.append(event)
         return buffer

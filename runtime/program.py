@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,7 @@ class Program:
         self.policy = policy
         self.recording = False
         self.records: list[Record] = []
+        self._methods = dict[str, Callable[..., Any]]()
         self.loaded = LoadedProgram(compiled, device, self._chosen,
                                     fp_contract=fp_contract, first=first)
 
@@ -75,21 +76,32 @@ class Program:
         if name.startswith("_") or name not in self.compiled.interfaces:
             raise AttributeError(f"the program has no entry point '{name}'; it has "
                                  f"{', '.join(self.compiled.interfaces)}")
-        return self[name]
+        method = self._methods[name] = vars(self)[name] = self[name]
+        return method
 
     @property
     def hidden(self) -> tuple[str, ...]:
         """The entry points that are no attributes, as programs have their own of these names."""
         return tuple(name for name in self.entries
-                     if name.startswith("_") or name in vars(self) or hasattr(Program, name))
+                     if name.startswith("_") or hasattr(Program, name)
+                     or (name in vars(self) and name not in self._methods))
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         self.interface(name)  # UserError if there is none
         signature = self.compiled.signatures[name]
+        plain = not any(result.opaque for result in signature.results)
+        loaded = self.loaded
+        prepared = loaded.prepared
 
         def entry(*args: Any, device_arrays: bool = False) -> Any:
-            parts, _ = self.run(name, unpacked(args, signature), device_arrays=device_arrays)
-            results = packed(parts, signature)
+            parts: Sequence[Any]
+            known = prepared.get(name)
+            call = None if known is None or self.recording else known.find(args, self.thresholds)
+            if call is not None:
+                parts = call(args, loaded.delivery(device_arrays))
+            else:
+                parts, _ = self.run(name, unpacked(args, signature), device_arrays=device_arrays)
+            results = parts if plain else packed(parts, signature)
             return results[0] if len(results) == 1 else tuple(results)
 
         entry.__name__ = name
@@ -110,7 +122,7 @@ class Program:
 
             fun_args = check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised_entry(entry), entry, fun_args), None
-        raw, made, *_ = self.loaded.perform(
+        raw, made = self.loaded.perform(
             entry, args, required, self._chosen(thresholds),
             record=self.recording if record is None else record, to_host=not device_arrays)
         if made is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
 from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.kernel_classes import CLASSES
 from runelift.codegen.plan.parameters import Parameters, Quantity
 from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
@@ -133,10 +134,11 @@ class Lowering:
         self.env = WithScalar(self.env, name)
 
     def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size | None = None,
-               *, fits: bool = False) -> None:
+               *, fits: bool = False, aliases: Mapping[VName, VName] | None = None) -> None:
         """Finish a kernel and launch it.
 
         ``fits``: its local memory has been chosen to fit, and sets no limit on the device.
+        ``aliases``: further names of buffers in the kernel, for elements of another type.
         """
         group = group or self.group
         self.scratch = tuple(k.scratch) or self.scratch
@@ -152,6 +154,8 @@ class Lowering:
             k.settings = [as_name(self.setting(Quantity.UNROLL))]
             k.code = with_unroll_factor(k.settings[0], k.code, k.constants)
         kernel, args = finish(k, kind, self.stm, self.env)
+        if aliases:
+            args = tuple(aliases.get(as_name(arg), arg) for arg in args)
         total = Size.of(0)
         for array in kernel.local_memory if not fits else ():
             total = total + array.length * array.prim.bytes
@@ -199,6 +203,7 @@ def _larger(left: Size, right: Size) -> Size:
 def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Kernel,
                                                                        tuple[Atom, ...]]:
     """The kernel with a parameter for every name it does not bind, and the arguments."""
+    assert kind in CLASSES
     local = {array.name for array in k.locals}
     scan = _Names()
     scan.add(k.code)

@@ -276,20 +276,25 @@ class TransposeTileShape:
 
     ``fast`` elements side by side in the source come to lie apart, and ``last`` elements that lie
     apart come to lie side by side.  A tile has ``height`` times ``width`` of them, and its columns
-    are ``pitch`` elements apart in local memory.  ``height`` is 0 if tiles do not pay.  Groups have
-    ``group`` work-items.
+    are ``pitch`` elements apart in local memory.  ``height`` is 0 if tiles do not pay.  ``words``
+    is 1 if rows and columns are whole words.  Groups have ``group`` work-items.
     """
 
     height: VName
     width: VName
     pitch: VName
+    words: VName
     fast: Size
     last: Size
     bytes: int
     group: Size
 
     def names(self) -> tuple[VName, ...]:
-        """The sizes that are set, and that kernels are built for, in order."""
+        """The sizes that are set, in order."""
+        return (*self.constants(), self.words)
+
+    def constants(self) -> tuple[VName, ...]:
+        """The sizes that kernels are built for."""
         return (self.height, self.width, self.pitch)
 
 

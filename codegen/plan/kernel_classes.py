@@ -40,11 +40,13 @@ CLASSES = {
     "seghist": "histogram, a work-item per element",
     "seghist_local": "histogram in local memory",
     "seghist_global": "histogram, several copies in global memory",
+    "seghist_fill": "histogram, bins filled",
     "seghist_final": "histogram, copies combined",
     "seghist_sequential": "histogram, a work-item per segment",
     "segscatter": "scatter, a work-item per element",
     "segaccumulate": "updates, a work-item per point",
     "transpose": "transposed copy by tiles",
+    "transpose_words": "transposed copy by tiles",
     "intragroup": "a group per point",
 }
 """The class of each kind of kernel (:attr:`runelift.ir.imp.Kernel.kind`)."""

@@ -3,8 +3,8 @@
 Strategies, by the length and the number of segments:
 
 - *small* segments (``segred_small``): a work-item per segment;
-- *medium* segments (``segred_large``): a group per segment.  Its work-items fold a part each, then
-  combine their totals in local memory or by shuffles;
+- *medium* segments (``segred_large``): a group per segment, small if the segment is short.  Its
+  work-items fold a part each, then combine their totals in local memory or by shuffles;
 - *large* segments (``segred``): several groups per segment write partial results.  The last group
   to finish combines them, if the device shows it the writes of the others. Otherwise a second
   launch does (``segred_final``).
@@ -33,7 +33,7 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.passes.barriers import IS_FIRST, insert_barriers
-from runelift.codegen.plan import plan
+from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.segments import segments_of_reduction
@@ -206,8 +206,20 @@ def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
     for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
         found = total_of_group(k, op_, mems, total_)
         k.emit(imp.If(IS_FIRST, tuple(next(place).write(outer, value) for value in found)))
-    lowering.launch_groups(k, "segred_large", launches.total(lowering, exp.space[:-1]),
-                           _group(lowering, k))
+    segments = launches.total(lowering, exp.space[:-1])
+    group = _group(lowering, k)
+    if lowering.interleave:
+        group = least(group, _useful_group(lowering, lowering.size(exp.space[-1].width), segments))
+    lowering.launch_groups(k, "segred_large", segments, group)
+
+
+def _useful_group(lowering: launches.Lowering, length: Size, segments: Size) -> Size:
+    """The work-items for which a segment has enough elements."""
+    fresh = lowering.names.fresh
+    shape = distribution.GroupShape(fresh("useful"), fresh("staged"), fresh("subgroup"), (),
+                                    (length,), (), segments)
+    lowering.steps.append(shape)
+    return Size.var(shape.group)
 
 
 def _group(lowering: launches.Lowering, k: KernelBuilder) -> Size:

@@ -5,10 +5,12 @@ read far apart.  If one of both sides has a single element, the copy has the ord
 and the host plan copies the buffer.  Otherwise the runtime chooses a tile, or the plain map.
 
 Kernel ``transpose``: a work-group reads a tile along one dimension, and writes it along the other.
-Rows of the tile are padded, so that elements of a column lie in different banks.  Work-items that
-run apart copy a tile each, by loops.  A tile is a
+Rows of the tile are padded, so that elements of a column lie in different banks.  A tile is a
 square where both sides of the array are long.  A short side lies in the tile as a whole, and the
 tile is so much longer the other way (:func:`runelift.runtime.geometry.tiles.transposed`).
+Work-items that run apart copy a tile each, by loops.
+
+Kernel ``transpose_words``: elements of one or two bytes, where both sides are whole words.
 
 Source: Ruetsch and Micikevicius 2009, "Optimizing Matrix Transpose in CUDA".
 """
@@ -29,7 +31,14 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import Index, SegMap
-from runelift.ir.types import elem_of, i64
+from runelift.ir.types import Const, elem_of, i64
+
+WORD = Prim.U32
+"""Small elements are read and written by words of this type."""
+WORDS_BESIDE = 8
+"""The words of a sector of memory: so many neighbours read, or write, one together."""
+MOST_BLOCK_BYTES = 32
+"""The bytes that a work-item reads before it writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +105,17 @@ def _tiled(lowering: launches.Lowering, found: Transposition, sides: tuple[Size,
            otherwise: tuple[plan.Step, ...]) -> None:
     """The tiled copy, or other steps if the runtime wants no tiles."""
     (param,) = lowering.stm.pat
-    height, width, pitch = (lowering.names.fresh(base) for base in ("height", "width", "pitch"))
-    shape = distribution.TransposeTileShape(height, width, pitch, *sides,
-                                            elem_of(param.type).bytes, lowering.group)
+    height, width, pitch, word = (lowering.names.fresh(base)
+                                  for base in ("height", "width", "pitch", "words"))
+    prim = elem_of(param.type)
+    shape = distribution.TransposeTileShape(height, width, pitch, word, *sides, prim.bytes,
+                                            lowering.group)
     tiled = launches.branch(lowering, lambda: _launch(lowering, found, sides, shape))
+    if lowering.interleave and prim.bytes < WORD.bytes and lowering.view(param.name).dense:
+        words = launches.branch(lowering, lambda: _launch_words(lowering, found, sides))
+        whole = lowering.names.fresh("whole")
+        tiled = (plan.Compute(whole, "eq", Prim.I64, (shape.words, i64(1))),
+                 plan.Branch(whole, words, tiled))
     plain = lowering.names.fresh("plain")
     lowering.steps += [shape, plan.Compute(plain, "eq", Prim.I64, (shape.height, i64(0))),
                        plan.Branch(plain, otherwise, tiled)]
@@ -111,7 +127,7 @@ def _launch(lowering: launches.Lowering, found: Transposition, sides: tuple[Size
     name = lowering.names.fresh("group")
     group = lowering.group if lowering.interleave else Size.of(1)
     lowering.steps.append(plan.ComputeSize(name, group))
-    k.constants = [name, *shape.names()]
+    k.constants = [name, *shape.constants()]
     tile = (_LocalTile if lowering.interleave else _LoneTile)(lowering, k, found, shape)
     tile.move()
     groups = product([lowering.size(found.exp.space[d].width) for d in tile.batch]
@@ -120,22 +136,147 @@ def _launch(lowering: launches.Lowering, found: Transposition, sides: tuple[Size
     lowering.launch(k, "transpose", groups, group, fits=True)
 
 
-class _Tile:
+def _launch_words(lowering: launches.Lowering, found: Transposition,
+                  sides: tuple[Size, Size]) -> None:
+    k = lowering.builder()
+    group = lowering.names.fresh("group")
+    lowering.steps.append(plan.ComputeSize(group, lowering.group))
+    k.constants = [group]
+    blocks = _WordBlocks(lowering, k, found)
+    blocks.move()
+    along = Size.var(group) * blocks.count
+    tiles = [ceil_div(sides[0], Size.of(blocks.per * WORDS_BESIDE)),
+             ceil_div(sides[1] * WORDS_BESIDE, along * blocks.per)]
+    lowering.launch(k, "transpose_words",
+                    product([*(lowering.size(found.exp.space[d].width) for d in blocks.batch),
+                             *tiles]), aliases=blocks.aliases)
+
+
+class _Copy:
+    """A copy that is being emitted; ``batch`` are the dimensions that are not turned."""
+
+    def __init__(self, lowering: launches.Lowering, k: KernelBuilder,
+                 found: Transposition) -> None:
+        self.k, self.found, self.space = k, found, found.exp.space
+        (param,) = lowering.stm.pat
+        self.prim, self.result = elem_of(param.type), lowering.view(param.name)
+        self.shape = launches.widths(k, self.space)
+        self.batch = [d for d in range(len(self.space) - 1) if d != found.fast]
+        self.sides = [self.shape[d] for d in (found.fast, -1)]
+        self.outer: dict[int, Exp] = {}
+
+    def point(self, *places: Exp) -> list[Exp]:
+        """The indices of a place along ``fast`` and along the last dimension."""
+        point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
+        return [point[d] for d in range(len(self.space))]
+
+
+class _WordBlocks(_Copy):
+    """Square blocks of small elements, read and written word by word, without local memory.
+
+    A block has as many rows as a word has elements, so it is transposed in registers.  Of the
+    work-items that run together, some are neighbours along rows, and more along columns.
+    """
+
+    def __init__(self, lowering: launches.Lowering, k: KernelBuilder,
+                 found: Transposition) -> None:
+        super().__init__(lowering, k, found)
+        self.per = WORD.bytes // self.prim.bytes
+        self.count = MOST_BLOCK_BYTES // (WORD.bytes * self.per)
+        (stm,) = found.exp.body.stms
+        assert isinstance(stm.exp, Index)
+        self.read = stm.exp
+        self.source = lowering.view(self.read.array)
+        assert self.source.mem is not None
+        assert self.result.mem is not None
+        self.given, self.made = k.names.fresh("given"), k.names.fresh("made")
+        self.aliases = {self.given: self.source.mem, self.made: self.result.mem}
+
+    def move(self) -> None:
+        """Emit the blocks of a work-item."""
+        k, group = self.k, imp.Var(self.k.constants[0])
+        ends = [k.declare("end", Prim.I64, op("quot", side, lit(self.per))) for side in self.sides]
+        across = op("quot", group, lit(WORDS_BESIDE))
+        tiles = [k.declare("tiles", Prim.I64, ceil_quot(ends[0], lit(WORDS_BESIDE))),
+                 k.declare("tiles", Prim.I64,
+                           ceil_quot(ends[1], op("mul", across, lit(self.count))))]
+        *outer, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
+            launches.GROUP_ID, [*(self.shape[d] for d in self.batch), *tiles]))
+        self.outer = dict(zip(self.batch, outer, strict=True))
+        beside, apart = self._places(group)
+        row = k.declare("row", Prim.I64, op("add", op("mul", down, lit(WORDS_BESIDE)), beside))
+        column = k.declare("column", Prim.I64, op(
+            "add", op("mul", along, op("mul", across, lit(self.count))), apart))
+        for number in range(self.count):
+            place = k.declare("place", Prim.I64,
+                              op("add", column, op("mul", across, lit(number))))
+            with k.block() as code:
+                self._block(row, place)
+            k.emit(imp.If(_both(*(imp.Apply("lt", Prim.I64, each) for each in (
+                (row, ends[0]), (place, ends[1])))), tuple(code)))
+
+    def _places(self, group: Exp) -> list[Exp]:
+        """The places of a work-item beside others in a row, and apart from them in a column.
+
+        Neighbours are half a sector of a row and whole sectors of columns; the next ones are the
+        other half of the row.  Small groups are simpler.
+        """
+        item, half, sector = launches.LID, lit(WORDS_BESIDE // 2), lit(WORDS_BESIDE)
+        large = imp.Apply("le", Prim.I64, (op("mul", sector, sector), group))
+        high = op("quot", item, op("mul", half, sector))
+        beside = op("add", op("rem", item, half), op("mul", op("rem", high, lit(2)), half))
+        apart = op("add", op("rem", op("quot", item, half), sector),
+                   op("mul", op("quot", high, lit(2)), sector))
+        return [imp.Select(large, beside, op("rem", item, sector), Prim.I64),
+                imp.Select(large, apart, op("quot", item, sector), Prim.I64)]
+
+    def _block(self, row: Exp, column: Exp) -> None:
+        """Read the words of a block, and write its columns."""
+        k, per = self.k, lit(self.per)
+        top, left = op("mul", row, per), op("mul", column, per)
+        words = [k.declare("word", WORD, imp.Load(self.given, self._word(
+            self.source.at(self._source_indices(top, op("add", left, lit(n))))), WORD))
+            for n in range(self.per)]
+        for n in range(self.per):
+            parts = [self._part(word, n, at) for at, word in enumerate(words)]
+            made = parts[0]
+            for part in parts[1:]:
+                made = op("or", made, part, prim=WORD)
+            place = self.result.at(self.point(op("add", top, lit(n)), left))
+            k.emit(imp.Store(self.made, self._word(place), made, WORD))
+
+    def _source_indices(self, *places: Exp) -> list[Exp]:
+        """The indices that the map reads."""
+        point = dict(zip((dim.index for dim in self.space), self.point(*places), strict=True))
+        return [point[dim] for dim in self.read.dims if isinstance(dim, VName)]
+
+    def _word(self, element: Exp) -> Exp:
+        """The place of the word that begins with an element."""
+        return op("quot", element, lit(self.per))
+
+    def _part(self, word: Exp, number: int, place: int) -> Exp:
+        """Element ``number`` of a word, moved to ``place``."""
+        bits = self.prim.bytes * 8
+        low = op("lshr", word, _bits(number * bits), prim=WORD) if number else word
+        kept = op("and", low, _bits((1 << bits) - 1), prim=WORD)
+        return op("shl", kept, _bits(place * bits), prim=WORD) if place else kept
+
+
+def _bits(value: int) -> Exp:
+    return imp.Lit(Const(value, WORD))
+
+
+class _Tile(_Copy):
     """The tile of a group: its columns go along dimension ``fast``, its rows along the last one."""
 
     def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition,
                  tile: distribution.TransposeTileShape) -> None:
-        self.k, self.found, self.space = k, found, found.exp.space
-        (param,) = lowering.stm.pat
-        self.prim, self.result = elem_of(param.type), lowering.view(param.name)
+        super().__init__(lowering, k, found)
         self.lengths = [imp.Var(tile.height), imp.Var(tile.width)]
-        shape = launches.widths(k, self.space)
-        self.batch = [d for d in range(len(self.space) - 1) if d != found.fast]
-        self.sides = [shape[d] for d in (found.fast, -1)]
         tiles = [k.declare("tiles", Prim.I64, ceil_quot(side, length))
                  for side, length in zip(self.sides, self.lengths, strict=True)]
         *outer, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
-            launches.GROUP_ID, [*(shape[d] for d in self.batch), *tiles]))
+            launches.GROUP_ID, [*(self.shape[d] for d in self.batch), *tiles]))
         self.outer = dict(zip(self.batch, outer, strict=True))
         self.top = k.declare("top", Prim.I64, op("mul", down, self.lengths[0]))
         self.left = k.declare("left", Prim.I64, op("mul", along, self.lengths[1]))
@@ -143,11 +284,6 @@ class _Tile:
     def move(self) -> None:
         """Emit the code that copies the elements."""
         raise NotImplementedError
-
-    def _point(self, *places: Exp) -> list[Exp]:
-        """The indices of a place along ``fast`` and along the last dimension."""
-        point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
-        return [point[d] for d in range(len(self.space))]
 
     def _are_inside(self, row: Exp, column: Exp) -> Exp:
         """True if a place is in the array."""
@@ -177,7 +313,7 @@ class _LoneTile(_Tile):
         k, corners = self.k, (self.top, self.left)
 
         def copy(outside: Exp, inside: Exp) -> None:
-            point = self._point(*((outside, inside) if inner else (inside, outside)))
+            point = self.point(*((outside, inside) if inner else (inside, outside)))
             k.emit(self.result.write(point, self._element(point)))
 
         with k.block() as code:
@@ -244,7 +380,7 @@ class _LocalTile(_Tile):
             row, column = (quick, slow) if down else (slow, quick)
             places = op("add", self.top, row), op("add", self.left, column)
             with k.block() as code:
-                k.emit(move(self._point(*places), op("add", op("mul", column, self.pitch), row)))
+                k.emit(move(self.point(*places), op("add", op("mul", column, self.pitch), row)))
             inside = imp.Apply("lt", Prim.I64, (item, self.elements))
             there = _both(inside, self._are_inside(*places)) if guarded else imp.Apply(
                 "or", Prim.BOOL, (even, inside))

@@ -18,6 +18,7 @@ from runelift.frontend.check.unify import (
     InfiniteType,
     IrregularType,
     SizeMismatch,
+    SizeOfCall,
     Substitution,
     TypeMismatch,
 )
@@ -45,6 +46,12 @@ SizeMaker: TypeAlias = Callable[[], Size]
 _FOREIGN_OPERATORS = {"and": "The operator is &&.", "or": "The operator is ||.",
                       "mod": "The operator is %.", "div": "The operator is /."}
 """Operators of other languages, with a hint for each."""
+
+
+_NAME_SIZES = ("A size that is another one for each call must have a name on both sides: name the "
+               "parameter in the function's type, and the size in the lambda, as in "
+               "(n: i64) -> [n]t -> u and \\n (xs: [n]t) -> e.")
+"""The cure of a size that only a call knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +184,8 @@ class Base(ABC):
         except SizeMismatch as error:
             words = self._wording()
             left, right = words.size(error.left), words.size(error.right)
+            if isinstance(error, SizeOfCall):
+                hint = hint or _NAME_SIZES
             labels, notes = self._about(call)
             labels += self._reason(expected, span, call, because)
             raise self._error(
@@ -339,6 +348,9 @@ class Base(ABC):
         renamed = {v: Size.var(self.names.fresh(v.base)) for v in scheme.unknown if v in bound}
         if name is not None:
             name.sizes, name.types = sizes, types
+        for old, new in (sizes | renamed).items():
+            if old in self.solved.inner:
+                self.solved.inner |= new.variables()
         type_ = replace_names(scheme.type, types, sizes | renamed)
         self._computed |= scheme.written.keys()
         for size, (count, _) in scheme.written.items():

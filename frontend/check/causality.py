@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, parts
-from runelift.frontend.syntax.types import Array, Arrow, Sum, sizes_in
+from runelift.frontend.syntax.types import Array, Arrow, Sum, params_in, sizes_in
 from runelift.ir.errors import Diagnostic, Label
 from runelift.ir.names import VName
 from runelift.ir.source import Span
@@ -56,7 +56,8 @@ class _Order:
                            f"a value with #{name}")
             case ast.OpSection(span) if exp.left is not None or exp.right is not None:
                 if isinstance(exp.type, Arrow):
-                    self._need(sizes_in(exp.type), span, "an operator section")
+                    self._need(sizes_in(exp.type) - params_in(exp.type), span,
+                               "an operator section")
                 self._parts(exp)
             case ast.LambdaExp(_, params):
                 before = set(self._known)

@@ -15,7 +15,6 @@ from runelift.frontend.check.forms import (
     has_accumulator,
     has_function,
     tail,
-    whole_name,
 )
 from runelift.frontend.check.restrictions import (
     computed_sizes,
@@ -181,6 +180,7 @@ class Checker(Settling):
         outside = self._written_outside()
         self._written = {key: size for key, size in self._written.items() if size[0] in outside}
         self._computed.clear()
+        self.solved.inner.clear()
         self.declared = dec.name
         self._bound.clear()
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
@@ -256,8 +256,7 @@ class Checker(Settling):
                     self.expect_result(result, found, body, ret.span, specified)
             self._settle_coerced()
             nameable = self._sizes_outside()
-            numbers = {self._identity(ast.QualName((), name)): k for k, name in enumerate(
-                map(whole_name, params)) if name is not None}
+            numbers = self._numbered(params)
             numbers |= {self._identity(ast.QualName((), param.name)): -1 for param in type_params
                         if isinstance(param, ast.SizeParam)}
         self._check_rigid(types, type_params)

@@ -53,9 +53,9 @@ def has_function(type_: ty.Type) -> bool:
 
 
 def computes_sizes(type_: ty.Type) -> bool:
-    """True if each call of a function computes sizes of its result anew."""
+    """True if sizes of a result belong to one call: computed, or given as an argument."""
     while isinstance(type_, ty.Arrow):
-        if type_.exists:
+        if type_.exists or type_.param in ty.sizes_in(type_.codomain):
             return True
         type_ = type_.codomain
     return False

@@ -128,6 +128,7 @@ class Inference(Loops):
                     return self.infer(body)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
                 scheme = self._function(type_params, params, ret, value, name)
+                self.solved.inner |= ty.params_in(scheme.type) | scheme.written.keys()
                 with self.inner_scope():
                     self.scope.values[name] = Binding(scheme, None, exp.span)
                     return self.infer(body)
@@ -275,13 +276,15 @@ class Inference(Loops):
         return ty.substitute_size(codomain, arrow.param, size)
 
     def _try_function(self, type_: ty.Type, expected: ty.Type) -> None:
-        """Learn what an expected type says of a function, but for sizes that its calls compute."""
+        """Learn what an expected type says of a function, but for sizes that its calls have."""
         type_, expected = self.solved.head(type_), self.solved.head(expected)
+        own: set[VName | None] = set()
         while (isinstance(type_, ty.Arrow) and isinstance(expected, ty.Arrow)
                and computes_sizes(type_)):
             self._try_unify(type_.domain, expected.domain)
+            own.add(type_.param)
             type_, expected = self.solved.head(type_.codomain), self.solved.head(expected.codomain)
-        if isinstance(type_, ty.Arrow):
+        if isinstance(type_, ty.Arrow) and own.isdisjoint(ty.sizes_in(self.solved.resolve(type_))):
             self._try_unify(type_, expected)
 
     def _try_unify(self, left: ty.Type, right: ty.Type) -> None:
@@ -296,27 +299,40 @@ class Inference(Loops):
         made = self.names.made()
         with self.inner_scope():
             domains: list[ty.Arrow] = []
+            own: set[VName] = set()
             rest = expected
             for param in exp.params:
                 head = self.solved.head(rest) if rest is not None else None
                 given = head.domain if isinstance(head, ty.Arrow) else None
+                if given is not None and own & ty.sizes_in(self.solved.resolve(given)):
+                    given = None  # the parameter must say so itself
                 name = self.names.fresh(base_name(param))
                 domain = self.pattern(param, given, size_name=name)
+                own.add(name)
                 domains.append(ty.Arrow(domain, ty.UNIT, unique_pattern(param), False, name))
                 rest = head.codomain if isinstance(head, ty.Arrow) else None
                 if isinstance(head, ty.Arrow) and head.param is not None:
                     rest = ty.substitute_size(self.solved.resolve(head.codomain), head.param,
                                            Size.var(name))
+            if rest is not None and isinstance(head := self.solved.head(rest), ty.Arrow) and (
+                    own & ty.sizes_in(self.solved.resolve(head.domain))):
+                rest = None
             result = self.infer(exp.body, rest)
             if exp.ret is not None:
-                declared = self._read(exp.ret)
+                anonymous: list[VName] = []
+                declared = self._read(exp.ret, self._collected(anonymous))
                 self.expect_result(declared, result, exp.body, exp.ret.span)
-                result = declared
+                unknown = {name: self.solved.unknown_size() for name in anonymous}
+                result = ty.replace_names(declared, {}, unknown)
             names = [arrow.param for arrow in domains]
+            numbers = self._numbered(exp.params)
             self.errors += later_sizes(
                 exp.params, names, [self.solved.resolve(arrow.domain) for arrow in domains])
         inner = self._made_inside(result, made).difference(names)
-        self._computed |= inner and {name for name, _ in self._written.values()} & inner
+        computed = {name: key for key, (name, _) in self._written.items() if name in inner}
+        self._computed |= computed.keys()
+        self.solved.inner |= own | {name for name, key in computed.items()
+                                    if self._over(key, numbers)[0] > 0}
         for arrow in reversed(domains):
             result = replace(arrow, codomain=result)
         return ty.with_changing(result, inner)
@@ -371,12 +387,14 @@ class Inference(Loops):
             fun = self.infer(exp.right, ty.Arrow(left, self.solved.meta()))
             result = self._apply_typed(fun, left, exp.left, exp)
             head = self.solved.head(fun)
+            self._check_plain(head, exp.right, exp)
             if isinstance(head, ty.Arrow):  # of this argument: its result may name the argument
                 fun = replace(head, codomain=result, param=None, exists=frozenset())
             self.expect(exp.op_type, ty.arrows([left, fun], result), exp.span, "an operator")
             return result
         if str(exp.op) == "<|":
             fun = self.infer(exp.left)
+            self._check_plain(fun, exp.left, exp)
             return self._apply_to(fun, (exp.right,), exp)
         made = self.names.made()
         result = self._apply_to(exp.op_type, (exp.left, exp.right), exp)
@@ -384,6 +402,13 @@ class Inference(Loops):
             self._check_composed(exp.left if str(exp.op) == COMPOSITIONS[0] else exp.right, exp)
             return ty.with_changing(result, self._made_inside(result, made))
         return result
+
+    def _check_plain(self, fun: ty.Type, operand: ast.Exp, pipe: ast.BinExp) -> None:
+        """An error if a pipe's function is a lambda whose result has the size of its argument."""
+        head = self.solved.head(fun)
+        if isinstance(head, ty.Arrow) and self.solved.own_sizes(head):
+            self.expect(ty.Arrow(self.solved.meta(), self.solved.meta()), head, operand.span,
+                        "an argument", pipe)
 
     def _apply_typed(self, fun: ty.Type, argument: ty.Type, arg: ast.Exp,
                      pipe: ast.BinExp) -> ty.Type:
@@ -414,5 +439,6 @@ class Inference(Loops):
         if exp.right is not None:
             first = self._arrow(exp.op_type, exp, 0, (exp.right,))
             second = self._arrow(first.codomain, exp, 1, (exp.right, exp.right))
-            return ty.Arrow(first.domain, self._argument(second, exp.right), exists=second.exists)
+            return ty.Arrow(first.domain, self._argument(second, exp.right), param=first.param,
+                            exists=second.exists)
         return exp.op_type

@@ -6,9 +6,10 @@ from typing import TypeAlias
 
 from runelift.frontend.check.forms import tail
 from runelift.frontend.check.indexing import Indexing
-from runelift.frontend.check.unify import TypeMismatch
+from runelift.frontend.check.unify import State, TypeMismatch
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import Array, Record, Sum, Tuple, Type
+from runelift.frontend.syntax.types import Array, Record, Sum, Tuple, Type, map_sizes
+from runelift.ir.names import VName
 from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size
 
@@ -27,7 +28,10 @@ class Loops(Indexing):
         first = init = self._loop_init(exp)
         self.distinct((exp.pattern,))
         state, typed, operators = self.solved.snapshot(), len(self._typed), len(self._operators)
-        varying: Renewed = {}
+        init, varying = self._without_zeros(exp, init)
+        if init is not first:
+            self._forget(state, typed, operators)
+            self._same_elements(first, init)
         while True:
             result, body = self._loop_body(exp, init)
             joined = self._joined_loop(exp, result, body)
@@ -37,10 +41,37 @@ class Loops(Indexing):
             loose = self._vary(init, joined, renewed)
             if len(renewed) == len(varying) and {m for m, _ in renewed} == set(varying.values()):
                 return loose
-            self.solved.restore(state)
-            del self._typed[typed:], self._operators[operators:]
+            self._forget(state, typed, operators)
             self._same_elements(first, loose)
             init, varying = loose, renewed
+
+    def _forget(self, state: State, typed: int, operators: int) -> None:
+        """Forget what was inferred since ``state``."""
+        self.solved.restore(state)
+        del self._typed[typed:], self._operators[operators:]
+
+    def _without_zeros(self, exp: ast.LoopExp, init: Type) -> tuple[Type, Renewed]:
+        """``init`` with unknown sizes for those that are 0, and are computed from themselves.
+
+        As in Futhark, a body that makes n + n of n changes the size, though 0 + 0 is 0.
+        """
+        probes: set[VName] = set()
+
+        def probe(size: Size) -> Size:
+            if size.terms:
+                return size
+            made = self.solved.size_meta()
+            probes.update(made.variables())
+            return made
+        probed = map_sizes(probe, self.solved.resolve(init))
+        varying: Renewed = {}
+        if not probes:
+            return init, varying
+        result, body = self._loop_body(exp, probed)
+        joined = self._joined_loop(exp, result, body)
+        zero = map_sizes(lambda size: Size(()) if size.variable in probes else size,
+                         self.solved.resolve(joined))
+        return self._vary(init, zero, varying), varying
 
     def _joined_loop(self, exp: ast.LoopExp, result: Type, body: Type) -> Type:
         """The type of the values of any iteration, from those before and after one."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from runelift.frontend.check.base import Base, Binding, SizeMaker
+from runelift.frontend.check.forms import whole_name
 from runelift.frontend.check.structure import structure, with_names
-from runelift.frontend.check.types import PRIMS, Expression, Scheme, TypeReader
+from runelift.frontend.check.types import PRIMS, Expression, Own, Scheme, TypeReader
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.types import MetaVar, Type
@@ -79,11 +80,11 @@ class SizeExps(Base):
                             self.solved.lifted, self.broken)
         return reader.read(exp)
 
-    def _size(self, exp: ast.Exp, bound: Mapping[str, Size]) -> Size:
-        """A size expression in a type, which names the sizes ``bound``: checked as an i64."""
+    def _size(self, exp: ast.Exp, bound: Mapping[str, Own]) -> Size:
+        """A size expression in a type, which binds the names ``bound``: checked as an i64."""
         with self.inner_scope():
-            for name, size in bound.items():
-                self._bind_size(name, size, exp.span)
+            for name, own in bound.items():
+                self.scope.values[name] = Binding(Scheme(own.type), own.size, exp.span)
             return self._checked_size(exp)
 
     def _checked_size(self, exp: ast.Exp) -> Size:
@@ -145,6 +146,11 @@ class SizeExps(Base):
         if known is None:
             return -1, None
         return (0, None) if -1 in used else (max(used, default=0) + 1, known)
+
+    def _numbered(self, params: Sequence[ast.Pattern]) -> dict[Hashable, int]:
+        """The numbers of parameters in scope, by what identifies them."""
+        return {self._identity(ast.QualName((), name)): k
+                for k, name in enumerate(map(whole_name, params)) if name is not None}
 
     def _identity(self, name: ast.QualName) -> Hashable:
         binding = None if name.quals else self.scope.find(name.name)

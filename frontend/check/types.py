@@ -14,6 +14,7 @@ from runelift.frontend.check.stars import unique_parts
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
+from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_type
 from runelift.frontend.syntax.prelude import ACCUMULATOR, FOREIGN_TYPES, LIFTED, signature
 from runelift.ir.errors import Diagnostic, ProgramError
@@ -78,8 +79,16 @@ def changing(names: Names, exists: set[VName]) -> Callable[[], Size]:
     return make
 
 
-SizeOf = Callable[[ast.Exp, Mapping[str, Size]], Size]
-"""The size that a size expression is, given the sizes that the type itself names."""
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A name that a type itself binds: the value of the name as a size, and its type."""
+
+    size: Size
+    type: ty.Type = Prim.I64
+
+
+SizeOf = Callable[[ast.Exp, Mapping[str, Own]], Size]
+"""The size that a size expression is, given the names that the type itself binds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +106,10 @@ class TypeReader:
     lifted: Collection[VName] = ()
     broken: Collection[str] = ()
     """Names whose declaration is wrong; errors that follow from it are not reported."""
-    bound: Mapping[str, Size] = field(default_factory=dict)
-    """The sizes of ``?[n].t`` and ``(n: i64) -> t`` around."""
+    bound: Mapping[str, Own] = field(default_factory=dict)
+    """The names of ``?[n].t`` and ``(n: i64) -> t`` around."""
+    of_result: bool = False
+    """True in the result of a function type, whose sizes may be others for each call."""
 
     def read(self, exp: ast.TypeExp) -> ty.Type:
         """The type that ``exp`` denotes; ProgramError if it names an unknown type."""
@@ -121,19 +132,24 @@ class TypeReader:
             case ast.TypeUnique(_, inner):
                 return self.read(inner)
             case ast.TypeArrow(_, param, domain, codomain):
+                if param in self.bound:
+                    raise ProgramError(Diagnostic(
+                        "duplicate-name", exp.span, f"'{param}' is bound twice in a type."))
                 bound = self.names.fresh(param) if param else None
+                taken = dataclasses.replace(self, of_result=False).read(domain)
                 within = self if bound is None or param is None else self._with({
-                    param: Size.var(bound)})
+                    param: Own(Size.var(bound), taken)})
                 exists: set[VName] = set()
                 if not isinstance(codomain, ast.TypeArrow):
-                    within = dataclasses.replace(within, anonymous=changing(self.names, exists))
-                return ty.Arrow(self.read(domain), within.read(codomain), unique_parts(domain),
-                             unique_parts(codomain), bound, frozenset(exists))
+                    within = dataclasses.replace(within, anonymous=changing(self.names, exists),
+                                                 of_result=True)
+                return ty.Arrow(taken, within.read(codomain), unique_parts(domain),
+                                unique_parts(codomain), bound, frozenset(exists))
             case ast.TypeExists(_, sizes, inner):
-                own = {name: self.anonymous() for name in sizes}
+                own = {name: Own(self.anonymous()) for name in sizes}
                 type_ = self._with(own).read(inner)
                 for label, made in own.items():
-                    if not made.variables() <= constructive_sizes(type_):
+                    if not made.size.variables() <= constructive_sizes(type_):
                         raise ProgramError(Diagnostic(
                             "unused-existential", exp.span,
                             f'Existential size "{label}" not used as array size.'))
@@ -156,15 +172,30 @@ class TypeReader:
                     f'"{name}", which is lifted: its values might hold functions or differ in '
                     "size."))
 
-    def _with(self, sizes: dict[str, Size]) -> TypeReader:
-        return dataclasses.replace(self, bound={**self.bound, **sizes})
+    def _with(self, names: dict[str, Own]) -> TypeReader:
+        return dataclasses.replace(self, bound={**self.bound, **names})
 
     def _size(self, exp: ast.Exp | None) -> Size:
+        """The size that an expression is; in a result, it may be another one for each call.
+
+        So it is if it is no polynomial over the parameters that it names.
+        """
         if exp is None:
             return self.anonymous()
-        if isinstance(exp, ast.Name) and (found := self.bound.get(str(exp.name))):
-            return found
-        return self.size(exp, self.bound)
+        if isinstance(exp, ast.Name) and (found := self.bound.get(str(exp.name))) and (
+                found.type is Prim.I64):
+            return found.size
+        size = self.size(exp, self.bound)
+        named = [self.bound[str(node.name)].size for node in walk(exp)
+                 if isinstance(node, ast.Name) and str(node.name) in self.bound]
+        if all(own.variables() <= size.variables() for own in named):
+            return size
+        if self.of_result:
+            return self.anonymous()
+        raise ProgramError(Diagnostic(
+            "unsupported-feature", exp.span, "Runelift has no parameters of function types whose "
+            "size is computed from another parameter that is no integer.",
+            hints=("Write [] for the size, or give the size as a parameter of its own.",)))
 
     def _named(self, span: Span, name: str,
                args: tuple[ast.TypeExp | ast.SizeArg, ...]) -> ty.Type:

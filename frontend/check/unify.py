@@ -49,6 +49,10 @@ class SizeMismatch(Exception):
         self.right = right
 
 
+class SizeOfCall(SizeMismatch):
+    """A size would have to be that of one call, by the name of a parameter that it cannot use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Required:
     """The constructors or fields that a type must have, with their types."""
@@ -78,6 +82,8 @@ class Substitution:
     """Flexible sizes of functions: their callers decide about them."""
     unknown: set[VName] = field(default_factory=set)
     """Sizes that only the running program knows."""
+    inner: set[VName] = field(default_factory=set)
+    """Parameters of lambdas and local functions, and sizes that are computed from them."""
     values: set[int] = field(default_factory=set)
     """The types to be found that must not have functions inside."""
     lifted: set[VName] = field(default_factory=set)
@@ -240,9 +246,12 @@ class Substitution:
     def _unify_results(self, wanted: ty.Arrow, given: ty.Arrow) -> None:
         """Make the results of two functions equal, the second of which is given as the first.
 
-        What each call computes anew, or has as its argument, is no size around the functions.
+        What each call computes anew, or has as its argument, is no size around the functions.  As
+        in Futhark, a lambda whose result is as large as its argument says needs a type that names
+        the argument.
         """
         b, d = wanted.codomain, self.resolve(given.codomain)
+        open_ = ty.sizes_in(d) & self.flexible
         if wanted.param and given.param and wanted.param != given.param:
             d = ty.substitute_size(d, given.param, Size.var(wanted.param))
         regular = [meta for meta in ty.metas(self.resolve(b)) | ty.metas(d)
@@ -257,6 +266,26 @@ class Substitution:
         if any(changing & ty.sizes_in(self.resolve(meta)) for meta in regular) or any(
                 changing & self.size(Size.var(name)).variables() for name in around):
             raise IrregularType
+        if wanted.param is None and (own := self.own_sizes(given)):
+            raise SizeOfCall(self.unknown_size(), Size.var(min(own)))
+        for name in sorted(open_):
+            if wanted.param in (size := self.size(Size.var(name))).variables():
+                raise SizeOfCall(size, Size.var(name))
+
+    def own_sizes(self, function: ty.Arrow) -> set[VName]:
+        """The sizes of a function's result that are its argument, or computed from it.
+
+        Only lambdas and local functions have some: others forget what the sizes are.
+        """
+        found: set[VName] = set()
+
+        def size(each: Size) -> Size:
+            names = each.variables()
+            if not names & (function.exists - self.inner):  # else it is unknown as a whole
+                found.update(names & {function.param, *function.exists} & self.inner)
+            return each
+        ty.map_sizes(size, self.resolve(function.codomain))
+        return found
 
     def _of_fixed_size(self, type_: ty.Type) -> ty.Type:
         """A type but for those parts that may have other sizes each time."""
@@ -339,7 +368,8 @@ class Substitution:
                                        if m != monomial))
                     both = left.variables() & right.variables()  # nor does n = n + n define n
                     if name not in value.variables() | both and (
-                            Size.var(name) in (left, right) or _never_negative(value)):
+                            Size.var(name) in (left, right) or (_never_negative(value) and not (
+                                _is_constant(left) or _is_constant(right)))):  # nor n + 1 = 3
                         self.sizes[name] = next((s for s in (left, right) if s == value), value)
                         return
         match difference.terms:

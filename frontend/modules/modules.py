@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from runelift.frontend.modules.assumed import HAVING, assumed, is_parametric, prelude_signature
+from runelift.frontend.modules.named_sizes import named_sizes
 from runelift.frontend.modules.recursion import as_loop
 from runelift.frontend.modules.renaming import rename, with_params
 from runelift.frontend.modules.sealing import Sealing, applied, hides
@@ -99,6 +100,7 @@ class _Evaluator:
         """Add a declaration to the result."""
         if isinstance(dec, ast.TypeDec):
             self._types[dec.name] = dec
+            self.out += named_sizes(dec, self._fresh)
         self.out.append(dec)
 
     # Declarations

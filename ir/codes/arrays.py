@@ -85,7 +85,7 @@ def upto: i64 -> ?[n].bool -> [n]i64 = \\n _ -> iota n
 
 entry main (n: i64): []i64 = upto n true
 """, cure="""\
-def upto: i64 -> bool -> ?[n].[n]i64 = \\n _ -> iota n
+def upto: i64 -> bool -> ?[n].[n]i64 = \\n _ -> filter (> 0) (iota n)
 
 entry main (n: i64): []i64 = upto n true
 """),

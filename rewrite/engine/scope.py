@@ -12,16 +12,12 @@ from typing import TypeAlias
 
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import Dim, Exp, Iota, Param, PrimOp, SliceDim, Stm
+from runelift.ir.syntax import Dim, Exp, Iota, Param, SliceDim, Stm
 from runelift.ir.types import ArrayType, Atom, Const, Type, i64, shape_of
+from runelift.rewrite.engine.ranges import Ranges
 
 Computed: TypeAlias = tuple[Exp, tuple[VName, ...]]
 """An expression, and the names of its results."""
-
-LARGEST_OFFSET = 1 << 40
-"""The largest constant beside a size that is known not to wrap."""
-SUM_DEPTH = 4
-"""The most nested sums that the range of an index is found through."""
 
 
 @dataclass(slots=True)
@@ -54,7 +50,7 @@ class KnownExpressions:
 
 
 @dataclass(slots=True)
-class Scope:
+class Scope(Ranges):
     """The definitions, types and ranges of names.
 
     ``bounds`` holds names that are at least 0 and less than an atom.  ``sizes`` are those of the
@@ -130,84 +126,6 @@ class Scope:
         return name in self.consumed
 
     # Ranges
-
-    def below(self, index: Atom, size: Atom) -> bool:
-        """True if ``0 <= index < size`` for certain."""
-        return self.before(index, size, 1)
-
-    def before(self, index: Atom, size: Atom, count: int) -> bool:
-        """True if ``0 <= index`` and ``index + count <= size`` for certain.
-
-        What is known follows from the indices in ``index`` alone.  So it holds wherever they are
-        known, also where no inner loop runs.
-        """
-        most = self.most(index)
-        if most is None:
-            return False
-        base, offset = most
-        size_base, size_offset = self._with_offset(size)
-        return base == size_base and offset + count <= size_offset
-
-    def most(self, index: Atom, depth: int = SUM_DEPTH) -> tuple[Atom | None, int] | None:
-        """A size and a constant whose sum ``index`` never exceeds; None if it may be below 0."""
-        if isinstance(index, Const):
-            return (None, int(index.value)) if 0 <= index.value <= LARGEST_OFFSET else None
-        if (bound := self.bounds.get(index)) is not None:
-            base, offset = self._with_offset(self.resolve(bound))
-            return base, offset - 1
-        match self.exp(index):
-            case PrimOp("add", Prim.I64, (x, y)) if depth:
-                left, right = self.most(x, depth - 1), self.most(y, depth - 1)
-                if left is not None and right is not None and (
-                        left[0] is None or right[0] is None):
-                    return left[0] or right[0], left[1] + right[1]
-            case PrimOp("mul", Prim.I64, (x, Const(c)) | (Const(c), x)) if depth and c >= 0:
-                part = self.most(x, depth - 1)
-                if part is not None and part[0] is None and part[1] * c <= LARGEST_OFFSET:
-                    return None, int(part[1] * c)
-        return None
-
-    def quotient(self, index: Atom, size: Atom) -> tuple[Atom, Atom] | None:
-        """The quotient and the remainder of ``index`` by ``size``, if they are known atoms."""
-        if self.below(index, size):
-            return i64(0), index
-        match self.exp(index):
-            case PrimOp("add", Prim.I64, (x, y)):
-                for row, rest in ((x, y), (y, x)):
-                    factor = self._factor(row, size)
-                    if factor is not None and self.below(rest, size):
-                        return factor, rest
-        return None
-
-    def _factor(self, product: Atom, size: Atom) -> Atom | None:
-        """The index that is multiplied by ``size`` in ``product``."""
-        match self.exp(product):
-            case PrimOp("mul", Prim.I64, (x, y)):
-                for factor, other in ((x, y), (y, x)):
-                    if other == size and self.natural(factor):
-                        return factor
-        return None
-
-    def natural(self, atom: Atom, depth: int = SUM_DEPTH) -> bool:
-        """True if ``atom`` is not negative, as sums and products of sizes and indices are."""
-        if isinstance(atom, Const):
-            return atom.value >= 0
-        if atom in self.bounds or atom in self.sizes:
-            return True
-        match self.exp(atom):
-            case PrimOp("add" | "mul", Prim.I64, (x, y)) if depth:
-                return self.natural(x, depth - 1) and self.natural(y, depth - 1)
-        return False
-
-    def _with_offset(self, size: Atom) -> tuple[Atom | None, int]:
-        """A size as another and a constant."""
-        if isinstance(size, Const):
-            return None, int(min(size.value, LARGEST_OFFSET))
-        match self.exp(size):
-            case PrimOp("add", Prim.I64, (VName() as base, Const(c))) if (
-                    abs(c) <= LARGEST_OFFSET):
-                return base, int(c)
-        return size, 0
 
     def inside(self, dim: Dim, size: Atom) -> bool:
         """True if an index or slice is inside of a dimension of ``size`` for certain."""

@@ -28,7 +28,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
 from runelift.ir.sizes import greatest, product
 from runelift.ir.traverse import bodies_of, body_of, free_vars, lambdas_of, map_inside, stm_of, uses
-from runelift.ir.types import Type
+from runelift.ir.types import Type, elem_of
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.versions import (
     Types,
@@ -44,6 +44,7 @@ from runelift.rewrite.passes.rivals import (
     points_are_laden,
     points_beat_rows,
     points_differ,
+    points_need_no_rows,
     products_beat_reductions,
     products_beat_rows,
 )
@@ -170,19 +171,52 @@ def rows_stream(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: s, group: r, …) ⇒ versions (rows: s, group streams: r, …)
 
     Provided: a group does nothing together but reduce to scalars.  In s, neighbouring rows read the
-        same or neighbouring elements.
+        same or neighbouring elements.  If they read none, the group is also ``made``.
     Does not handle: neighbourhoods, whose rows had better be reduced together
         (:mod:`runelift.codegen.segops.segred_blocked`).
     Because: a group keeps nothing of a row, which then may have any length.  A work-item that has a
         row waits for memory no more than a group.
     """
-    outer = next((v for v in exp.alternatives if v.kind is Kind.OUTER), None)
-    rows = [] if outer is None else list(operations(outer.body))
-    if len(rows) != 1 or not isinstance(rows[0], ir.SegMap) or _reads_apart(
-            rows[0].body, {rows[0].space[-1].index}):
+    rows = _rows(exp)
+    if rows is None or _reads_apart(rows.body, {rows.space[-1].index}):
         return None
-    return with_guards(exp, lambda version, guard: replace(guard, streams=True)
+    made = not any(isinstance(stm.exp, ir.Index) for stm in _all_statements(rows.body))
+    return with_guards(exp, lambda version, guard: replace(guard, streams=True, made=made)
                        if _reduces_rows(version) else guard)
+
+
+@rule(ir.Versions)
+def rows_lie_apart(exp: ir.Versions, types: Types) -> ir.Exp | None:
+    """versions (rows: s, group: r, …) ⇒ versions (rows: s, group apart b: r, …)
+
+    Provided: a group does nothing together but reduce to scalars.  In s, each row reads rows of
+        arrays, b bytes for each element.
+    Because: neighbours that read far apart move more of the memory than they use.
+    """
+    rows = _rows(exp)
+    if rows is None:
+        return None
+    read = {stm.exp.array for stm in rows.body.stms if isinstance(stm.exp, ir.Index)
+            and any(rows.space[-1].index in _named(dim) for dim in stm.exp.dims[:-1])}
+    bytes_ = sum(elem_of(types[array]).bytes for array in read if array in types)
+    if not bytes_:
+        return None
+    return with_guards(exp, lambda version, guard: replace(guard, apart=bytes_)
+                       if _reduces_rows(version) else guard)
+
+
+def _rows(exp: ir.Versions) -> ir.SegMap | None:
+    """The only operation of an outer version, which gives each row to a work-item."""
+    outer = next((v for v in exp.alternatives if v.kind is Kind.OUTER), None)
+    found = [] if outer is None else list(operations(outer.body))
+    return found[0] if len(found) == 1 and isinstance(found[0], ir.SegMap) else None
+
+
+def _all_statements(body: ir.Body) -> Iterator[ir.Stm]:
+    for stm in body.stms:
+        yield stm
+        for inner in (*bodies_of(stm.exp), *(lam.body for lam in lambdas_of(stm.exp))):
+            yield from _all_statements(inner)
 
 
 def _reads_apart(body: ir.Body, varying: set[VName], walking: bool = False) -> bool:
@@ -262,9 +296,12 @@ def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
         return None
     return with_guards(exp, lambda version, guard: replace(
         guard, group=beside.group, groups=beside.groups,
-        streams=beside.streams and guard.default is None) if guard.kind is Kind.OUTER else guard)
+        streams=beside.streams and guard.default is None,
+        made=beside.made and guard.default is None,
+        apart=0 if guard.default else beside.apart) if guard.kind is Kind.OUTER else guard)
 
 
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
-              products_beat_reductions, points_beat_rows, points_differ, points_are_laden,
-              neighbours_map, rows_stream, loops_stay_in_groups, groups_beside_rows)
+              products_beat_reductions, points_beat_rows, points_differ, points_need_no_rows,
+              points_are_laden, neighbours_map, rows_stream, rows_lie_apart, loops_stay_in_groups,
+              groups_beside_rows)

@@ -16,7 +16,15 @@ from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_by
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import body_of, free_vars, lambda_of, map_inside, stm_of
+from runelift.ir.traverse import (
+    bodies_of,
+    body_of,
+    free_vars,
+    lambda_of,
+    lambdas_of,
+    map_inside,
+    stm_of,
+)
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
@@ -247,8 +255,16 @@ def _divides(nest: Nest, wanted: Wanted, size: Atom) -> bool:
     (level,) = nest.levels
     counters = {p.name for p, a in zip(level.params, level.arrays, strict=True)
                 if a in wanted.defs and isinstance(wanted.defs[a].exp, ir.Iota)}
-    return any(isinstance(stm.exp, ir.PrimOp) and stm.exp.op in DIVISIONS
-               and stm.exp.args[0] in counters and stm.exp.args[1] == size for stm in level.stms)
+    return any(_divided(stm, counters, size) for stm in level.stms)
+
+
+def _divided(stm: ir.Stm, counters: set[VName], size: Atom) -> bool:
+    """True if a statement, or one inside of it, divides one of ``counters`` by ``size``."""
+    exp = stm.exp
+    if isinstance(exp, ir.PrimOp):
+        return exp.op in DIVISIONS and exp.args[0] in counters and exp.args[1] == size
+    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
+    return any(_divided(inner, counters, size) for body in bodies for inner in body.stms)
 
 
 def arrange(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:

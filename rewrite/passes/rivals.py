@@ -110,20 +110,40 @@ def points_differ(exp: ir.Versions, types: Types) -> ir.Exp | None:
         nothing but map all points.
     Because: the time of a point is unknown, and many small parts of work balance the load.
     """
-    rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
-    maps: list[list[ir.SegOp]] = [list(operations(exp.alternatives[-1].body)),
-                               [] if rows is None else list(operations_of_groups(rows))]
     if not all(len(several) == 1 and isinstance(several[0], ir.SegMap)
-               and _asks_on(several[0].body) for several in maps):
+               and _asks_on(several[0].body) for several in _maps_of_points(exp)):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
                        if guard.rival is None else guard)
+
+
+def _maps_of_points(exp: ir.Versions) -> list[list[ir.SegOp]]:
+    """The operations of the last version, and those of the groups of an intra version."""
+    rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
+    return [list(operations(exp.alternatives[-1].body)),
+            [] if rows is None else list(operations_of_groups(rows))]
 
 
 def _asks_on(body: ir.Body) -> bool:
     """True if something in a body is repeated until a condition says that it is enough."""
     return any((isinstance(stm.exp, ir.Loop) and isinstance(stm.exp.form, ir.WhileLoop))
                or any(map(_asks_on, bodies_of(stm.exp))) for stm in body.stms)
+
+
+@rule(ir.Versions)
+def points_need_no_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
+    """versions (…, group: map of a row, else: map of all) ⇒ versions (…, group points: …, else: …)
+
+    Provided: each point goes through a loop alone, in a group as in the last version, which does
+        nothing but map all points.
+    Because: a group of the size of a row has points for its work-items that do not come out even,
+        and loops around theirs.
+    """
+    if not all(len(several) == 1 and isinstance(several[0], ir.SegMap)
+               and not _straight(several[0].body) for several in _maps_of_points(exp)):
+        return None
+    return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
+                       if guard.kind is Kind.INTRA and guard.rival is None else guard)
 
 
 @rule(ir.Versions)

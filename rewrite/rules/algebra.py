@@ -292,14 +292,30 @@ def cancel(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
+@rule(PrimOp, ops=("lt", "le"))
+def comparison_known(scope: Scope, stm: Stm) -> Replacement:
+    """x < 0 ⇒ false,  x < n ⇒ true,  x <= n ⇒ true
+
+    Provided: the sizes and indices that x is made of say so.
+    """
+    match stm.exp:
+        case PrimOp("lt", Prim.I64, (x, Const(0))) if scope.natural(x):
+            return AtomExp(FALSE)
+        case PrimOp("lt" | "le" as op, Prim.I64, (x, y)) if not isinstance(x, Const) and (
+                scope.at_most(x, y, -1 if op == "lt" else 0)):
+            return AtomExp(TRUE)
+    return None
+
+
 @rule(PrimOp, ops=("le",))
 def size_not_negative(scope: Scope, stm: Stm) -> Replacement:
     """0 <= n ⇒ true
 
-    Provided: n is a size of an argument.
+    Provided: n is made of sizes of arguments and indices.
+    Does not handle: products of sizes, which may wrap.
     """
     match stm.exp:
-        case PrimOp("le", Prim.I64, (Const(0), n)) if n in scope.sizes:
+        case PrimOp("le", Prim.I64, (Const(0), n)) if scope.natural(n):
             return AtomExp(TRUE)
     return None
 
@@ -344,5 +360,5 @@ ALGEBRA = RuleBook([
     fold_constants, fold_conversion, same_conversion, conversion_chain, neutral_element,
     float_neutral, absorbing_element, right_neutral, cheap_power, same_operands, same_compared,
     compared_with_bool, double_negation, excluded_middle, negated_comparison, gather_constants,
-    cancel, size_not_negative,
+    cancel, comparison_known, size_not_negative,
 ])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import rename_lambda
+from runelift.ir.traverse import bodies_of, lambdas_of, rename_lambda
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda, bound_in, let, pick, pick_body, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
@@ -93,6 +93,30 @@ def branch_same_result(scope: Scope, stm: ir.Stm) -> Replacement:
                       pick(ret, found.keep))
             return found.statements(stm, rest)
     return None
+
+
+@rule(ir.If)
+def branch_extreme(scope: Scope, stm: ir.Stm) -> Replacement:
+    """if x < y then x else y ⇒ min x y,  if x < y then y else x ⇒ max x y,
+    if x < n then x else n - 1 ⇒ min x (n - 1)
+
+    Provided: their type is i64, and n is a size.
+    """
+    match stm.exp:
+        case ir.If(cond, ir.Body((), (yes,)), ir.Body((), (no,)), (Prim() as prim,)):
+            match scope.exp(cond):
+                case ir.PrimOp("lt" | "le" as op, compared, (x, y)) if compared is prim is Prim.I64:
+                    if (yes, no) == (y, x):
+                        return ir.PrimOp("max", prim, (x, y))
+                    if yes == x and (no == y or (op == "lt" and _is_before(scope, no, y))):
+                        return ir.PrimOp("min", prim, (x, no))
+    return None
+
+
+def _is_before(scope: Scope, atom: Atom, size: Atom) -> bool:
+    """True if ``atom`` is one less than a size."""
+    return size in scope.sizes and scope.exp(atom) in (
+        ir.PrimOp("sub", Prim.I64, (size, i64(1))), ir.PrimOp("add", Prim.I64, (size, i64(-1))))
 
 
 @rule(ir.Loop)
@@ -236,7 +260,9 @@ def _may_fail(exp: ir.Exp) -> bool:
         return exp.checked
     if isinstance(exp, ir.PrimOp):
         return exp.may_trap
-    return not isinstance(exp, ir.Convert | ir.AtomExp | ir.Iota | ir.Replicate | ir.Rearrange)
+    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
+    return isinstance(exp, ir.Assert) or any(
+        _may_fail(stm.exp) for body in bodies for stm in body.stms)
 
 
 def _is_known_early(scope: Scope, atom: Atom) -> bool:
@@ -256,6 +282,6 @@ def _is_known_early(scope: Scope, atom: Atom) -> bool:
 
 CONTROL = RuleBook([
     branch_known, branch_negated, branch_invariant, branch_on_bools, branch_same_result,
-    loop_never, loop_once, loop_unrolled, loop_invariant, loop_duplicate, assert_true,
-    assert_invariant,
+    branch_extreme, loop_never, loop_once, loop_unrolled, loop_invariant, loop_duplicate,
+    assert_true, assert_invariant,
 ])

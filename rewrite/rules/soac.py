@@ -15,6 +15,7 @@ from runelift.rewrite.engine.pick import bound_by_lambda, let, pick, pick_lambda
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
 from runelift.rewrite.engine.scope import Scope, is_counting, is_whole, whole
+from runelift.rewrite.rules.views import views_map
 
 
 def operands(soac: ir.Map | ir.Redomap | ir.Scanomap) -> int:
@@ -365,7 +366,7 @@ def _counted(scope: Scope, stm: ir.Stm, width: Atom, counters: set[VName], bound
         case ir.Index(name, named, False) if name not in bound:
             array = scope.resolve(name)
             assert isinstance(array, VName)
-            if scope.consumes(array):
+            if scope.consumes(array) or views_map(scope, array):
                 return None
             dims = tuple(d if isinstance(d, ir.SliceDim) else scope.resolve(d) for d in named)
             shape = shape_of(scope.type(array))

@@ -22,6 +22,8 @@ from runelift.runtime.devices.scan_status import ScanStatus
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 from runelift.runtime.devices.waiting import Waits
 
+_enqueue_write = cl._cl._enqueue_write_buffer
+"""The function that :func:`pyopencl.enqueue_copy` calls after 2 us of questions."""
 LOOK_BACK = "look back"
 """The name of the probe of forward progress in the cache."""
 RESERVED_BYTES = 1024
@@ -50,6 +52,7 @@ class Device:
 
     def __init__(self, info: DeviceInfo, probes: _Probes) -> None:
         forked.used()
+        self.copied = False
         forked.keep(self)
         self.info = info
         self._probes = probes
@@ -106,7 +109,7 @@ class Device:
         It keeps the values, and waits when it is released.
         """
         self.check()
-        return cl.enqueue_copy(self.plain, buffer.handle, values, is_blocking=waits)
+        return _enqueue_write(self.plain, buffer.handle, values, is_blocking=waits)
 
     @cached_property
     def profiled(self) -> Any:

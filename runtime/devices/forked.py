@@ -41,7 +41,11 @@ def check() -> None:
 
 
 def keep(owner: Any) -> None:
-    """Have :func:`leak` never release an object and all that it owns, as in copies."""
+    """Have :func:`leak` never release an object and all that it owns, as in copies.
+
+    In a copy, the object's attribute ``copied`` is True.
+    """
+    owner.copied = False
     _kept.add(owner)
 
 
@@ -56,6 +60,8 @@ def _mark() -> None:
     global _copied
     if _used:
         _copied = True
+        for owner in _kept:
+            owner.copied = True
         leak()
 
 

@@ -12,36 +12,32 @@ launches of single work-groups are fused (:mod:`runelift.runtime.execution.fused
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import groupby
-from typing import Any, TypeAlias
-
-import pyopencl as cl
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
-from runelift.runtime.devices.direct_launch import launcher
-from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
-from runelift.runtime.execution.commands import Command, Copy, Launch, RunLoop, Slot, filled
+from runelift.runtime.execution.commands import Copy, Launch, RunLoop, Slot
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.free_values import filled_late
-from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
-from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Force, Outcome, Run, execute
+from runelift.runtime.execution.submitting import (
+    SCAN_STATUS,
+    SUBMITS_BEFORE_FUSION,
+    Capture,
+    CommandBuffer,
+)
 from runelift.runtime.records.record import Record
 
 MOST_CAPTURED_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
 MOST_CAPTURED_BYTES = 1 << 30
 """The most memory of a captured run; a command buffer needs the sum of all its buffers."""
-SUBMITS_BEFORE_FUSION = 8
-"""Command buffers that are submitted as often are worth kernels for fused launches."""
 WARM_UP_RUNS = SUBMITS_BEFORE_FUSION + 4
 """The number of runs before one that is as all later ones."""
 CAPTURE_COST = 0.1
@@ -54,86 +50,6 @@ COLD_SHARE = 0.01
 """The part of a run's time that builds and first launches may take."""
 FIRST_LAUNCH_SECONDS = 0.001
 """The time that first launches of a run cost at most, apart from what a driver builds then."""
-LEAST_DIRECT_COMMANDS = 4
-"""Command buffers with fewer commands gain nothing by launches without events."""
-MOST_BINDINGS = 4
-"""The most choices of buffers for which the calls of a command buffer are kept."""
-
-SCAN_STATUS = Slot(-1)
-"""The last of the buffers, where the groups of scans publish their totals."""
-
-Call: TypeAlias = Callable[[], Any]
-Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
-"""The buffers of a run that repeats another, and its free scalars by name."""
-
-
-@dataclass(slots=True)
-class BoundCommands:
-    """The calls of a command buffer for certain buffers, which are known by identity.
-
-    ``steady`` are the calls after a run on these buffers, as long as all kernels keep their
-    arguments.  ``full`` are the calls in all other cases.  ``last`` has the arguments of the last
-    launch of each kernel.  ``late`` are the values of late scalars in the present run.
-    """
-
-    handles: tuple[Any, ...]
-    last: dict[BoundKernel, LaunchArguments]
-    late: list[Any]
-    full: list[Call] = field(default_factory=list)
-    steady: list[Call] = field(default_factory=list)
-
-    def add(self, call: Call) -> None:
-        """Add a call that is always made."""
-        self.full.append(call)
-        self.steady.append(call)
-
-    @property
-    def is_current(self) -> bool:
-        """True if no other run has used the kernels since the last one."""
-        for kernel in self.last:  # noqa: SIM110 - faster than a generator
-            if kernel.owner is not self:
-                return False
-        return True
-
-    def restore(self) -> None:
-        """Set the arguments that the last run left in the kernels."""
-        for kernel, (args, lengths) in self.last.items():
-            kernel.set_args(filled_late(args, self.late), lengths)
-            kernel.bound_by(self, lengths)
-
-    def issue(self) -> None:
-        """Make the calls."""
-        steady = self.is_current
-        try:
-            for call in self.steady if steady else self.full:
-                call()
-        except BaseException:
-            for kernel in self.last:
-                kernel.forget_args()
-            raise
-        if not steady:
-            for kernel, (_, lengths) in self.last.items():
-                kernel.bound_by(self, lengths)
-
-
-@dataclass(slots=True)
-class _Capture:
-    """The commands of a run, and what they need.
-
-    ``inputs`` are the names of the buffers that the run is given.  ``sizes`` are the sizes in bytes
-    of the buffers that it takes.  Buffers are numbered in this order.  ``scans`` are the words of
-    :data:`SCAN_STATUS` that scans ask for.  ``ending`` makes the results of ``values``.
-    ``scalars`` are the other arguments of the run.
-    """
-
-    inputs: list[str]
-    scalars: dict[str, Any]
-    sizes: list[int] = field(default_factory=list)
-    scans: list[int] = field(default_factory=list)
-    commands: list[Command] = field(default_factory=list)
-    ending: Ending | None = None
-    values: tuple[Any, ...] = ()
-    fallible: bool = False
 
 
 def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
@@ -150,7 +66,9 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     if isinstance(found, CommandBuffer):
         given = found.given(args)
         args.clear()
-        return found.run.call(found.submit, given, deliver=deliver)
+        started = time.perf_counter()
+        results = found.submit(*given, deliver)
+        return Outcome(results, None, time.perf_counter() - started, found.run.issued - started)
     if found is SeenCount.ONCE or (found is None and executable.captures_first):
         run = CapturingRun(executable, thresholds, force, args)
         outcome = run.call(executable.main, args, deliver=deliver)
@@ -278,7 +196,7 @@ class CapturingRun(Run):
                  args: Mapping[str, Any]) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self.allocate = self._allocate
-        self._capture = _Capture(
+        self._capture = Capture(
             [name for name, value in args.items() if isinstance(value, Buffer)],
             {name: value for name, value in args.items() if not isinstance(value, Buffer)})
         self._inputs = [args[name] for name in self._capture.inputs]  # keeps their memory
@@ -388,215 +306,3 @@ class DryCapture(CapturingRun, DryRun):
 
     def _submitter(self) -> Run:
         return Run(self.executable, self._thresholds, self._force, record=False)
-
-
-class CommandBuffer:
-    """The commands of a captured run, which ``run`` submits again.
-
-    ``inputs`` are the names of the buffers that it is given.
-    """
-
-    def __init__(self, run: Run, capture: _Capture) -> None:
-        assert capture.ending is not None
-        self.run = run
-        self.inputs, self._scalars = capture.inputs, capture.scalars
-        self._scans, self._ending = capture.scans, capture.ending
-        self._fallible = capture.fallible
-        self._late = list[Any]()
-        self._submits, self._is_fused = 0, False
-        self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
-        first, sizes = len(capture.inputs), capture.sizes
-        order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
-        renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
-        renumbered |= {n: Slot(n) for n in range(first)} | {SCAN_STATUS.number: SCAN_STATUS}
-        self._commands: list[Command] = []
-        self._launchers: list[Call] = []
-        self._record([each.filled(renumbered) for each in capture.commands])
-        self._values = filled(capture.values, renumbered)
-        self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
-        results = {value.number for value in self._values if isinstance(value, Slot)}
-        self._taken = list(enumerate(sorted(sizes), first))
-        self._results = [(n, size) for n, size in self._taken if n in results]
-        self._temporaries = [(n, size) for n, size in self._taken if n not in results]
-
-    @property
-    def has_loop(self) -> bool:
-        """True if one of the commands is a persistent kernel."""
-        return any(isinstance(each, RunLoop) for each in self._commands)
-
-    def savings(self) -> int:
-        """The number of commands that fusion will save; on a host's processor, none is fused."""
-        done = self._is_fused or self.run.executable.device.info.is_host
-        return 0 if done else saved_commands(self.run.executable, self._commands)
-
-    def fused_programs(self) -> list[tuple[str, ...]]:
-        """The programs of its fused launches."""
-        return [] if self._is_fused else fused_sources(self.run.executable, self._commands)
-
-    def warm(self) -> None:
-        """Count a submit that is to come; fuse launches when there have been a few."""
-        self._submits += 1
-        executable = self.run.executable
-        if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
-                and executable.may_fuse):
-            self._is_fused = True
-            commands = fuse_launches(executable, self._commands)
-            if len(commands) < len(self._commands):
-                self._record(commands)
-
-    def _record(self, commands: list[Command]) -> None:
-        """Submit these commands from now on."""
-        self._commands = commands
-        self._launchers = [self._launcher(each) for each in commands]
-        self._bound.clear()
-
-    def ready(self, args: Mapping[str, Any]) -> bool:
-        """Prepare a run on these arguments, which then only makes steady calls.
-
-        The result is True if nothing was to be done: no other run has used the kernels.
-        """
-        handles = [args[name].handle for name in self.inputs]
-        self._take_scalars(self.run, self.given(args)[1])
-        first, device = len(handles), self.run.device
-        try:
-            for size, count in self._classes:
-                handles += device.pool.take(size, count)
-        except OutOfMemory:
-            return True  # the plan itself will run
-        finally:
-            for (_, size), handle in zip(self._taken, handles[first:], strict=False):
-                device.pool.give_back(size, handle)
-        for words in self._scans:
-            status = device.scan_status.begin(words)
-        if self._scans:
-            handles.append(status.handle)
-        key = tuple(map(id, handles))
-        found = self._bound.get(key)
-        bound = found if isinstance(found, BoundCommands) else self._bind(key, handles)
-        is_current = bound.is_current
-        if not is_current:
-            bound.restore()
-        return is_current
-
-    def given(self, args: Mapping[str, Any]) -> Given:
-        """The arguments of a run as :meth:`submit` wants them."""
-        free = self.run.executable.free.names
-        return [args[name] for name in self.inputs], {name: args[name] for name in free}
-
-    def _take_scalars(self, run: Run, scalars: Mapping[str, Any]) -> None:
-        """Use these values of free scalars from now on."""
-        if scalars:
-            self._scalars.update(scalars)
-            self._late[:] = run.executable.free.of(run, self._scalars)
-
-    def submit(self, run: Run, given: Given) -> tuple[Any, ...]:
-        """Issue the commands again, on buffers for :attr:`inputs`; the results."""
-        run.begin(fallible=self._fallible)
-        buffers: list[Any] = given[0]
-        self._take_scalars(run, given[1])
-        handles = [buffer.handle for buffer in buffers]
-        pool = run.device.pool
-        try:
-            for size, count in self._classes:
-                handles += pool.take(size, count)
-        except OutOfMemory:  # the plan itself gives back what it is done with, or does less
-            for number, size in self._taken[:len(handles) - len(buffers)]:
-                pool.give_back(size, handles[number])
-            args = {**self._scalars, **dict(zip(self.inputs, buffers, strict=True))}
-            return run.executable.main(run, args)
-        for words in self._scans:
-            status = run.device.scan_status.begin(words)
-        if self._scans:
-            handles.append(status.handle)
-        try:
-            self._issue(handles)
-        finally:
-            for number, size in self._temporaries:
-                pool.give_back(size, handles[number])
-            for number, size in self._results:
-                handles[number] = Buffer(handles[number], size, pool)
-        run.all_issued()
-        handles[:len(buffers)] = buffers
-        return self._ending(run, *filled(self._values, handles))
-
-    def _issue(self, handles: Sequence[Any]) -> None:
-        """Issue the commands on buffers with these handles."""
-        key = tuple(map(id, handles))
-        found = self._bound.get(key)
-        try:
-            if found is None:
-                self._issue_unbound(key, handles)
-            else:
-                (found if isinstance(found, BoundCommands) else self._bind(key, handles)).issue()
-        except cl.MemoryError:
-            raise OutOfMemory("a launch needs more than the device has") from None
-
-    def _issue_unbound(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
-        """Issue the commands on buffers that may never come together again."""
-        self._forget()
-        self._bound[key] = tuple(handles)
-        for command, launch in zip(self._commands, self._launchers, strict=True):
-            if isinstance(command, Launch):
-                args, lengths = _arguments(command, handles)
-                _kernel_of(command).set_args(filled_late(args, self._late), lengths)
-                launch()
-            else:
-                _call(command, self.run, handles)()
-
-    def _forget(self) -> None:
-        """Make room for one more choice of buffers."""
-        if len(self._bound) >= MOST_BINDINGS:
-            self._bound.clear()
-
-    def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
-        """The calls for these buffers."""
-        self._forget()
-        arguments = [(_kernel_of(each), _arguments(each, handles))
-                 for each in self._commands if isinstance(each, Launch)]
-        last = dict(arguments)
-        bound = self._bound[key] = BoundCommands(tuple(handles), last, self._late)
-        before, left = dict[BoundKernel, LaunchArguments](), iter(arguments)
-        for command, launch in zip(self._commands, self._launchers, strict=True):
-            if isinstance(command, Launch):
-                kernel, now = next(left)
-                known = before.get(kernel)
-                setters = list(kernel.setters(now, known))
-                bound.full += setters
-                bound.steady += setters if known else kernel.setters(now, last[kernel])
-                before[kernel] = now
-                if (setter := kernel.late_setter(now[0], self._late)) is not None:
-                    bound.add(setter)
-                bound.add(launch)
-            else:
-                bound.add(_call(command, self.run, handles))
-        return bound
-
-    def _launcher(self, command: Command) -> Call:
-        """The call that launches the kernel of a command, if it has one."""
-        if not isinstance(command, Launch):
-            return lambda: None
-        run, kernel, group = self.run, _kernel_of(command).handle, command.group
-        items = command.groups * group
-        if len(self._commands) >= LEAST_DIRECT_COMMANDS and not run.device.info.is_host:
-            return launcher(run.queue, kernel, items, group)
-        return partial(cl.enqueue_nd_range_kernel, run.queue, kernel, (items,), (group,))
-
-
-def _kernel_of(launch: Launch) -> BoundKernel:
-    """The kernel of a captured launch."""
-    assert launch.kernel is not None
-    return launch.kernel
-
-
-def _call(command: Copy | RunLoop, run: Run, handles: Sequence[Any]) -> Call:
-    """The call that copies, or runs the iterations of a loop."""
-    bound = command.filled(handles)
-    if isinstance(bound, Copy):
-        return partial(cl.enqueue_copy, run.queue, bound.target, bound.source,
-                       byte_count=bound.size, src_offset=bound.offset)
-    return partial(run_loop, run, bound)
-
-
-def _arguments(launch: Launch, handles: Sequence[Any]) -> LaunchArguments:
-    """The arguments and lengths of a launch where buffers have these handles."""
-    return filled(launch.args, handles), launch.lengths

@@ -110,5 +110,7 @@ class DecisionCache:
 
     def forget(self) -> None:
         """Forget all decisions: a version cannot run, so they may come out differently."""
+        for each in self._settings.values():
+            each.prepared.clear()
         self._settings.clear()
         self._recent.clear()

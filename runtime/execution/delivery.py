@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from runelift.ir.errors import UserError
-from runelift.runtime.execution.device_array import DeviceArray, host_array, true_shape
+from runelift.runtime.execution.device_array import DeviceArray, check_readable, true_shape
 from runelift.runtime.execution.issuing import Issuer
 
 Delivery: TypeAlias = Callable[[Issuer, tuple[Any, ...]], tuple[Any, ...]]
@@ -29,18 +29,15 @@ def on_host(run: Issuer, raw: tuple[Any, ...]) -> tuple[Any, ...]:
 
     UserError if NumPy has no arrays of these sizes.
     """
-    found, wanted = list[Any](), []
-    for value, spec in zip(raw, run.executable.plan.results, strict=True):
-        if spec.shape is None:
-            found.append(spec.prim.dtype.type(value))
-            continue
-        try:
-            out = host_array(spec.prim, true_shape(value[2]))
-        except UserError:
-            run.finish()  # the failure of a kernel says more
-            raise
-        found.append(out)
-        if out.size:
-            wanted.append((value[0], out))
-    run.fetch(wanted)
-    return tuple(found)
+    specs = run.executable.plan.results
+    wanted = [(value[0], spec.prim, true_shape(value[2]))
+              for value, spec in zip(raw, specs, strict=True) if spec.shape is not None]
+    try:
+        for _, prim, shape in wanted:
+            check_readable(prim, shape)
+    except UserError:
+        run.finish()  # the failure of a kernel says more
+        raise
+    arrays = iter(run.fetch(wanted) if wanted else ())
+    return tuple([spec.prim.dtype.type(value) if spec.shape is None else next(arrays)
+                  for value, spec in zip(raw, specs, strict=True)])

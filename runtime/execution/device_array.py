@@ -25,7 +25,7 @@ class DeviceArray:
         self.prim = prim
         self.shape = shape
         self.device = device
-        self.kind = prim, shape
+        self.kind = prim, shape, device
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -34,7 +34,8 @@ class DeviceArray:
 
     def get(self) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array; UserError if NumPy has none of these sizes."""
-        out = host_array(self.prim, self.shape)
+        check_readable(self.prim, self.shape)
+        out = np.empty(self.shape, self.prim.dtype)
         if out.size:
             self.device.read(self.buffer, out)
         return out
@@ -57,8 +58,7 @@ def true_shape(sizes: Iterable[int]) -> tuple[int, ...]:
     return tuple([size if size > 0 else 0 for size in sizes])
 
 
-def host_array(prim: Prim, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """A NumPy array for elements that are read; UserError if there is none of these sizes."""
+def check_readable(prim: Prim, shape: tuple[int, ...]) -> None:
+    """Nothing if NumPy has arrays of this type and shape, else UserError."""
     if reason := impossible(shape, prim.bytes):
         raise UserError(f"A result cannot be read: {reason}")
-    return np.empty(shape, prim.dtype)

@@ -48,7 +48,8 @@ class Issuer:
         self.allocate = self._pool.allocate
         self._tables = dict[bytes, Any]()  # loops may run again, and kernels are under way
         self._fallible = self._quiet = False
-        self._all_issued: float | None = None
+        self.issued = 0.0
+        """The time when the host had nothing left to issue; 0 before."""
         self.first_launches = 0
         """The launches of kernels that had not run before, as far as records are made.
 
@@ -86,7 +87,7 @@ class Issuer:
                                         is_blocking=False))
             self._command(events[-1])
             found.append(out)
-        if self.recorder is not None and self._all_issued is None:
+        if self.recorder is not None and not self.issued:
             self.recorder.waited()
         if self._fallible:
             self.check_failure()
@@ -95,27 +96,40 @@ class Issuer:
         self._quiet = True
         return [out.item() for out in found]
 
-    def fetch(self, wanted: Sequence[tuple[Buffer, np.ndarray[Any, Any]]]) -> None:
-        """Copy buffers to the host, and raise the failure of a kernel if there is one.
+    def fetch(self, wanted: Sequence[tuple[Buffer, Prim, tuple[int, ...]]]
+              ) -> list[np.ndarray[Any, Any]]:
+        """Arrays from buffers, and the failure of a kernel if there is one; waits once for all.
 
-        The last copy waits for the device, so that nothing else has to.  Ctrl-C cannot end that
-        wait; if the wait before was long, another one comes first.
+        Small ones come by way of pinned memory.  Otherwise the last copy waits for the device, and
+        Ctrl-C cannot end that wait; if the wait before was long, another one comes first.
         """
-        if not wanted:
-            return
-        if self.executable.waits_long:
+        kinds = [(prim, shape) for _, prim, shape in wanted]
+        staged = None if self.device.info.is_host else self.device.readback.arrays(kinds)
+        found = [np.empty(shape, prim.dtype) for prim, shape in kinds] if (
+            staged is None) else staged
+        reads = [(buffer, out) for (buffer, _, _), out in zip(wanted, found, strict=True)
+                 if out.size]
+        if not reads:
+            return [each.copy() for each in found]
+        if staged is None and self.executable.waits_long:
             self._wait()
         started = time.perf_counter()
-        events = []
+        events, cell = [], None
         if self._fallible:
             cell, event = self._read_failure()
             events.append(event)
-        for number, (buffer, out) in enumerate(wanted, 1 - len(wanted)):
-            events.append(_enqueue_read(self.queue, buffer.handle, out, is_blocking=not number))
-        self.executable.waits_long = time.perf_counter() - started > LONG
+        for number, (buffer, out) in enumerate(reads, 1 - len(reads)):
+            events.append(_enqueue_read(self.queue, buffer.handle, out,
+                                        is_blocking=staged is None and not number))
+        if staged is not None:
+            self._wait(*events)
+            found = [each.copy() for each in staged]
+        else:
+            self.executable.waits_long = time.perf_counter() - started > LONG
         self._quiet = True
-        if self._fallible:
+        if cell is not None:
             self._raise_failure(cell)
+        return found
 
     def table(self, values: np.ndarray[Any, Any]) -> Any:
         """The handle of a buffer with the scalars of kernels in each iteration of a loop."""
@@ -240,7 +254,7 @@ class Issuer:
 
     def all_issued(self) -> None:
         """Note that the host has no more work that the device could wait for."""
-        self._quiet, self._all_issued = False, time.perf_counter()
+        self._quiet, self.issued = False, time.perf_counter()
 
     def finish(self) -> None:
         """Wait for the device, and raise the failure of a kernel if there is one."""

@@ -29,8 +29,6 @@ class Opaque(tuple[Any, ...]):
 
 def packed(results: Sequence[Any], signature: Signature) -> list[Any]:
     """The results as a caller sees them, from their primitive parts."""
-    if not any([each.opaque for each in signature.results]):
-        return list(results)
     left = iter(results)
     return [Opaque([next(left) for _ in range(each.parts)], each.type) if each.opaque
             else next(left) for each in signature.results]
@@ -41,7 +39,7 @@ def unpacked(args: Sequence[Any], signature: Signature) -> list[Any]:
 
     UserError if an opaque argument has another type than the parameter in its place.
     """
-    if not any([isinstance(arg, Opaque) for arg in args]):
+    if not any(isinstance(arg, Opaque) for arg in args):
         return list(args)
     left, parts = list(args), []
     for number, param in enumerate(signature.params):

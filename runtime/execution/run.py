@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import pyopencl as cl
 
@@ -41,13 +41,15 @@ class DeviceFailed(UserError):
 
 
 class Outcome(NamedTuple):
-    """The results of a run; ``issue`` is the host's time until all was issued (seconds).
+    """The results of a run, and the seconds of the run itself, until the device had ended.
 
-    ``first_launches``: of kernels that had not run before, if there is a record.
+    ``issue`` is the host's time until all was issued (seconds).  ``first_launches``: of kernels
+    that had not run before, if there is a record.
     """
 
     results: tuple[Any, ...]
     record: Record | None
+    seconds: float
     issue: float
     first_launches: int = 0
 
@@ -103,7 +105,7 @@ class Run(Issuer):
 
     def begin(self, *, fallible: bool) -> None:
         """Begin to issue again the commands of an earlier run."""
-        self._fallible, self._all_issued = fallible, None
+        self._fallible, self.issued = fallible, 0.0
 
     def call(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any, *,
              deliver: Delivery | None = None) -> Outcome:
@@ -113,26 +115,32 @@ class Run(Issuer):
         """
         self._pool.peak = self._pool.live
         started = time.perf_counter()
-        finished = False
         try:
             results = main(self, args)
-            issue = (self._all_issued or time.perf_counter()) - started
+            issue = (self.issued or time.perf_counter()) - started
             if deliver is not None:
                 results = deliver(self, results)
             self.finish()
-            finished = True
-        except Infeasible as reason:
-            raise CompilerLimitation(f"No version can run: {reason}.") from None
-        except OutOfMemory as error:
-            raise UserError(f"Out of device memory: {error}.") from None
-        except cl.Error as error:
-            raise DeviceFailed(f"The device failed: {error}.") from None
-        finally:
-            if not finished:
-                self.recover()
+        except BaseException as error:
+            self.failed(error)
         interrupts.check()
         wall = time.perf_counter() - started
-        return Outcome(results, self._record(wall, issue), issue, self.first_launches)
+        return Outcome(results, self._record(wall, issue), wall, issue, self.first_launches)
+
+    def failed(self, error: BaseException) -> NoReturn:
+        """Recover from an error, and raise it as callers know it."""
+        try:
+            match error:
+                case Infeasible():
+                    raise CompilerLimitation(f"No version can run: {error}.") from None
+                case OutOfMemory():
+                    raise UserError(f"Out of device memory: {error}.") from None
+                case cl.Error():
+                    raise DeviceFailed(f"The device failed: {error}.") from None
+            raise error
+        finally:
+            self.recover()
+            del error  # its traceback would keep it, and the buffers of the run
 
     def _record(self, wall: float, issue: float) -> Record | None:
         """The record, if there is to be one."""

@@ -363,12 +363,14 @@ TILE_BYTES = 4096
 """The least bytes of it, so that small elements keep as many bytes under way."""
 EVEN_TILES = 4
 """Sides of up to so many tiles are divided evenly; kernels are built for few sizes of tiles."""
-BANK_BYTES = 4
+WORD_BYTES = 4
 """The bytes that a bank of local memory gives to one work-item at a time."""
+LEAST_WORDS = 8
+"""The least words of a row or column that is copied word by word, so that they fill a sector."""
 
 
 @lru_cache(MOST_REMEMBERED)
-def transposed(fast: int, last: int, size: int, group: int) -> tuple[int, int, int]:
+def transposed(fast: int, last: int, size: int, group: int) -> tuple[int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.distribution.TransposeTileShape`.
 
     A short side is in the tile as a whole.  So neighbours along it are read, or written, together.
@@ -376,21 +378,24 @@ def transposed(fast: int, last: int, size: int, group: int) -> tuple[int, int, i
 
     >>> def some(fast, last, size=4):
     ...     return transposed(fast, last, size, 256)
-    >>> some(4096, 4096), some(4096, 4096, 1), some(4096, 4096, 2)
-    ((32, 32, 33), (64, 64, 68), (32, 64, 34))
+    >>> some(4096, 4096), some(4095, 4096, 1), some(4095, 4096, 2)
+    ((32, 32, 33, 0), (64, 64, 68, 0), (32, 64, 34, 0))
     >>> some(4, 1 << 20), some(1 << 20, 4), some(5, 1 << 20, 1)
-    ((4, 256, 5), (256, 4, 257), (5, 1024, 12))
+    ((4, 256, 5, 0), (256, 4, 257, 0), (5, 1024, 12, 0))
     >>> some(100, 100), some(33, 1 << 20), some(16, 16), some(17, 17)
-    ((25, 50, 25), (17, 64, 17), (0, 1, 1), (17, 17, 17))
+    ((25, 50, 25, 0), (17, 64, 17, 0), (0, 1, 1, 0), (17, 17, 17, 0))
+    >>> some(4096, 4096, 1), some(1000, 16, 2), some(28, 1000, 1)
+    ((64, 64, 68, 1), (128, 16, 130, 1), (28, 250, 28, 0))
     """
     if fast * last <= group:
-        return 0, 1, 1
+        return 0, 1, 1, 0
     short, elements = min(fast, last), max(TILE_ELEMENTS, TILE_BYTES // size)
     one = _tile_side(short, 1 << (elements.bit_length() - 1) // 2)
     other = _tile_side(max(fast, last), power_of_two_above(ceil_div(elements, one)))
     height, width = (one, other) if fast == short else (other, one)
-    unit = max(1, BANK_BYTES // size)
-    return height, width, unit * (ceil_div(height, unit) | 1)
+    unit = max(1, WORD_BYTES // size)
+    words = unit > 1 and fast % unit == last % unit == 0 and short >= LEAST_WORDS * unit
+    return height, width, unit * (ceil_div(height, unit) | 1), int(words)
 
 
 def _tile_side(length: int, most: int) -> int:

@@ -7,6 +7,12 @@ from typing import TypeAlias
 
 from runelift.ir.guards import Guard, Kind, Rival
 
+SECTOR_BYTES = 32
+"""The bytes that memory moves at least; work-items that read apart waste what they do not use."""
+MADE_ROWS = 128
+"""Rows of made numbers want a work-item each from one of so many parts of the threshold on."""
+MADE_ELEMENTS = 16
+"""There must be so many times more of them than elements in a row, or a row takes too long."""
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
 
@@ -32,6 +38,9 @@ class Defaults:
     * Where the row of a work-item keeps nothing either, the outer version pays from the part
       ``streamed`` on.  It pays as early as without groups if rows have at most ``even`` elements,
       the work-items of a group.
+    * Where a row is made of numbers that are not read, a work-item needs only time.  Groups need
+      some for each row as well.
+    * Work-items whose rows lie apart do not pay if a row is longer than a sector of memory.
     * Launches in a loop with up to ``merged`` work-items become one, if they are flat.  So groups
       that only map have no part in them, unless they map lines.
     * ``together`` says that neighbouring work-items run together.  Then groups do not pay that only
@@ -73,6 +82,12 @@ class Defaults:
     >>> paths = Guard("t", "t", Kind.INTRA, Size.of(1), rival=Rival.LADEN, streams=True)
     >>> [h200.fills(paths, occupancy) for occupancy in [(3, 2000), (27, 100), (256, 2000)]]
     [False, True, True]
+    >>> made = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True, made=True)
+    >>> [h200.holds(made, n, (n, m)) for n, m in [(4096, 256), (50000, 1000), (5, 10**7)]]
+    [True, True, False]
+    >>> shorts = Guard("t", "t", Kind.OUTER, Size.of(1), apart=2)
+    >>> [h200.holds(shorts, n, (n, m)) for n, m in [(500000, 100), (500000, 16), (900, 16)]]
+    [False, True, False]
     >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
     >>> [h200.holds(bodies, n, (n, m))
     ...  for n, m in [(100000, 100), (100000, 2048), (262144, 2048), (100000, 100000)]]
@@ -105,7 +120,8 @@ class Defaults:
             return False
         if guard.rival in (Rival.PRODUCT, Rival.POINTS) and many:
             return False
-        if guard.rival is Rival.LADEN and not many and elements > self.even:
+        if (guard.rival is Rival.LADEN or (guard.rival is Rival.POINTS and self.together)
+                ) and not many and elements > self.even:
             return False
         return elements <= (self.long if many else self.short) or (
             guard.streams and groups >= self.busy)
@@ -120,18 +136,27 @@ class Defaults:
             return False
         if guard.rival is Rival.POINTS and par < self.shared:
             return False
+        if self._wastes(guard, occupancy) and self.fills(guard, occupancy):
+            return False
         return par >= guard.untuned(self.threshold) // self._part(guard, occupancy)
 
     def _occupies(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if the work-items of a group have enough to do, and so those of other versions."""
-        return par >= guard.untuned(self.threshold) or (
+        return par >= guard.untuned(self.threshold) or self._wastes(guard, occupancy) or (
             occupancy is not None and len(occupancy) > 2 and self.together
             and 2 * occupancy[2] >= self.least)
+
+    def _wastes(self, guard: Guard, occupancy: Occupancy | None) -> bool:
+        """True if work-items with a row each would move more memory than they use."""
+        return self.together and occupancy is not None and (
+            guard.apart * occupancy[1] > SECTOR_BYTES)
 
     def _part(self, guard: Guard, occupancy: Occupancy | None) -> int:
         """The divisor of the threshold of an outer version, for the groups beside it."""
         if occupancy is None:
             return 1
+        if guard.made and self.together and occupancy[0] >= MADE_ELEMENTS * occupancy[1]:
+            return MADE_ROWS
         if not self.fills(guard, occupancy) or occupancy[1] < self.least:
             return self.part
         if not guard.streams:

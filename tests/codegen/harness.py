@@ -459,8 +459,8 @@ class ModelMachine(Machine):
     def launch(self, step: plan.Launch) -> None:
         kernel = step.kernel
         imp_check(kernel)
-        args = {p.name: self.buffers[atom] if isinstance(p, imp.BufferParam) and isinstance(
-            atom, VName) else self.atom(atom)
+        args = {p.name: self.buffers[atom].view(p.prim.dtype) if isinstance(
+            p, imp.BufferParam) and isinstance(atom, VName) else self.atom(atom)
             for p, atom in zip(kernel.params, step.args, strict=True)}
         reported = imp_run(kernel, Launch(
             self.size(step.groups), self.size(step.group), args,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-STEMS = {"xs": "n", "ys": "n", "row": "n", "v": "one", "b": "some",
+STEMS = {"xs": "n", "ys": "n", "row": "n", "v": "one", "b": "some", "bs": "some",
          **dict.fromkeys(("h", "hx", "hy", "hz"), "half")}
 """The kind of a name by its stem; others are numbers (i32), kind ``a``."""
 
@@ -67,7 +67,7 @@ class Writer:
         def named(stem: str) -> str:
             if stem not in fresh:
                 self.count += 1
-                fresh[stem] = f"{stem}{self.count}"
+                fresh[stem] = f"{stem}_{self.count}"  # i8 hides a module
             return fresh[stem]
 
         def part(found: re.Match[str]) -> str:

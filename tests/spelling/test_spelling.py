@@ -38,11 +38,8 @@ IN_ORDER = {"looped"}
 """Spellings that say in which order elements are combined, so that no reduction may replace them.
 """
 SCALARS = "reductions at host level, whose scalars are put into an array one by one"
-WINDOWS = "windows are stored, or read through quotients"
 ELSEWHERE = {
     **{("vectors", name): SCALARS for name in ("tuples", "of_records", "separate")},
-    **{("convolution", name): WINDOWS for name in ("flat_sum", "windows", "nested_windows",
-                                                   "flat_points", "slid")},
 }
 """Spellings that do not reach the class of their family yet, and why."""
 

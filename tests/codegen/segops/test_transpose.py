@@ -73,10 +73,24 @@ def test_tiles_of_any_element(prim: str, device: str) -> None:
     source = (f"entry swap [n][m] (xss: [n][m]{prim}): [m][n]{prim} = transpose xss\n"
               f"entry swaps [k][n][m] (xss: [k][n][m]{prim}): [k][m][n]{prim} = map transpose xss")
     program = runelift.compile(source, device=device)
-    for n, m in [(1, 70), (70, 1), (2, 300), (300, 2), (5, 100), (100, 5), (16, 33), (65, 130)]:
+    for n, m in [(1, 70), (70, 1), (2, 300), (300, 2), (5, 100), (100, 5), (16, 33), (65, 130),
+                 (64, 36), (40, 32), (16, 48)]:
         xss = (np.arange(2 * n * m) % 101).reshape(2, n, m).astype(dtype_of(prim))
         assert (program.swap(xss[0]) == xss[0].T).all()
         assert (program.swaps(xss) == xss.transpose(0, 2, 1)).all()
+
+
+@pytest.mark.parametrize("prim", ["i8", "f16", "bool"])
+def test_words_in_groups_of_any_size(prim: str) -> None:
+    program = runelift.compile(f"entry swap [n][m] (xss: [n][m]{prim}): [m][n]{prim} ="
+                               " transpose xss", device="oclgrind", tuning={})
+    names = [name for name in program.kernel_parameters() if name.endswith(".group")]
+    for n, m in [(64, 36), (40, 100)]:
+        xss = (np.arange(n * m) % 101).reshape(n, m).astype(
+            "bool" if prim == "bool" else dtype_of(prim))
+        for group in (8, 64):
+            (found,), _ = program.run("swap", [xss], thresholds=dict.fromkeys(names, group))
+            np.testing.assert_array_equal(np.asarray(found), xss.T)
 
 
 def dtype_of(prim: str) -> str:

@@ -35,6 +35,7 @@ from runelift.ir.source import Source
      "  def mk (n: i64) : t [n] = (replicate n (), filter (> 1) [1, 2])\n}\n"
      "def f (n: i64) = copy (m.mk n)", "irregular-array", 6),
     ("def f (xs: []i32) = (filter (> 0) >-> i32.sum) xs", "ambiguous-size", 1),
+    ("def f : []i32 =\n  ([1] ++) <| loop xs = [] for _i < 10 do xs ++ xs", "causality-check", 2),
     ("def f (n: i64) = (map (+ 1) <-< iota) n", "ambiguous-size", 1),
     ("def f {n: i64, xs: [n]i32} = xs", "unknown-name", 1),
     ("def g [n] (x: [n]i32) (h: [n]i32 -> [n]i32) : i64 = n\n"
@@ -61,7 +62,8 @@ from runelift.ir.source import Source
      "unknown-param-size", 1),
     ("entry f (n: i64) : (i64, [][]i32) = (n, [])", "size-polymorphic-entry", 1),
     ("entry f 'a (x: i32) = x", "bad-entry", 1),
-    ("type t = [i64.i32 3]i32", "unsupported-feature", 1),
+    ("def h (b: bool) = 3i64\ntype t [n] = [h (n > 2)]i32", "unsupported-feature", 2),
+    ("type t = [i32.i64 3]i32", "type-mismatch", 1),
     # sizes that values do not have
     ("def f : i64 -> ?[n].bool -> *[n]i64 =\n  \\n _ -> iota n", "unused-existential", 1),
     ("type^ t = []i32 -> i32", "anonymous-nonconstructive", 1),
@@ -117,7 +119,7 @@ def test_refused(text: str, code: str, line: int) -> None:
     "type^ t = (k: i64) -> [k]i32 -> i64\ndef f : t = \\n (xs: [n]i32) -> length xs",
     "def f [n] (xs: [n]i32) = \\(ys: [n]i32) -> map2 (+) xs ys",
     "entry f (n: i64) : (i64, [][n]i32) = (n, [])",
-    "def f : i64 -> ?[n].(bool, *[n]i64) = \\n -> (true, iota n)",
+    "def io (n: i64) = (true, iota n)\ndef f : i64 -> ?[n].(bool, *[n]i64) = io",
     "module type some = {type~ t val f : i64 -> t}\n"
     "module m : some = {type~ t = []i64 def f = iota}",
     "module m (p: {type t val x : t}) : {val y : p.t} = {def y = p.x}",

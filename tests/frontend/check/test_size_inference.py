@@ -21,7 +21,7 @@ from runelift.ir.source import Source
      (3,), [0, 2, 4]),
     ("def tail = (.[1:])\ndef main (xs: []i64) (b: []bool) = map i64.bool (tail b) ++ tail xs",
      (np.arange(3), np.array([False, True])), [1, 1, 2]),
-    ("type^ f = (k: i64) -> [k]i64 -> i64\ndef g: f = \\n xs -> n + xs[0]\n"
+    ("type^ f = (k: i64) -> [k]i64 -> i64\ndef g: f = \\n (xs: [n]i64) -> n + xs[0]\n"
      "def main [n] (xs: [n]i64) = replicate 1 (g n xs)", (np.array([5, 6]),), [7]),
     ("def main (b: bool) = let (xs, ys) = if b then ([1i64, 2], [3i64, 4]) else ([1], [2]) "
      "in map2 (+) xs ys", (True,), [4, 6]),
@@ -119,6 +119,27 @@ from runelift.ir.source import Source
      "  let (xs, ys, lengths) = loop (xs, ys, lengths) = ([n], [], []) for _i < n do\n"
      "    let s = map (+ 1) xs in (s ++ xs, s ++ ys, [length s] ++ lengths)\n"
      "  in xs ++ ys ++ lengths", (2,), [4, 3, 3, 2, 4, 3, 3, 2, 1]),
+    # sizes that type abbreviations compute
+    ("def u (xs: []i64) = xs[0]\ntype t = [u [1, 2]]i64\n"
+     "def f (x: t) (y: t) : t = map2 (+) x y\n"
+     "def main (k: i64) = f (replicate (u [1, 2]) k) (replicate (u [1, 2]) 1)", (3,), [4]),
+    ("def k (b: bool) = if b then 2i64 else 3\ntype u [n] 'a = [n]a\n"
+     "type t = {a: u [k true] i64, b: [k false]i64}\n"
+     "def main (n: i64) = let r : t = {a = replicate (k true) n, b = replicate (k false) n}\n"
+     "  in r.a ++ r.b", (4,), [4, 4, 4, 4, 4]),
+    ("module f (p: {val k : i64}) = {type t = [i64.abs p.k + 1]i64 def g (x: t) : t = map (+ 1) x\n"
+     "  def mk (n: i64) : t = replicate (i64.abs p.k + 1) n}\n"
+     "module a = f {def k = 2i64}\nmodule b = f {def k = -3i64}\n"
+     "def main (n: i64) = a.g (a.mk n) ++ b.g (b.mk n)", (1,), [2] * 7),
+    ("type t [n] = [n + i64.i32 2]i64\ndef f [n] (x: t [n]) = map (+ n) x\n"
+     "def main (n: i64) = f (replicate (n + i64.i32 2) 1)", (1,), [2, 2, 2]),
+    ("def f [n] (xs: [n + 1]i64) = [n + length xs]\ndef main [m] (xs: [m]i64) = f ([1] ++ xs)",
+     (np.arange(2),), [5]),
+    # loops that begin with nothing
+    ("def main (n: i64) = loop xs = [] for i < n do xs ++ [i] ++ xs", (2,), [0, 1, 0]),
+    ("def main (n: i64) = (loop (xs, ys) = ([], []) for i < n do (ys ++ [i], xs))\n"
+     "  |> (\\(a, b) -> a ++ b)", (3,), [0, 2, 1]),
+    ("def main (n: i64) = (loop (xs: [0]i64) = [] for _i < n do map (+ 1) xs) ++ [n]", (3,), [3]),
     # functions whose results have another size for each call
     ("def f (g: i64 -> []i64) (n: i64) = [length (g n), length (g (n + 1))]\n"
      "def main (n: i64) = f (\\n -> filter (> 1) (iota n)) n", (3,), [1, 2]),
@@ -178,6 +199,11 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
      "  (iota (match n case 1 -> 4 case _ -> 2))", "size-mismatch"),
     ("type t = [match 1i32 case 1 -> 2 case _ -> 3]i32\ndef main (xs: []i32) = xs :> t",
      "unsupported-feature"),
+    ("def u (xs: []i64) = xs[0]\ntype t = [u [1, 2]]i64\ndef f (x: t) = x[0]\n"
+     "def main (k: i64) = f (replicate (u [1, 3]) k)", "size-mismatch"),
+    # sums are not solved for a size where the other side is a number
+    ("def f [n] (xs: [n + 1]i64) = n + length xs\ndef main = f [1, 2, 3]", "size-mismatch"),
+    ("def f [n] (xs: [2 * n]i64) = n + length xs\ndef main (xs: [4]i64) = f xs", "size-mismatch"),
     # each call of a function may make another size
     ("def f (g: i64 -> []i64) (n: i64) = map2 (+) (g n) (g n)", "size-mismatch"),
     ("type^ fun = i64 -> []i64\ndef f (g: fun) (n: i64) = [g n, g (n + 1)]", "size-mismatch"),

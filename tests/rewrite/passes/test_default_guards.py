@@ -170,7 +170,7 @@ LOOP = "loop xss for _i < 9 do"
 
 @pytest.mark.parametrize(("text", "rival"), [
     (STENCIL.format(LOOP), Rival.LINES), (STENCIL.format(""), None),
-    (LONG_POINTS.format(LOOP), Rival.LADEN), (SCANS.format(LOOP), None), (SPACE, Rival.MAPS),
+    (LONG_POINTS.format(LOOP), Rival.POINTS), (SCANS.format(LOOP), None), (SPACE, Rival.MAPS),
 ])
 def test_groups_that_only_map_in_loops(text: str, rival: Rival | None) -> None:
     assert group_guards(text)[-1].rival is rival
@@ -257,6 +257,32 @@ def test_rows_that_stream_may_be_long_and_neighbours_may_have_one_each() -> None
     assert not gpu.holds(replace(outer, streams=False), 999, (999, 100))
 
 
+MADE = """
+entry main (n: i64) (m: i64): [n]i32 =
+  tabulate n (\\i -> i32.sum (tabulate m (\\j -> i32.i64 (i ^ j))))
+"""
+BYTES = "entry main [n][m] (xss: [n][m]i8): [n]i8 = map i8.sum xss"
+
+
+@pytest.mark.parametrize(("text", "made", "apart"), [
+    (SUMS, False, 4), (BYTES, False, 1), (MADE, True, 0), (NEAR_ALL, False, 0),
+    (SCANS.format(""), False, 0)])
+def test_rows_that_lie_apart_and_rows_of_made_numbers(text: str, made: bool, apart: int) -> None:
+    """Of both versions, since they are compared."""
+    for found in (outer_guards, group_guards):
+        assert (found(text)[-1].made, found(text)[-1].apart) == (made, apart)
+
+
+def test_work_items_do_not_have_rows_that_lie_apart_and_are_longer_than_a_sector() -> None:
+    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, least=32, together=True)
+    (outer,), (group,) = outer_guards(BYTES), group_guards(BYTES)
+    for row in (32, 33):
+        assert gpu.holds(outer, 2000, (2000, row)) == (row == 32)
+    shorts = replace(group, apart=2)
+    assert gpu.holds(shorts, 17, (2000, 17))
+    assert not gpu.holds(shorts, 16, (2000, 16))
+
+
 def test_points_that_go_through_loops_alone_need_no_groups() -> None:
     text = """
 entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
@@ -296,6 +322,18 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
     assert cores.holds(replace(outer, rival=None), 10, (10, 100))
     for_loop = text.replace("while y < 9", "for _i < 9")
     assert outer_guards(for_loop)[0].rival is not Rival.POINTS
+
+
+def test_points_that_go_through_loops_alone_need_no_groups_of_rows() -> None:
+    text = """
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
+  map (map (\\x -> loop y = x for _i < 9 do 2 * y + 1)) xss
+"""
+    (outer,), (group,) = outer_guards(text), group_guards(text)
+    assert (outer.rival, group.rival) == (None, Rival.POINTS)
+    gpu = Defaults(threshold=200_000, groups=100, short=4096, long=32768, even=256, together=True)
+    assert [gpu.holds(group, m, (n, m)) for n, m in ((4000, 4000), (50, 300), (50, 200))] == [
+        False, False, True]
 
 
 SOLVES = """

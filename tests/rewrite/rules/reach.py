@@ -42,6 +42,19 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "index_flattened": (MATRIX + "let xs = flatten xss in tabulate_2d n m (\\i j -> xs[i * m + j])",
                         [XSS]),
     "index_quotient": (MATRIX + "tabulate (n * m) (\\p -> xss[p / m, p % m] + i32.i64 p)", [XSS]),
+    "input_view": (MATRIX + "let rows = map (\\xs -> xs[1:]) xss "
+                   "in map (\\x -> map (map (* x)) rows) [1, 2]", [XSS]),
+    "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
+                      "in map i32.sum (transpose ws)", [XS]),
+    "index_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
+                   "in map (\\i -> ws[i, 0] - ws[0, 1] + i32.sum ws[i:i + 1, 1]) (iota (n - 1))",
+                   [XS]),
+    "reduce_view": (MATRIX + "map (\\x -> i32.sum (map (* x) (flatten xss[:, 1:]))) [1, 2]", [XSS]),
+    "reduce_quotients": (MATRIX + "map (\\x -> i32.sum (map (\\p -> i32.i64 (p / m) * x + "
+                         "i32.i64 (p % m)) (iota (n * m)))) [1, 2]", [XSS]),
+    "comparison_known": (VECTOR + "map (\\i -> (if i < n then 1i32 else 2, i < 0)) (iota n)", [XS]),
+    "branch_extreme": ("entry main (x: i64) (y: i64) = ((if x < y then x else y), "
+                       "if x <= y then y else x)", [N, I64(4)]),
     "size_not_negative": (VECTOR + "map (\\i -> i32.i64 i + 1) (iota n)", [XS]),
     "quotient_of_sum": (MATRIX + "tabulate_2d n m (\\i j -> let p = i * m + j "
                         "in xss[p / m, p % m] + i32.i64 (j / m))", [XSS]),
@@ -155,7 +168,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
 
 REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "access_proved": (VECTOR + "map (\\i -> if i > 0 then xs[i - 1] else 0) (iota n)", [XS]),
-    "assertion_proved": (VECTOR + "map (\\i -> assert (i >= 0) xs[i]) (iota n)", [XS]),
+    "assertion_proved": (VECTOR + "map (\\i -> if i > 3 then assert (i >= 2) xs[i] else 0) "
+                         "(iota n)",
+                         [XS]),
     "predicated_updates": (VECTOR + "let ys = map (+ 1) xs "
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
     "predicated_scatter": (
@@ -168,6 +183,8 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n][m] (xss: [n][m]i32) (yss: [m][n]i32): [n][n]i32 = "
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
         [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
+    "points_need_no_rows": (MATRIX + "map (map (\\x -> loop s = x for _k < 3 do s * 3 + x)) xss",
+                            [XSS]),
     "points_beat_rows": (MATRIX + "map (\\xs -> map (\\x -> loop s = 0 for k < 3 do "
                          "if x > k then s + i32.sum (map (i32.max x) xs) else s) xs) xss", [XSS]),
     "points_differ": (MATRIX + "map (map (\\x -> loop y = x while y < 9 do y + 5)) xss", [XSS]),
@@ -178,6 +195,7 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "i32.sum (map2 (*) xs ys)) xss let most = i32.maximum zs in map (most -) zs) xss", [XSS]),
     "loops_stay_in_groups": (MATRIX + "map (\\xs -> loop xs for _i < 3 do scan (+) 0 xs) xss",
                              [XSS]),
+    "rows_lie_apart": (MATRIX + "map i32.sum xss", [XSS]),
     "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
     "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),

@@ -57,6 +57,14 @@ def test_a_device_in_a_copy_is_refused(work: str) -> None:
     assert status == "0"
 
 
+@pytest.mark.parametrize("work", ["program.scale(xs, 3)", "program.scale(array, 3.0)"])
+def test_a_prepared_call_in_a_copy_is_refused(work: str) -> None:
+    said, status = copied(work, before=USED + "for _ in range(5): program.scale(xs, 3)\n"
+                                              "for _ in range(5): program.scale(array, 3.0)\n")
+    assert said.startswith(REFUSED)
+    assert status == "0"
+
+
 @pytest.mark.parametrize("task", ["work, [1, 2]", "work_on, [program, program]"])
 @pytest.mark.parametrize("pool", [
     "multiprocessing.get_context('fork').Pool(2)",

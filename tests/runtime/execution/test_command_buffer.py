@@ -21,16 +21,16 @@ from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.execution import command_buffer
-from runelift.runtime.execution.command_buffer import (
-    SUBMITS_BEFORE_FUSION,
-    BoundCommands,
-    CapturingRun,
-    CommandBuffer,
-)
+from runelift.runtime.execution.command_buffer import CapturingRun
 from runelift.runtime.execution.commands import Copy, Launch, RunLoop, Slot
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
+from runelift.runtime.execution.submitting import (
+    SUBMITS_BEFORE_FUSION,
+    BoundCommands,
+    CommandBuffer,
+)
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers import worker
@@ -501,8 +501,8 @@ def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     session, other = _session(info)
     submitted: list[CommandBuffer] = []
     submit = CommandBuffer.submit
-    monkeypatch.setattr(CommandBuffer, "submit", lambda self, run, args: (
-        submitted.append(self), submit(self, run, args))[1])
+    monkeypatch.setattr(CommandBuffer, "submit", lambda self, *given: (
+        submitted.append(self), submit(self, *given))[1])
     session.answer(("timing", 0, "main", {}, None))
     # The first time, no run has set all arguments.
     assert submitted == _command_buffers(session.program) * 2

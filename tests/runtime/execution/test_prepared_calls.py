@@ -16,9 +16,10 @@ from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
-from runelift.runtime.execution.command_buffer import SUBMITS_BEFORE_FUSION
+from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.issuing import Issuer
 from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
+from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, BoundCommands
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
@@ -60,17 +61,31 @@ def test_results_follow_values_sizes_and_scalars(program: Program) -> None:
 
 
 def test_equal_numbers_of_other_types_are_other_kinds(program: Program) -> None:
-    device = program.device
     arguments: list[Any] = [1, 1.0, True, np.int64(1), np.int32(1), np.bool_(True), 0.0, -0.0,
                             float("nan"), np.zeros(2, np.int32), np.zeros(2, np.float32),
                             np.zeros((2, 1), np.int32), np.zeros(2, ">i4"),
                             program.to_device(np.zeros(2, np.int32)),
                             program.to_device(np.zeros(3, np.int32))]
-    assert len({kinds_of([each], device) for each in arguments}) == len(arguments)
-    assert kinds_of([float("nan")], device) == kinds_of([float("nan")], device)
+    assert len({kinds_of([each]) for each in arguments}) == len(arguments)
+    assert kinds_of([float("nan")]) == kinds_of([float("nan")])
     for other in ([1, 2], np.array(1), "x", None):
-        assert kinds_of([1, other], device) is None
-    assert kinds_of([program.to_device(np.zeros(2, np.int32))], MagicMock()) is None
+        assert kinds_of([1, other]) is None
+    array = program.to_device(np.zeros(2, np.int32))
+    elsewhere = DeviceArray(array.buffer, array.prim, array.shape, MagicMock())
+    assert kinds_of([array]) != kinds_of([elsewhere])
+    assert kinds_of([array, array]) != kinds_of([array, arguments[-2]])
+
+
+def test_arrays_of_another_device_are_copied(program: Program) -> None:
+    info = program.device_info
+    assert info is not None
+    other = Program(program.compiled, replace(info, num_groups=4, handle=info.handle))
+    assert other.device is not program.device
+    for k in range(CALLS):
+        xs = np.full(3, k, np.float32)
+        np.testing.assert_array_equal(program.scaled(2.0, other.to_device(xs)), xs * 2)
+        np.testing.assert_array_equal(program.scaled(2.0, program.to_device(xs)), xs * 2)
+    assert len(prepared(program, "scaled")) == 1
 
 
 def test_wrong_arguments_are_refused_as_ever(program: Program) -> None:
@@ -293,6 +308,30 @@ def test_free_scalars_reach_fused_launches(installed: DeviceInfo) -> None:
     assert len(call._found._commands) == 1
 
 
+def test_buffers_take_turns(free: Program) -> None:
+    """Only the buffers among the arguments of kernels are set again."""
+    xs = np.arange(300, dtype=np.int32)
+    text = """entry main [n] (a: i32) (xs: [n]i32): [n]i32 =
+      let ys = scan (+) 0 (map (% 7) xs)
+      let zs = scan (+) 0 (map2 (\\x y -> x + a * y) ys (rotate 1 ys))
+      in map (% 1000) zs"""
+    program = runelift.compile(text, tuning={})
+    program.thresholds |= {name: 16 for name in program.kernel_parameters()
+                           if name.endswith(".chunk")}
+    state, expected, moved = program.to_device(xs), xs, 0
+    for k in range(4 * CALLS):
+        state = program.main(k, state, device_arrays=True)
+        ys = np.cumsum(expected % 7)
+        expected = (np.cumsum(ys + k * np.roll(ys, -1)) % 1000).astype(np.int32)
+        np.testing.assert_array_equal(np.asarray(state), expected)
+        if k % 5 == 4:
+            np.testing.assert_array_equal(program.main(1, xs[:100]).shape, [100])
+        for call in prepared(program, "main").values():
+            moved += sum(isinstance(each, BoundCommands) and len(each.moved) < len(each.full)
+                         for each in call._found._bound.values())
+    assert moved
+
+
 def test_other_calls_between_do_not_matter(free: Program) -> None:
     """Nor do other buffers: kernels keep their arguments from call to call."""
     xs, ys = np.arange(7, dtype=np.int32), np.arange(5, dtype=np.int32)
@@ -317,3 +356,22 @@ def test_measured_runs_have_their_own_scalars(free: Program) -> None:
             measured.timing("both", each)
             ys = xs + each[0]
             np.testing.assert_array_equal(free.both(*each), ys * each[0] + ys[::-1])
+
+
+@pytest.mark.parametrize("sizes", [(0, 0), (0, 3), (5, 0), (700, 20), (20_000, 3), (9, 20_000)])
+def test_arrays_come_by_way_of_pinned_memory(installed: DeviceInfo, sizes: tuple[int, int]
+                                             ) -> None:
+    """As on GPUs, if they are small."""
+    text = "entry main [n][m] (xs: [n]i32) (ys: [m]u8) = (map (+ 1) xs, i32.sum xs, map (+ 1) ys)"
+    program = Program(compile_source(Source("two", text)),
+                      replace(installed, kind=DeviceKind.GPU, handle=installed.handle))
+    xs, ys = np.arange(sizes[0], dtype=np.int32), np.arange(sizes[1]).astype(np.uint8)
+    kept = []
+    for k in range(CALLS):
+        kept.append((k, program.main(xs + np.int32(k), ys)))
+    for k, (ones, total, others) in kept:
+        np.testing.assert_array_equal(ones, xs + k + 1)
+        assert total == (xs + k).sum()
+        np.testing.assert_array_equal(others, ys + np.uint8(1))
+        assert ones.flags.owndata
+        assert others.flags.owndata

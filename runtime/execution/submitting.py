@@ -1,0 +1,358 @@
+"""Submitting: the commands of a captured run, issued again on other buffers.
+
+See :mod:`runelift.runtime.execution.command_buffer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import pyopencl as cl
+
+from runelift.runtime.devices.direct_launch import launcher
+from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
+from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.execution.commands import Command, Copy, Launch, RunLoop, Slot, filled
+from runelift.runtime.execution.delivery import Delivery
+from runelift.runtime.execution.free_values import filled_late
+from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
+from runelift.runtime.execution.persistent_loops import run_loop
+from runelift.runtime.execution.run import Ending, Run
+from runelift.runtime.host import interrupts
+
+SUBMITS_BEFORE_FUSION = 8
+"""Command buffers that are submitted as often are worth kernels for fused launches."""
+MOST_BINDINGS = 8
+"""The most choices of buffers for which the calls of a command buffer are kept."""
+SCAN_STATUS = Slot(-1)
+"""The last of the buffers, where the groups of scans publish their totals."""
+
+Call: TypeAlias = Callable[[], Any]
+Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
+"""The buffers of a run that repeats another, and its free scalars by name."""
+
+
+@dataclass(slots=True)
+class BoundCommands:
+    """The calls of a command buffer for certain buffers, which are known by identity.
+
+    ``steady`` are the calls after a run on these buffers, as long as all kernels keep their
+    arguments.  ``moved`` are the calls after a run of the same commands on other buffers.  ``full``
+    are the calls in all other cases.  ``last`` has the arguments of the last launch of each kernel.
+    ``late`` are the values of late scalars in the present run, a list for each command buffer.
+    """
+
+    handles: tuple[Any, ...]
+    last: dict[BoundKernel, LaunchArguments]
+    late: list[Any]
+    full: list[Call] = field(default_factory=list)
+    moved: list[Call] = field(default_factory=list)
+    steady: list[Call] = field(default_factory=list)
+
+    def add(self, call: Call) -> None:
+        """Add a call that is always made."""
+        for calls in (self.full, self.moved, self.steady):
+            calls.append(call)
+
+    @property
+    def is_current(self) -> bool:
+        """True if no other run has used the kernels since the last one."""
+        return all(kernel.owner is self for kernel in self.last)
+
+    def restore(self) -> None:
+        """Set the arguments that the last run left in the kernels."""
+        for kernel, (args, lengths) in self.last.items():
+            kernel.set_args(filled_late(args, self.late), lengths)
+            kernel.bound_by(self, lengths)
+
+    def _follows_moved(self) -> bool:
+        """True if all kernels ran last with other buffers of the same command buffer."""
+        return all(isinstance(kernel.owner, BoundCommands) and kernel.owner.late is self.late
+                   for kernel in self.last)
+
+    def issue(self) -> None:
+        """Make the calls."""
+        try:
+            for kernel in self.last:
+                if kernel.owner is not self:
+                    break
+            else:
+                for call in self.steady:
+                    call()
+                return
+            for call in self.moved if self._follows_moved() else self.full:
+                call()
+        except BaseException:
+            for kernel in self.last:
+                kernel.forget_args()
+            raise
+        for kernel, (_, lengths) in self.last.items():
+            kernel.bound_by(self, lengths)
+
+
+@dataclass(slots=True)
+class Capture:
+    """The commands of a run, and what they need.
+
+    ``inputs`` are the names of the buffers that the run is given.  ``sizes`` are the sizes in bytes
+    of the buffers that it takes.  Buffers are numbered in this order.  ``scans`` are the words of
+    :data:`SCAN_STATUS` that scans ask for.  ``ending`` makes the results of ``values``.
+    ``scalars`` are the other arguments of the run.
+    """
+
+    inputs: list[str]
+    scalars: dict[str, Any]
+    sizes: list[int] = field(default_factory=list)
+    scans: list[int] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    ending: Ending | None = None
+    values: tuple[Any, ...] = ()
+    fallible: bool = False
+
+
+class CommandBuffer:
+    """The commands of a captured run, which ``run`` submits again.
+
+    ``inputs`` are the names of the buffers that it is given.
+    """
+
+    def __init__(self, run: Run, capture: Capture) -> None:
+        assert capture.ending is not None
+        self.run = run
+        self.inputs, self._scalars = capture.inputs, capture.scalars
+        self._scans, self._ending = capture.scans, capture.ending
+        self._fallible = capture.fallible
+        self._late = list[Any]()
+        self._pool = run.device.pool
+        self._submits, self._is_fused = 0, False
+        self.warms = run.executable.may_fuse
+        """True if submits are counted, as launches may be fused after some."""
+        self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
+        first, sizes = len(capture.inputs), capture.sizes
+        order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
+        renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
+        renumbered |= {n: Slot(n) for n in range(first)} | {SCAN_STATUS.number: SCAN_STATUS}
+        self._commands: list[Command] = []
+        self._launchers: list[Call] = []
+        self._record([each.filled(renumbered) for each in capture.commands])
+        self._values = filled(capture.values, renumbered)
+        self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
+        results = {value.number for value in self._values if isinstance(value, Slot)}
+        self._taken = list(enumerate(sorted(sizes), first))
+        self._results = [(n, size) for n, size in self._taken if n in results]
+        self._temporaries = [(n, size) for n, size in self._taken if n not in results]
+
+    @property
+    def has_loop(self) -> bool:
+        """True if one of the commands is a persistent kernel."""
+        return any(isinstance(each, RunLoop) for each in self._commands)
+
+    def savings(self) -> int:
+        """The number of commands that fusion will save; on a host's processor, none is fused."""
+        done = self._is_fused or self.run.executable.device.info.is_host
+        return 0 if done else saved_commands(self.run.executable, self._commands)
+
+    def fused_programs(self) -> list[tuple[str, ...]]:
+        """The programs of its fused launches."""
+        return [] if self._is_fused else fused_sources(self.run.executable, self._commands)
+
+    def warm(self) -> None:
+        """Count a submit that is to come; fuse launches when there have been a few."""
+        self._submits += 1
+        executable = self.run.executable
+        if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
+                and executable.may_fuse):
+            self._is_fused, self.warms = True, False
+            commands = fuse_launches(executable, self._commands)
+            if len(commands) < len(self._commands):
+                self._record(commands)
+
+    def _record(self, commands: list[Command]) -> None:
+        """Submit these commands from now on."""
+        self._commands = commands
+        self._late = list(self._late)  # what was bound before follows no other commands
+        self._launchers = [self._launcher(each) for each in commands]
+        self._bound.clear()
+
+    def ready(self, args: Mapping[str, Any]) -> bool:
+        """Prepare a run on these arguments, which then only makes steady calls.
+
+        The result is True if nothing was to be done: no other run has used the kernels.
+        """
+        handles = [args[name].handle for name in self.inputs]
+        self._take_scalars(self.run, self.given(args)[1])
+        first, device = len(handles), self.run.device
+        try:
+            for size, count in self._classes:
+                handles += device.pool.take(size, count)
+        except OutOfMemory:
+            return True  # the plan itself will run
+        finally:
+            for (_, size), handle in zip(self._taken, handles[first:], strict=False):
+                device.pool.give_back(size, handle)
+        for words in self._scans:
+            status = device.scan_status.begin(words)
+        if self._scans:
+            handles.append(status.handle)
+        key = tuple(map(id, handles))
+        found = self._bound.get(key)
+        bound = found if isinstance(found, BoundCommands) else self._bind(key, handles)
+        is_current = bound.is_current
+        if not is_current:
+            bound.restore()
+        return is_current
+
+    def given(self, args: Mapping[str, Any]) -> Given:
+        """The arguments of a run as :meth:`submit` wants them."""
+        free = self.run.executable.free.names
+        return [args[name] for name in self.inputs], {name: args[name] for name in free}
+
+    def _take_scalars(self, run: Run, scalars: Mapping[str, Any]) -> None:
+        """Use these values of free scalars from now on."""
+        if scalars:
+            self._scalars.update(scalars)
+            self._late[:] = run.executable.free.of(run, self._scalars)
+
+    def submit(self, buffers: Sequence[Buffer], scalars: Mapping[str, Any],
+               deliver: Delivery | None = None) -> tuple[Any, ...]:
+        """Issue the commands again, on buffers for :attr:`inputs`, and wait; the results.
+
+        They are raw, or what ``deliver`` makes of them while the device works.
+        """
+        run, pool = self.run, self._pool
+        handles: list[Any] = [buffer.handle for buffer in buffers]
+        run.begin(fallible=self._fallible)
+        try:
+            if scalars:
+                self._take_scalars(run, scalars)
+            try:
+                for size, count in self._classes:
+                    handles += pool.take(size, count)
+            except OutOfMemory:
+                results = self._without_commands(buffers, handles)
+            else:
+                self._issue(handles)
+                run.all_issued()
+                handles[:len(buffers)] = buffers
+                results = self._ending(run, *filled(self._values, handles))
+            if deliver is not None:
+                results = deliver(run, results)
+            run.finish()
+        except BaseException as error:
+            run.failed(error)
+        interrupts.check()
+        return results
+
+    def _without_commands(self, buffers: Sequence[Buffer], handles: Sequence[Any]
+                          ) -> tuple[Any, ...]:
+        """Run the plan itself, which gives back what it is done with, or does less."""
+        for number, size in self._taken[:len(handles) - len(buffers)]:
+            self._pool.give_back(size, handles[number])
+        return self.run.executable.main(self.run, {
+            **self._scalars, **dict(zip(self.inputs, buffers, strict=True))})
+
+    def _issue(self, handles: list[Any]) -> None:
+        """Issue the commands on buffers with these handles; results become buffers."""
+        pool = self._pool
+        try:
+            for words in self._scans:
+                status = self.run.device.scan_status.begin(words)
+            if self._scans:
+                handles.append(status.handle)
+            key = tuple(map(id, handles))
+            found = self._bound.get(key)
+            if type(found) is BoundCommands:
+                found.issue()
+            elif found is None:
+                self._issue_unbound(key, handles)
+            else:
+                self._bind(key, handles).issue()
+        except cl.MemoryError:
+            raise OutOfMemory("a launch needs more than the device has") from None
+        finally:
+            for number, size in self._temporaries:
+                pool.give_back(size, handles[number])
+            for number, size in self._results:
+                handles[number] = Buffer(handles[number], size, pool)
+
+    def _issue_unbound(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
+        """Issue the commands on buffers that may never come together again."""
+        self._forget()
+        self._bound[key] = tuple(handles)
+        for command, launch in zip(self._commands, self._launchers, strict=True):
+            if isinstance(command, Launch):
+                args, lengths = _arguments(command, handles)
+                _kernel_of(command).set_args(filled_late(args, self._late), lengths)
+                launch()
+            else:
+                _call(command, self.run, handles)()
+
+    def _forget(self) -> None:
+        """Make room for one more choice of buffers."""
+        if len(self._bound) >= MOST_BINDINGS:
+            self._bound.clear()
+
+    def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
+        """The calls for these buffers."""
+        self._forget()
+        arguments = [(_kernel_of(each), _arguments(each, handles))
+                 for each in self._commands if isinstance(each, Launch)]
+        last = dict(arguments)
+        bound = self._bound[key] = BoundCommands(tuple(handles), last, self._late)
+        before, left = dict[BoundKernel, LaunchArguments](), iter(arguments)
+        for command, launch in zip(self._commands, self._launchers, strict=True):
+            if isinstance(command, Launch):
+                kernel, now = next(left)
+                known = before.get(kernel)
+                setters = list(kernel.setters(now, known))
+                bound.full += setters
+                bound.steady += setters if known else kernel.setters(now, last[kernel])
+                bound.moved += setters if known else kernel.setters(
+                    now, _without_buffers(command, last[kernel]))
+                before[kernel] = now
+                if (setter := kernel.late_setter(now[0], self._late)) is not None:
+                    bound.add(setter)
+                bound.add(launch)
+            else:
+                bound.add(_call(command, self.run, handles))
+        return bound
+
+    def _launcher(self, command: Command) -> Call:
+        """The call that launches the kernel of a command, if it has one."""
+        if not isinstance(command, Launch):
+            return lambda: None
+        run, kernel, group = self.run, _kernel_of(command).handle, command.group
+        items = command.groups * group
+        if not run.device.info.is_host:
+            return launcher(run.queue, kernel, items, group)
+        return partial(cl.enqueue_nd_range_kernel, run.queue, kernel, (items,), (group,))
+
+
+def _without_buffers(launch: Launch, last: LaunchArguments) -> LaunchArguments:
+    """The arguments of the last launch of a kernel with None in place of all buffers."""
+    return [None if isinstance(arg, Slot) else value
+            for arg, value in zip(launch.args, last[0], strict=True)], last[1]
+
+
+def _kernel_of(launch: Launch) -> BoundKernel:
+    """The kernel of a captured launch."""
+    assert launch.kernel is not None
+    return launch.kernel
+
+
+def _call(command: Copy | RunLoop, run: Run, handles: Sequence[Any]) -> Call:
+    """The call that copies, or runs the iterations of a loop."""
+    bound = command.filled(handles)
+    if isinstance(bound, Copy):
+        return partial(cl.enqueue_copy, run.queue, bound.target, bound.source,
+                       byte_count=bound.size, src_offset=bound.offset)
+    return partial(run_loop, run, bound)
+
+
+def _arguments(launch: Launch, handles: Sequence[Any]) -> LaunchArguments:
+    """The arguments and lengths of a launch where buffers have these handles."""
+    return filled(launch.args, handles), launch.lengths
