@@ -26,7 +26,8 @@ from runelift.runtime.execution.commands import (
     Slot,
     filled,
 )
-from runelift.runtime.execution.delivery import Delivery
+from runelift.runtime.execution.delivery import Delivery, on_device
+from runelift.runtime.execution.device_array import DeviceArray, true_shape
 from runelift.runtime.execution.free_values import filled_late
 from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
 from runelift.runtime.execution.persistent_loops import run_loop
@@ -154,11 +155,31 @@ class CommandBuffer:
         self._launchers: list[Call] = []
         self._record([each.filled(renumbered) for each in capture.commands])
         self._values = filled(capture.values, renumbered)
+        self._made = self._results_there()
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
         results = {value.number for value in self._values if isinstance(value, Slot)}
         self._taken = list(enumerate(sorted(sizes), first))
         self._results = [(n, size) for n, size in self._taken if n in results]
         self._temporaries = [(n, size) for n, size in self._taken if n not in results]
+
+    def _results_there(self) -> Sequence[tuple[int, Any]] | None:
+        """The results on the device, if they follow from sizes: buffers by number, and their kinds.
+
+        A scalar has a negative number.
+        """
+        if not self.run.executable.reads_nothing:
+            return None
+        found: list[tuple[int, Any]] = []
+        for value, spec in zip(self._ending(self.run, *self._values),
+                               self.run.executable.plan.results, strict=True):
+            if spec.shape is None:
+                found.append((-1, spec.prim.dtype.type(value)))
+            elif not isinstance(value[0], Slot) or value[0].number < 0:
+                return None
+            else:
+                kind = spec.prim, true_shape(value[2]), self.run.device
+                found.append((value[0].number, kind))
+        return found
 
     @property
     def repeats(self) -> bool:
@@ -273,7 +294,12 @@ class CommandBuffer:
                 else:
                     run.all_issued()
                     handles[:len(buffers)] = buffers
-                    results = self._ending(run, *filled(self._values, handles))
+                    if deliver is on_device and self._made is not None:
+                        results = tuple([DeviceArray(handles[number], kind) if number >= 0 else kind
+                                         for number, kind in self._made])
+                        deliver = None
+                    else:
+                        results = self._ending(run, *filled(self._values, handles))
             if deliver is not None:
                 results = deliver(run, results)
             run.finish()
