@@ -187,6 +187,7 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
     "points_need_no_rows": (MATRIX + "map (map (\\x -> loop s = x for _k < 3 do s * 3 + x)) xss",
                             [XSS]),
+    "columns_lie_side_by_side": (MATRIX + "map i32.sum (transpose xss)", [XSS]),
     "points_beat_rows": (MATRIX + "map (\\xs -> map (\\x -> loop s = 0 for k < 3 do "
                          "if x > k then s + i32.sum (map (i32.max x) xs) else s) xs) xss", [XSS]),
     "points_differ": (MATRIX + "map (map (\\x -> loop y = x while y < 9 do y + 5)) xss", [XSS]),
