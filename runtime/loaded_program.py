@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from runelift.runtime.execution.run import Outcome
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
-    from runelift.runtime.records.record import Record
 
 Choices = Mapping[str, int]
 """Indices of versions by site, or thresholds by name."""
@@ -137,7 +136,7 @@ class LoadedProgram:
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
                 record: bool, to_host: bool | None = None
-                ) -> tuple[tuple[Any, ...], Record | None]:
+                ) -> tuple[tuple[Any, ...], Any]:
         """Run an entry point on the device: its results, and its record if there is to be one.
 
         Without a record, arrays among the results are NumPy's or the device's, as ``to_host`` says.
