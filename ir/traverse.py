@@ -387,6 +387,13 @@ def needed_for(stms: Sequence[ir.Stm], wanted: Iterable[Atom]) -> tuple[ir.Stm, 
     return tuple(reversed(chosen))
 
 
+def names_from_outside(body: ir.Body) -> frozenset[VName]:
+    """The names that a body uses but does not bind; they stay noted on it."""
+    if body.free is None:
+        object.__setattr__(body, "free", frozenset(_free_in_body(body)))
+    return body.free or frozenset()
+
+
 def free_vars(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> set[VName]:
     """The names that ``node`` uses but does not bind, also in types."""
     match node:
@@ -396,9 +403,7 @@ def free_vars(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> set[VName]:
                 free |= _type_names(p.type for p in pat) - {p.name for p in pat}
             return free
         case ir.Body():
-            if node.free is None:
-                object.__setattr__(node, "free", frozenset(_free_in_body(node)))
-            return set(node.free or ())
+            return set(names_from_outside(node))
         case ir.Lambda(params, body, ret):
             free = free_vars(body) | _type_names(ret) | _type_names(p.type for p in params)
             return free - {p.name for p in params} - _bound_in(body, free)
@@ -407,7 +412,7 @@ def free_vars(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> set[VName]:
             if type(node) in FLAT:
                 return free
             for body in bodies_of(node):
-                free |= free_vars(body)
+                free |= names_from_outside(body)
             for lam in lambdas_of(node):
                 free |= free_vars(lam)
             return free - set(bound_by(node))

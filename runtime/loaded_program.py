@@ -178,10 +178,6 @@ class LoadedProgram:
                     self.prepared[entry] = running.PreparedEntry(executable, thresholds)
             return outcome.results, None
 
-    def delivery(self, device_arrays: bool) -> Delivery:
-        """The delivery of results, with arrays on the device or the host."""
-        return running.on_device if device_arrays else running.on_host
-
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""
         self._executables.clear()

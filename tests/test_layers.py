@@ -60,7 +60,7 @@ ALLOWED = {
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
     "running": "devices execution execution.probes prebuild",
-    "loaded_program": "codegen.plan compilation devices execution prebuild running",
+    "loaded_program": "codegen.plan compilation devices execution prebuild records running",
     "program":
         "codegen.plan versions records compilation devices geometry execution prebuild "
         "loaded_program tuner.autotune",

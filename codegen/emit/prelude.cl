@@ -240,14 +240,15 @@ inline $T pow_$NAME($T x, $T y) {
     return ($T)result; }
 
 // A float truncated to a type whose bits $T has; the least number of that where it does not fit, 0
-// for NaN and the infinities.  Processors compute this without branches, and so for several
-// work-items at once; with fabs() and isfinite() they do not.
+// for NaN and the infinities.  Two choices between values, and no branch: then processors compute
+// this for several work-items at once.
 inline $T ${NEAR}_of_f32(float x) {
-    float limit = (float)$LIMIT;
-    return x > -limit && x < limit ? ($T)($SIGNED)x : x - x == 0 ? ($T)$LEAST : ($T)0; }
+    $T whole = ($T)($SIGNED)x, near = fabs(x) < (float)$LIMIT ? whole : ($T)$LEAST;
+    return x - x == 0 ? near : ($T)0; }
 
 inline $T ${NEAR}_of_f64(double x) {
-    return x > -$LIMIT && x < $LIMIT ? ($T)($SIGNED)x : x - x == 0 ? ($T)$LEAST : ($T)0; }
+    $T whole = ($T)($SIGNED)x, near = fabs(x) < $LIMIT ? whole : ($T)$LEAST;
+    return x - x == 0 ? near : ($T)0; }
 
 //// ALL
 

@@ -69,6 +69,10 @@ class PlanEnv(HostEnv, Protocol):
     def coherent(self) -> bool:
         """True if groups see, after a fence, what others wrote in the same launch."""
 
+    @property
+    def loops(self) -> int:
+        """The number of loops of the host around the kernel."""
+
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
         """The code for those of the ``used`` scalars that are not on the host."""
 

@@ -9,7 +9,6 @@ from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
 from runelift.codegen.plan import distribution, plan
-from runelift.codegen.plan.kernel_classes import CLASSES
 from runelift.codegen.plan.parameters import Parameters, Quantity
 from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
@@ -203,7 +202,6 @@ def _larger(left: Size, right: Size) -> Size:
 def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Kernel,
                                                                        tuple[Atom, ...]]:
     """The kernel with a parameter for every name it does not bind, and the arguments."""
-    assert kind in CLASSES
     local = {array.name for array in k.locals}
     scan = _Names()
     scan.add(k.code)
@@ -285,6 +283,11 @@ class WithScalar:
     def coherent(self) -> bool:
         """True if groups see, after a fence, what others wrote in the same launch."""
         return self.env.coherent
+
+    @property
+    def loops(self) -> int:
+        """The number of loops of the host around the kernel."""
+        return self.env.loops
 
     def type(self, name: VName) -> Type:
         """The type of a name."""

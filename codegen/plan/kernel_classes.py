@@ -46,6 +46,7 @@ CLASSES = {
     "segscatter": "scatter, a work-item per element",
     "segaccumulate": "updates, a work-item per point",
     "transpose": "transposed copy by tiles",
+    "transpose_words": "transposed copy by tiles",
     "intragroup": "a group per point",
 }
 """The class of each kind of kernel (:attr:`runelift.ir.imp.Kernel.kind`)."""

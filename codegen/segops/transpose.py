@@ -83,12 +83,17 @@ def lower_transposition(lowering: launches.Lowering, found: Transposition,
 
 
 def _buffer_copy(lowering: launches.Lowering, found: Transposition) -> plan.CopyBuffer | None:
-    """The copy of the whole buffer, if that is the transposition where a side has one element."""
+    """The copy of the whole buffer, if that is the transposition where a side has one element.
+
+    None in loops: one kernel may run all iterations, but no copies of buffers.
+    """
     (param,) = lowering.stm.pat
     (stm,) = found.exp.body.stms
     assert isinstance(stm.exp, Index)
     source, result = lowering.view(stm.exp.array), lowering.view(param.name)
     if source.mem is None or source.order is None or result.mem is None or not result.dense:
+        return None
+    if lowering.env.loops:
         return None
     dims = [d for d in stm.exp.dims if isinstance(d, VName)]
     inside = [[dim.index for dim in found.exp.space].index(dims[d]) for d in source.order]

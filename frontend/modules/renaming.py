@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from runelift.frontend.modules.structures import (
+    PRIMS,
     Builtin,
     Structure,
     find_module,
@@ -167,7 +168,7 @@ def _projection(node: ast.Project, scope: Structure) -> ast.Exp:
             or (not root.name.quals and root.name.name in scope.values)):
         return _fields(node, scope)  # type: ignore[no-any-return]
     quals = (*root.name.quals, root.name.name)
-    if quals[0] not in scope.modules and quals[0] not in LIBRARY_MODULES:
+    if not any(quals[0] in known for known in (scope.modules, LIBRARY_MODULES, PRIMS)):
         return _fields(node, scope)  # type: ignore[no-any-return]
     mod = find_module(quals, scope, root.span)
     while len(path) > 1 and isinstance(mod, Structure) and path[0][0] not in mod.values:

@@ -25,10 +25,6 @@ from runelift.frontend.syntax.syntax_errors import syntax_error
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 
-MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64",
-                     "bool"})
-"""The built-in modules; ``x.y`` is a member of one of them, or else a field."""
-
 _ELEMENT = re.compile(r"(-)?([^\s,\[\]]+)")
 """An element of the token NUMBERS."""
 
@@ -457,11 +453,9 @@ class _Builder(Transformer[Token, Any]):
     def array(self, span: Span, children: list[Any]) -> ast.ArrayExp:
         return ast.ArrayExp(span, tuple(c for c in children[1:] if c is not None))
 
-    def project(self, span: Span, children: list[Any]) -> ast.Exp:
+    def project(self, span: Span, children: list[Any]) -> ast.Project:
         record, name = children[0], str(children[1])[1:]
         _check_readable(name, span)
-        if isinstance(record, ast.Name) and not record.name.quals and record.name.name in MODULES:
-            return ast.Name(span, ast.QualName((record.name.name,), name))
         return ast.Project(span, record, name)
 
     def index(self, span: Span, children: list[Any]) -> ast.IndexExp:

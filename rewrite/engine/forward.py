@@ -100,7 +100,7 @@ class ForwardWalk:
         """Append what ``stm`` becomes."""
         if steps == 0:
             raise self.rewriting.too_long()
-        stm = map_stm(self.shallow, stm)
+        stm = self._resolved(stm)
         new = self.rewriting.step(self.book, self.scope, stm)
         if new is None and not is_flat(stm.exp):
             stm = stm_of(stm, self.inside(stm.exp))
@@ -115,6 +115,14 @@ class ForwardWalk:
             self.learn(stm.exp.cond, True)
         self.scope.define(stm)
         out.append(stm)
+
+    def _resolved(self, stm: ir.Stm) -> ir.Stm:
+        """A statement with operands replaced by what they are known to stand for."""
+        if isinstance(stm.exp, ir.PrimOp):  # by far the most: many have no such operand
+            copies = self.scope.copies
+            if not any(isinstance(atom, VName) and atom in copies for atom in stm.exp.args):
+                return stm
+        return map_stm(self.shallow, stm)
 
     def _copied(self, stm: ir.Stm) -> bool:
         if not self.rewriting.permits(copy_propagation):

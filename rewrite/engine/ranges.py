@@ -40,7 +40,7 @@ class Upper:
 
 
 class Ranges:
-    """What is known about the ranges of i64s, for a table of definitions.
+    """Facts about the ranges of i64s, for a table of definitions.
 
     ``bounds`` holds names that are at least 0 and less than an atom.  ``sizes`` are not negative.
     """

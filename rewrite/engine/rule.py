@@ -19,13 +19,14 @@ its own statement.  A :class:`Rewriting` says which rules run and how often, and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names
-from runelift.ir.syntax import Exp, Stm
+from runelift.ir.prim import OPS
+from runelift.ir.syntax import Exp, PrimOp, Stm
 from runelift.rewrite.engine.scope import Scope
 
 Replacement: TypeAlias = Exp | tuple[Stm, ...] | None
@@ -43,6 +44,7 @@ MOST_REWRITES = 200
 class Rule:
     """A rule: its name, its law with notes, the nodes it starts from, and the function.
 
+    ``ops`` are the primitive operations that it may apply to; all of them if there are none.
     ``apply`` is what the pass that owns the rule calls; for the rules of a :class:`RuleBook`
     it is an :data:`Apply`.
     """
@@ -52,14 +54,19 @@ class Rule:
     notes: tuple[tuple[str, str], ...]
     heads: tuple[type, ...]
     apply: Callable[..., Any] = field(repr=False)
+    ops: frozenset[str] = frozenset()
 
 
-def rule(*heads: type) -> Callable[[Callable[..., Any]], Rule]:
-    """Make a rule that starts from expressions of the types ``heads``."""
+def rule(*heads: type, ops: Iterable[str] = ()) -> Callable[[Callable[..., Any]], Rule]:
+    """Make a rule that starts from expressions of the types ``heads``.
+
+    Primitive operations are most of a program, so that a rule for some ``ops`` only is looked up by
+    these.
+    """
 
     def make(apply: Callable[..., Any]) -> Rule:
         law, notes = _read_law(apply.__doc__ or "")
-        return Rule(apply.__name__, law, notes, heads, apply)
+        return Rule(apply.__name__, law, notes, heads, apply, frozenset(ops))
 
     return make
 
@@ -88,6 +95,14 @@ class RuleBook:
         for each in self.rules:
             for head in each.heads:
                 self.by_head.setdefault(head, []).append(each)
+        self._by_op = {op: [each for each in self.by_head.get(PrimOp, ())
+                            if not each.ops or op in each.ops] for op in OPS}
+
+    def rules_for(self, exp: Exp) -> Sequence[Rule]:
+        """The rules that may apply to an expression, in order."""
+        if isinstance(exp, PrimOp):
+            return self._by_op[exp.op]
+        return self.by_head.get(type(exp), ())
 
     def __add__(self, other: RuleBook) -> RuleBook:
         return RuleBook((*self.rules, *other.rules))
@@ -131,7 +146,7 @@ class Rewriting:
     def step(self, book: RuleBook, scope: Scope, stm: Stm) -> tuple[Stm, ...] | None:
         """The statements that the first rule that applies makes of ``stm``; None if none does."""
         choosy = self.is_limited
-        for each in book.by_head.get(type(stm.exp), ()):
+        for each in book.rules_for(stm.exp):
             if choosy and not self.permits(each):
                 continue
             new: Replacement = each.apply(scope, stm)

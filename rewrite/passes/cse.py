@@ -9,7 +9,14 @@ from collections.abc import Hashable
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS
-from runelift.ir.traverse import Mapper, free_vars, map_body, map_exp, map_lambda
+from runelift.ir.traverse import (
+    Mapper,
+    free_vars,
+    map_body,
+    map_exp,
+    map_lambda,
+    names_from_outside,
+)
 from runelift.ir.types import Atom, shape_of
 from runelift.rewrite.engine.forward import rewrite_forward
 from runelift.rewrite.engine.pick import let
@@ -62,9 +69,10 @@ def _key(exp: ir.Exp) -> Hashable:
         case ir.Map(width, lam, arrays) | ir.Redomap(width, _, lam, arrays) | ir.Scanomap(
             width, _, lam, arrays
         ):
-            return (type(exp), width, arrays, frozenset(free_vars(exp)), _kinds(lam.body))
+            return (type(exp), width, arrays, frozenset(free_vars(lam)), _kinds(lam.body))
         case ir.If(cond, then_, else_):
-            return (ir.If, cond, frozenset(free_vars(exp)), _kinds(then_), _kinds(else_))
+            return (ir.If, cond, names_from_outside(then_), names_from_outside(else_),
+                    _kinds(then_), _kinds(else_))
         case ir.Loop(params, form, body):
             return (ir.Loop, type(form), tuple(p.init for p in params), frozenset(free_vars(exp)),
                     _kinds(body))

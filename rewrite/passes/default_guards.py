@@ -39,6 +39,7 @@ from runelift.rewrite.engine.versions import (
 )
 from runelift.rewrite.flatten.nest import size_of
 from runelift.rewrite.passes.rivals import (
+    columns_lie_side_by_side,
     maps_share_nothing,
     neighbours_map,
     points_are_laden,
@@ -49,6 +50,8 @@ from runelift.rewrite.passes.rivals import (
     products_beat_rows,
 )
 
+FEW_STATEMENTS = 6
+"""The most statements that make and reduce the numbers of a row, for each of them to be cheap."""
 SHARED_POINTS = 4096
 """Points with which a product, or a reduction of neighbourhoods, keeps a device busy."""
 
@@ -171,7 +174,8 @@ def rows_stream(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: s, group: r, …) ⇒ versions (rows: s, group streams: r, …)
 
     Provided: a group does nothing together but reduce to scalars.  In s, neighbouring rows read the
-        same or neighbouring elements.  If they read none, the group is also ``made``.
+        same or neighbouring elements.  If they read none, and make each number in a few steps, the
+        group is also ``made``.
     Does not handle: neighbourhoods, whose rows had better be reduced together
         (:mod:`runelift.codegen.segops.segred_blocked`).
     Because: a group keeps nothing of a row, which then may have any length.  A work-item that has a
@@ -180,7 +184,8 @@ def rows_stream(exp: ir.Versions, types: Types) -> ir.Exp | None:
     rows = _rows(exp)
     if rows is None or _reads_apart(rows.body, {rows.space[-1].index}):
         return None
-    made = not any(isinstance(stm.exp, ir.Index) for stm in _all_statements(rows.body))
+    inside = list(_all_statements(rows.body))
+    made = len(inside) <= FEW_STATEMENTS and not any(isinstance(s.exp, ir.Index) for s in inside)
     return with_guards(exp, lambda version, guard: replace(guard, streams=True, made=made)
                        if _reduces_rows(version) else guard)
 
@@ -303,5 +308,6 @@ def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
 
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
               products_beat_reductions, points_beat_rows, points_differ, points_need_no_rows,
-              points_are_laden, neighbours_map, rows_stream, rows_lie_apart, loops_stay_in_groups,
+              points_are_laden, columns_lie_side_by_side, neighbours_map, rows_stream,
+              rows_lie_apart, loops_stay_in_groups,
               groups_beside_rows)

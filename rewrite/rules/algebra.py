@@ -66,7 +66,7 @@ def conversion_chain(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=[name for name, op in OPS.items() if op.neutral is not None])
 def neutral_element(scope: Scope, stm: Stm) -> Replacement:
     """x ⊕ e ⇒ x
 
@@ -84,7 +84,7 @@ def neutral_element(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("mul", "div", "sub", "add"))
 def float_neutral(scope: Scope, stm: Stm) -> Replacement:
     """x * 1 ⇒ x,  x / 1 ⇒ x,  x - 0 ⇒ x,  x + -0 ⇒ x
 
@@ -106,7 +106,7 @@ def float_neutral(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("mul", "and", "or", "min", "max"))
 def absorbing_element(scope: Scope, stm: Stm) -> Replacement:
     """x * 0 ⇒ 0,  x && false ⇒ false,  x || true ⇒ true,  min x least ⇒ least
 
@@ -123,7 +123,7 @@ def absorbing_element(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("sub", "shl", "shr", "lshr", "div", "quot", "pow", "mod", "rem"))
 def right_neutral(scope: Scope, stm: Stm) -> Replacement:
     """x - 0 ⇒ x,  x / 1 ⇒ x,  x << 0 ⇒ x,  x ** 1 ⇒ x
 
@@ -140,7 +140,7 @@ def right_neutral(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("pow",))
 def cheap_power(scope: Scope, stm: Stm) -> Replacement:
     """x ** 2 ⇒ x * x,  x ** 0 ⇒ 1,  x ** -1 ⇒ 1 / x
 
@@ -158,7 +158,7 @@ def cheap_power(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("sub", "xor", "min", "max", "and", "or"))
 def same_operands(scope: Scope, stm: Stm) -> Replacement:
     """x - x ⇒ 0,  x xor x ⇒ 0,  min x x ⇒ x,  x && x ⇒ x
 
@@ -174,7 +174,7 @@ def same_operands(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("eq", "le", "lt"))
 def same_compared(scope: Scope, stm: Stm) -> Replacement:
     """x == x ⇒ true,  x <= x ⇒ true,  x < x ⇒ false
 
@@ -189,7 +189,7 @@ def same_compared(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("eq",))
 def compared_with_bool(scope: Scope, stm: Stm) -> Replacement:
     """x == true ⇒ x,  x == false ⇒ not x"""
     match stm.exp:
@@ -202,7 +202,7 @@ def compared_with_bool(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("not", "neg"))
 def double_negation(scope: Scope, stm: Stm) -> Replacement:
     """not (not x) ⇒ x,  -(-x) ⇒ x
 
@@ -216,7 +216,7 @@ def double_negation(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("and", "or"))
 def excluded_middle(scope: Scope, stm: Stm) -> Replacement:
     """x && not x ⇒ false,  x || not x ⇒ true"""
     match stm.exp:
@@ -227,7 +227,7 @@ def excluded_middle(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("not",))
 def negated_comparison(scope: Scope, stm: Stm) -> Replacement:
     """not (x < y) ⇒ y <= x,  not (x <= y) ⇒ y < x
 
@@ -244,7 +244,7 @@ def negated_comparison(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("add", "sub", "mul"))
 def gather_constants(scope: Scope, stm: Stm) -> Replacement:
     """(x + c) + d ⇒ x + (c + d),  (x * c) * d ⇒ x * (c * d),  also with -
 
@@ -267,7 +267,7 @@ def gather_constants(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("sub", "add"))
 def cancel(scope: Scope, stm: Stm) -> Replacement:
     """(x + y) - y ⇒ x,  (x - y) + y ⇒ x,  x - (x - y) ⇒ y
 
@@ -292,7 +292,7 @@ def cancel(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("lt", "le"))
 def comparison_known(scope: Scope, stm: Stm) -> Replacement:
     """x < 0 ⇒ false,  x < n ⇒ true,  x <= n ⇒ true
 
@@ -307,7 +307,7 @@ def comparison_known(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
-@rule(PrimOp)
+@rule(PrimOp, ops=("le",))
 def size_not_negative(scope: Scope, stm: Stm) -> Replacement:
     """0 <= n ⇒ true
 

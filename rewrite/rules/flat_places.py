@@ -14,7 +14,7 @@ from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
 
 
-@rule(ir.PrimOp)
+@rule(ir.PrimOp, ops=("div", "quot", "mod", "rem"))
 def quotient_of_sum(scope: Scope, stm: ir.Stm) -> Replacement:
     """(i * m + j) / m ⇒ i,  (i * m + j) % m ⇒ j,  j / m ⇒ 0,  j % m ⇒ j
 

@@ -13,6 +13,7 @@ import pyopencl as cl
 
 from runelift.codegen.emit.opencl import FAILURE_ARGS
 from runelift.runtime.devices import forked
+from runelift.runtime.devices.direct_launch import DirectReads
 from runelift.runtime.devices.driver.icd import take_context
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.devices.memory import Buffer, Pool
@@ -121,6 +122,11 @@ class Device:
     def readback(self) -> PinnedCells:
         """The pinned memory for values that the host reads."""
         return PinnedCells(self.context, self.plain)
+
+    @cached_property
+    def reads(self) -> DirectReads:
+        """The reads into pinned memory by runs without a record."""
+        return DirectReads(self.plain)
 
     def presume(self) -> None:
         """Presume that all probes succeed, which other processes are making.

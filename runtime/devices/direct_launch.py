@@ -1,41 +1,82 @@
-"""Direct launches: OpenCL's function, without the event that PyOpenCL asks for.
+"""Direct launches and reads: OpenCL's functions, without the events that PyOpenCL asks for.
 
-An event with every command costs both the host and the device time.  So runs of several launches
-call OpenCL by themselves, through the library that PyOpenCL is linked with.
+An event with every command costs both the host and the device time.  So runs call OpenCL by
+themselves, through the library that PyOpenCL is linked with.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import pyopencl as cl
+
+MOST_READS = 256
+"""The most reads whose arguments are kept."""
 
 
 def launcher(queue: Any, kernel: Any, items: int, group: int) -> Callable[[], object]:
     """A call that launches so many work-items, in groups, without an event if possible."""
-    enqueue = _enqueue()
+    return partial(launcher_of_any_size(queue, kernel), items, group)
+
+
+def launcher_of_any_size(queue: Any, kernel: Any) -> Callable[[int, int], object]:
+    """A function of the numbers of work-items and of those in a group: it launches a kernel."""
+    enqueue = _function("clEnqueueNDRangeKernel")
     if enqueue is None:
-        return lambda: cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))
-    sizes = (ctypes.c_size_t * 2)(items, group)
+        return lambda items, group: cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))
+    sizes = (ctypes.c_size_t * 2)()
     nothing, word = ctypes.c_void_p(), ctypes.sizeof(ctypes.c_size_t)
     given = (ctypes.c_void_p(queue.int_ptr), ctypes.c_void_p(kernel.int_ptr), ctypes.c_uint(1),
              nothing, ctypes.c_void_p(ctypes.addressof(sizes)),
              ctypes.c_void_p(ctypes.addressof(sizes) + word), ctypes.c_uint(), nothing, nothing)
 
-    def launch(sizes: Any = sizes) -> None:  # which are kept with it
+    def launch(items: int, group: int) -> None:
+        sizes[0], sizes[1] = items, group
         if enqueue(*given):
             cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))  # it says what is wrong
 
     return launch
 
 
+class DirectReads:
+    """Reads from buffers into memory that is pinned and stays, by a queue; nothing waits."""
+
+    def __init__(self, queue: Any) -> None:
+        self._queue = queue
+        self._enqueue = _function("clEnqueueReadBuffer")
+        self._known: dict[tuple[int, int, int], tuple[Any, ...]] = {}
+
+    def read(self, handle: Any, out: np.ndarray[Any, Any], offset: int = 0) -> None:
+        """Begin to copy from ``offset`` bytes on in a buffer."""
+        key = id(handle), id(out), offset
+        known = self._known.get(key)
+        if known is None:
+            known = self._prepared(key, handle, out, offset)
+        if self._enqueue is None or self._enqueue(*known[0]):  # or it says what is wrong
+            cl.enqueue_copy(self._queue, out, handle, src_offset=offset, is_blocking=True)
+
+    def _prepared(self, key: tuple[int, int, int], handle: Any, out: np.ndarray[Any, Any],
+                  offset: int) -> tuple[Any, ...]:
+        """The arguments of a read, beside the objects that are known by their identity."""
+        nothing, address = ctypes.c_void_p(), ctypes.c_void_p
+        if len(self._known) >= MOST_READS:
+            self._known.clear()
+        known = self._known[key] = (
+            address(self._queue.int_ptr), address(handle.int_ptr), ctypes.c_uint(0),
+            ctypes.c_size_t(offset), ctypes.c_size_t(out.nbytes), address(out.ctypes.data),
+            ctypes.c_uint(), nothing, nothing), handle, out
+        return known
+
+
 @cache
-def _enqueue() -> Callable[..., int] | None:
-    """OpenCL's function; None if it cannot be found."""
+def _function(name: str) -> Callable[..., int] | None:
+    """A function of OpenCL; None if it cannot be found."""
     try:
-        return ctypes.CDLL(cl._cl.__file__).clEnqueueNDRangeKernel
+        found: Callable[..., int] = getattr(ctypes.CDLL(cl._cl.__file__), name)
     except (OSError, AttributeError):
         return None
+    return found

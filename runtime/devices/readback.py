@@ -20,6 +20,8 @@ CELLS = 64
 """The number of values that have a place at a time."""
 STAGED = 1 << 16
 """The bytes of arrays that have a place; copying larger ones once more would save no time."""
+MOST_PLACES = 256
+"""The most choices of arrays whose places are remembered."""
 APART = 64
 """Arrays begin at multiples of so many bytes."""
 
@@ -33,18 +35,34 @@ class PinnedCells:
         mapped: Any = cl.enqueue_map_buffer(queue, self._buffer, cl.map_flags.READ, 0,
                                             (CELL * CELLS + STAGED,), np.uint8)
         self._cells = mapped[0]
+        self._known: dict[tuple[int, Prim], np.ndarray[Any, Any]] = {}
+        self._places: dict[tuple[Any, ...], Sequence[np.ndarray[Any, Any]] | None] = {}
 
     def cell(self, number: int, prim: Prim) -> np.ndarray[Any, Any]:
-        """A place for the value with this number, an array of one element."""
-        if number >= CELLS:
-            return np.empty(1, prim.dtype)
-        first = CELL * number
-        place: np.ndarray[Any, Any] = self._cells[first:first + prim.bytes].view(prim.dtype)
-        return place
+        """A place for the value with this number, an array of one element; always the same one."""
+        found = self._known.get((number, prim))
+        if found is None:
+            first = CELL * number
+            found = self._known[number, prim] = self._cells[
+                first:first + prim.bytes].view(prim.dtype) if (
+                    number < CELLS) else np.empty(1, prim.dtype)
+        return found
 
     def arrays(self, wanted: Sequence[tuple[Prim, tuple[int, ...]]]
-               ) -> list[np.ndarray[Any, Any]] | None:
-        """Places for arrays of these types and shapes; None if they are too large together."""
+               ) -> Sequence[np.ndarray[Any, Any]] | None:
+        """Places for arrays of these types and shapes; None if they are too large together.
+
+        They are the same ones if they were asked for before.
+        """
+        key = tuple(wanted)
+        if key not in self._places:
+            if len(self._places) >= MOST_PLACES:
+                self._places.clear()
+            self._places[key] = self._placed(wanted)
+        return self._places[key]
+
+    def _placed(self, wanted: Sequence[tuple[Prim, tuple[int, ...]]]
+                ) -> Sequence[np.ndarray[Any, Any]] | None:
         found, end = [], CELL * CELLS
         for prim, shape in wanted:
             count = prim.bytes * math.prod(shape)

@@ -25,6 +25,8 @@ _enqueue_kernel = cl.enqueue_nd_range_kernel
 _enqueue_read = cl._cl._enqueue_read_buffer
 """The function that :func:`pyopencl.enqueue_copy` calls after 2 us of questions."""
 
+PRIMS = {prim.value: prim for prim in Prim}
+"""The types by their names, faster than ``Prim`` finds them."""
 MOST_GROUPS = (1 << 31) - 1
 """The most work-groups of a launch, as on NVIDIA's devices."""
 
@@ -42,6 +44,7 @@ class Issuer:
         self.device = device
         self.queue = device.profiled if record else device.plain
         self.recorder = Recorder() if record else None
+        self._makes_events = record or info.is_host  # a host's processor gains nothing without
         self._most = 0 if info.is_host else info.num_groups * info.group_size
         self._sites = executable.sites
         self._pool = device.pool
@@ -80,12 +83,20 @@ class Issuer:
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Elements of buffers, by type and index; waits for the device, once for all of them."""
+        return self.values_at([(buffer.handle, prim, index) for buffer, prim, index in elements])
+
+    def values_at(self, elements: Sequence[tuple[Any, str, int]]) -> list[Any]:
+        """Elements of buffers with these handles, as :meth:`reads` finds them."""
         found, events = [], []
-        for number, (buffer, prim, index) in enumerate(elements, 1):
-            out = self.device.readback.cell(number, Prim(prim))
-            events.append(_enqueue_read(self.queue, buffer.handle, out, index * out.itemsize,
-                                        is_blocking=False))
-            self._command(events[-1])
+        for number, (handle, prim, index) in enumerate(elements, 1):
+            out = self.device.readback.cell(number, PRIMS[prim])
+            offset = index * out.itemsize
+            if self.recorder is None:
+                self.device.reads.read(handle, out, offset)
+            else:
+                events.append(_enqueue_read(self.queue, handle, out, offset,
+                                            is_blocking=False))
+                self._command(events[-1])
             found.append(out)
         if self.recorder is not None and not self.issued:
             self.recorder.waited()
@@ -103,33 +114,40 @@ class Issuer:
         Small ones come by way of pinned memory.  Otherwise the last copy waits for the device, and
         Ctrl-C cannot end that wait; if the wait before was long, another one comes first.
         """
-        kinds = [(prim, shape) for _, prim, shape in wanted]
-        staged = None if self.device.info.is_host else self.device.readback.arrays(kinds)
-        found = [np.empty(shape, prim.dtype) for prim, shape in kinds] if (
-            staged is None) else staged
+        if not self.device.info.is_host:
+            staged = self.device.readback.arrays([(prim, shape) for _, prim, shape in wanted])
+            if staged is not None:
+                return self._fetch_staged(wanted, staged)
+        found = [np.empty(shape, prim.dtype) for _, prim, shape in wanted]
         reads = [(buffer, out) for (buffer, _, _), out in zip(wanted, found, strict=True)
                  if out.size]
         if not reads:
-            return [each.copy() for each in found]
-        if staged is None and self.executable.waits_long:
+            return found
+        if self.executable.waits_long:
             self._wait()
         started = time.perf_counter()
-        events, cell = [], None
-        if self._fallible:
-            cell, event = self._read_failure()
-            events.append(event)
-        for number, (buffer, out) in enumerate(reads, 1 - len(reads)):
-            events.append(_enqueue_read(self.queue, buffer.handle, out,
-                                        is_blocking=staged is None and not number))
-        if staged is not None:
-            self._wait(*events)
-            found = [each.copy() for each in staged]
-        else:
-            self.executable.waits_long = time.perf_counter() - started > LONG
+        cell = self._read_failure() if self._fallible else None
+        events = [_enqueue_read(self.queue, buffer.handle, out, is_blocking=not number)
+                  for number, (buffer, out) in enumerate(reads, 1 - len(reads))]
+        del events  # which wait
+        self.executable.waits_long = time.perf_counter() - started > LONG
         self._quiet = True
         if cell is not None:
             self._raise_failure(cell)
         return found
+
+    def _fetch_staged(self, wanted: Sequence[tuple[Buffer, Prim, tuple[int, ...]]],
+                      staged: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        """Arrays by way of these ones in pinned memory."""
+        cell = self._read_failure() if self._fallible else None
+        for (buffer, _, _), out in zip(wanted, staged, strict=True):
+            if out.size:
+                self.device.reads.read(buffer.handle, out)
+        self._wait()
+        self._quiet = True
+        if cell is not None:
+            self._raise_failure(cell)
+        return [each.copy() for each in staged]
 
     def table(self, values: np.ndarray[Any, Any]) -> Any:
         """The handle of a buffer with the scalars of kernels in each iteration of a loop."""
@@ -180,7 +198,10 @@ class Issuer:
         assert kernel is not None
         try:
             kernel.set_args(args, lengths)
-            event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+            if self._makes_events:
+                event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+            else:
+                kernel.launch(self.queue, groups * group, group)
         except cl.MemoryError:
             raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
                               f"{self._pool.live:,} bytes are in use") from None
@@ -214,15 +235,21 @@ class Issuer:
         """Raise the failure that a kernel recorded, if any; waits for the device."""
         if not self._fallible:
             return
-        out, event = self._read_failure()
-        self._wait(event)
-        del event  # it would wait on its own
+        if self.recorder is None:
+            out = self._read_failure()
+            self._wait()
+        else:
+            out = self.device.readback.cell(0, Prim.I32)
+            event = _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
+            self._wait(event)
+            del event  # it would wait on its own
         self._raise_failure(out)
 
-    def _read_failure(self) -> tuple[np.ndarray[Any, Any], Any]:
-        """The cell for the number of the failure, and the event of its read."""
+    def _read_failure(self) -> np.ndarray[Any, Any]:
+        """The cell for the number of the failure, which is being read."""
         out = self.device.readback.cell(0, Prim.I32)
-        return out, _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
+        self.device.reads.read(self.device.failure_code, out)
+        return out
 
     def _raise_failure(self, cell: np.ndarray[Any, Any]) -> None:
         """Raise the failure whose number was read, if there is one."""

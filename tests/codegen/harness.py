@@ -221,6 +221,7 @@ class Host:
     types: Mapping[VName, Type]
     interleave: bool = False
     coherent: bool = False
+    loops: int = 0
 
     def type(self, name: VName) -> Type:
         return Prim.I64 if name in plan.DEVICE_SIZES else self.types[name]

@@ -84,23 +84,27 @@ def write [k] 'a (dest: *acc ([k]a)) (i: i64) (v: a): *acc ([k]a) = intrinsics.a
 
 
 def peer_results(family: Family, seed: int, futhark: str) -> list[list[Any]] | None:
-    """The results that Futhark computes for each input; None if it cannot compile the program."""
+    """The results that Futhark computes for each input; None, and it is printed, if it cannot."""
     text = family.text(seed)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.fut"
         path.write_text(STREAMS + text if "_stream" in text else text)
-        command = [futhark, "run", "-w", str(path)]
-        if "f16" not in text:  # code in C computes with f32
-            command = [str(path.with_suffix(""))]
-            made = subprocess.run([futhark, "c", "-w", str(path)], capture_output=True, text=True,
-                                  check=False)
-            if made.returncode != 0:
-                print(f"seed {seed}: Futhark says {made.stderr}\n{text}")
-                return None
-        return [read_values(subprocess.run(
-            command, input="\n".join(map(format_value, args)).encode(), check=True,
-            capture_output=True, timeout=300).stdout, "the peer's answer")
-            for args in family.inputs(seed)]
+        try:
+            command = [futhark, "run", "-w", str(path)]
+            if "f16" not in text:  # code in C computes with f32
+                _done([futhark, "c", "-w", str(path)])
+                command = [str(path.with_suffix(""))]
+            return [read_values(_done(command, "\n".join(map(format_value, args))),
+                                "the peer's answer") for args in family.inputs(seed)]
+        except subprocess.CalledProcessError as refused:
+            print(f"seed {seed}: Futhark says {refused.stderr.decode()}\n{text}")
+            return None
+
+
+def _done(command: list[str], given: str = "") -> bytes:
+    """The output of a command that gets an input."""
+    return subprocess.run(command, input=given.encode(), check=True, capture_output=True,
+                          timeout=300).stdout
 
 
 def check_peer(family: Family, seed: int, program: Program, futhark: str) -> bool:

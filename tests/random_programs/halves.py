@@ -2,8 +2,8 @@
 
 Futhark's interpreter rounds every operation.  (Code of its C backend computes with f32 and cuts
 digits off.)  Operations are those that round correctly, so that results are equal to the last
-bit; NaN is compared as NaN.  Programs avoid what the other interpreter does in its own way: -0
-from roundings and extrema, ``trunc`` of large numbers, ``==`` of NaN.
+bit; NaN is compared as NaN.  Programs avoid what devices and the other interpreter do in their
+own way: -0 from roundings and extrema, ``trunc`` of large numbers, ``==`` of NaN.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ entry main [n] (a: [n]u16) (b: [n]u16) (c: [n]i32): ([n]u16, [n]u16, u16, [4]u16
   let rs = map3 (\\%hx %hy i -> let %hz = f16.i32 i in ${{half hx hy hz}}) xs ys c
   let keys = map3 (\\%hx %hy %hz -> ${{half hx hy hz}}) ys rs xs
   let whole = map (\\x -> if f16.abs x < 1000 then i64.f16 x else 0) rs
-  let known = map (\\x -> if f16.isnan x then -1f16 else x) rs
+  let known = map (\\x -> if f16.isnan x then -1f16 else 0 + x) rs
   let total = loop t = 0.5f16 for i < n do
     let (%hx, %hy, %hz) = (xs[i], t, rs[i]) in ${{half hx hy hz}}
   in (map bits rs,

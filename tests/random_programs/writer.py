@@ -67,7 +67,7 @@ class Writer:
         def named(stem: str) -> str:
             if stem not in fresh:
                 self.count += 1
-                fresh[stem] = f"{stem}{self.count}"
+                fresh[stem] = f"{stem}_{self.count}"  # i8 hides a module
             return fresh[stem]
 
         def part(found: re.Match[str]) -> str:

@@ -155,6 +155,20 @@ entry none (i: i64) = let a = vectors.none 1 in (a with [i] = 7, vectors.none 2)
                          "entry main = 1i32", device="interpreter")
 
 
+@pytest.mark.parametrize("text", [
+    "entry main = let i8 = {i32 = 7i32} in i8.i32",
+    "def i8 = {i32 = 7i32} entry main = i8.i32",
+    "module m = {def f32 = {max = {x = 7i32}}} open m entry main = f32.max.x",
+    "def f (i64: {i32: i32}) = i64.i32 entry main = f {i32 = 7}",
+    "entry main = (loop u8 = {abs = 0i32} for _i < 7i32 do {abs = u8.abs + 1}).abs",
+    "entry main = (let i8 = 6i32 in i8) + i32.i8 (i8.i32 1)",
+])
+def test_values_hide_built_in_modules(text: str) -> None:
+    assert runelift.compile(text, device="interpreter").main() == 7
+    with pytest.raises(ProgramError, match="has no field 'max'"):
+        runelift.compile("entry main (x: i32) = let f32 = x in f32.max x 2", device="interpreter")
+
+
 def test_what_an_opened_module_keeps_to_itself() -> None:
     text = "open {opened}\nentry main = {name}"
     for opened in ("{ local def z = 3i32 def w = z }",

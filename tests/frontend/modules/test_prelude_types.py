@@ -14,6 +14,7 @@ MINE = """
 def mine: i32 = 1
 def popc (x: i32): i32 = x + 98
 def sqrt (x: f32): f32 = x + 77
+def whole (x: f32): i32 = i32.f32 x
 """
 
 HIDDEN = {
@@ -25,7 +26,7 @@ HIDDEN = {
     "a member of an integral module":
         ("module M: numeric with t = i32 = i32", "open M", "popc 1", 99),
     "a member of a real module":
-        ("module M: numeric with t = f32 = f32", "open M", "i32.f32 (sqrt 1f32)", 78),
+        ("module M: numeric with t = f32 = f32", "open M", "whole (sqrt 1f32)", 78),
     "in a parametric module":
         ("module P (X: numeric with t = i32) = {open X def r = popc 1} module M = P i32",
          "", "M.r", 99),

@@ -44,7 +44,7 @@ def show(exp: ast.Exp) -> str:
     ("f [x]", "(f [x])"),
     ("f[x]", "f[...]"),
     ("a +^ b * c", "(a +^ (b * c))"),
-    ("f32.sum xs", "(f32.sum xs)"),
+    ("f32.sum xs", "(Project xs)"),
 ])
 def test_precedence(text: str, expected: str) -> None:
     assert show(parse_exp(Source("t", text))) == expected

@@ -19,7 +19,7 @@ from runelift.runtime.devices.waiting import Waits
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.issuing import Issuer
 from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
-from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION
+from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, BoundCommands
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
@@ -71,7 +71,7 @@ def test_equal_numbers_of_other_types_are_other_kinds(program: Program) -> None:
     for other in ([1, 2], np.array(1), "x", None):
         assert kinds_of([1, other]) is None
     array = program.to_device(np.zeros(2, np.int32))
-    elsewhere = DeviceArray(array.buffer, array.prim, array.shape, MagicMock())
+    elsewhere = DeviceArray(array.buffer, (array.prim, array.shape, MagicMock()))
     assert kinds_of([array]) != kinds_of([elsewhere])
     assert kinds_of([array, array]) != kinds_of([array, arguments[-2]])
 
@@ -306,6 +306,30 @@ def test_free_scalars_reach_fused_launches(installed: DeviceInfo) -> None:
         np.testing.assert_array_equal(program.both(k, xs), ys * k + ys[::-1])
     (call,) = prepared(program, "both").values()
     assert len(call._found._commands) == 1
+
+
+def test_buffers_take_turns(free: Program) -> None:
+    """Only the buffers among the arguments of kernels are set again."""
+    xs = np.arange(300, dtype=np.int32)
+    text = """entry main [n] (a: i32) (xs: [n]i32): [n]i32 =
+      let ys = scan (+) 0 (map (% 7) xs)
+      let zs = scan (+) 0 (map2 (\\x y -> x + a * y) ys (rotate 1 ys))
+      in map (% 1000) zs"""
+    program = runelift.compile(text, tuning={})
+    program.thresholds |= {name: 16 for name in program.kernel_parameters()
+                           if name.endswith(".chunk")}
+    state, expected, moved = program.to_device(xs), xs, 0
+    for k in range(4 * CALLS):
+        state = program.main(k, state, device_arrays=True)
+        ys = np.cumsum(expected % 7)
+        expected = (np.cumsum(ys + k * np.roll(ys, -1)) % 1000).astype(np.int32)
+        np.testing.assert_array_equal(np.asarray(state), expected)
+        if k % 5 == 4:
+            np.testing.assert_array_equal(program.main(1, xs[:100]).shape, [100])
+        for call in prepared(program, "main").values():
+            moved += sum(isinstance(each, BoundCommands) and len(each.moved) < len(each.full)
+                         for each in call._found._bound.values())
+    assert moved
 
 
 def test_other_calls_between_do_not_matter(free: Program) -> None:
