@@ -7,6 +7,8 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from runelift.frontend.modules.renaming import rename
+from runelift.frontend.modules.structures import Structure
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse
@@ -51,7 +53,7 @@ def _library() -> dict[str, ast.ValDec]:
                     if isinstance(member, ast.ValDec):
                         member.name = f"{name}.{member.name}"
                         found[member.name] = member
-    return found
+    return {name: rename(dec, Structure()) for name, dec in found.items()}
 
 
 def _names(tree: ast.Flat | ast.ValDec) -> set[str]:
