@@ -24,7 +24,9 @@ from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.program import Program
 
-STAGES = ("core", "opt", "flat", "imp", "kernels", "host", "tree")
+PLANNED = ("imp", "kernels", "host")
+"""The stages of one entry point."""
+STAGES = ("core", "opt", "flat", *PLANNED, "tree")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +50,7 @@ def execute(args: argparse.Namespace) -> int:
             pick_entry(program, args.entry))
         print(tree.dot() if args.dot else tree.render())
     else:
-        entry = pick_entry(program, args.entry) if args.entry else None
+        needs_entry = args.entry or (args.stage in PLANNED and not program.entries)
+        entry = pick_entry(program, args.entry) if needs_entry else None
         print(program.source(args.stage, entry))
     return 0

@@ -264,6 +264,15 @@ def test_dump(stage: str, text: str, run: Run, program: Path) -> None:
     assert text in found.out
 
 
+@pytest.mark.parametrize("stage", ["imp", "kernels", "host"])
+def test_dump_without_entry_points(stage: str, run: Run, tmp_path: Path) -> None:
+    library = tmp_path / "library.fut"
+    library.write_text("def f (x: i32) = x\n")
+    found = run("dump", library, "--stage", stage)
+    assert found.status == 1
+    assert "declare a function with 'entry'" in found.err
+
+
 def test_dump_tree_for_graphviz(run: Run, program: Path) -> None:
     assert run("dump", program, "--stage", "tree", "--dot").out.startswith("digraph")
 
