@@ -38,6 +38,9 @@ class Rival(Enum):
     POINTS = "points"
     """They give each point of a row a work-item too, in groups of any size.  The cost of a point is
     the same in all versions, or unknown."""
+    COLUMNS = "columns"
+    """They reduce columns of a matrix side by side, in pieces.  Only intra versions have this
+    rival."""
     LADEN = "laden"
     """They spread the points of few rows, each of which takes long, over the device.  Only intra
     versions have this rival."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from runelift.runtime.execution.run import Outcome
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
+    from runelift.runtime.records.record import Record
 
 Choices = Mapping[str, int]
 """Indices of versions by site, or thresholds by name."""
@@ -136,7 +137,7 @@ class LoadedProgram:
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
                 record: bool, to_host: bool | None = None
-                ) -> tuple[tuple[Any, ...], Any]:
+                ) -> tuple[tuple[Any, ...], Record | None]:
         """Run an entry point on the device: its results, and its record if there is to be one.
 
         Without a record, arrays among the results are NumPy's or the device's, as ``to_host`` says.
@@ -176,10 +177,6 @@ class LoadedProgram:
                 if not force:
                     self.prepared[entry] = running.PreparedEntry(executable, thresholds)
             return outcome.results, None
-
-    def delivery(self, device_arrays: bool) -> Delivery:
-        """The delivery of results, with arrays on the device or the host."""
-        return running.on_device if device_arrays else running.on_host
 
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""

@@ -90,15 +90,14 @@ class Program:
         self.interface(name)  # UserError if there is none
         signature = self.compiled.signatures[name]
         plain = not any(result.opaque for result in signature.results)
-        loaded = self.loaded
-        prepared = loaded.prepared
+        prepared = self.loaded.prepared
 
         def entry(*args: Any, device_arrays: bool = False) -> Any:
-            parts: Sequence[Any]
             known = prepared.get(name)
-            call = None if known is None or self.recording else known.find(args, self.thresholds)
-            if call is not None:
-                parts = call(args, loaded.delivery(device_arrays))
+            parts: Sequence[Any]
+            if known is not None and not self.recording and (
+                    call := known.find(args, self.thresholds)) is not None:
+                parts = call(args, known.on_device if device_arrays else known.on_host)
             else:
                 parts, _ = self.run(name, unpacked(args, signature), device_arrays=device_arrays)
             results = parts if plain else packed(parts, signature)
@@ -170,13 +169,13 @@ class Program:
         """A copy of an array on the device, to be passed to entry points."""
         array = np.asarray(value)
         prim = next(p for p in Prim if p.dtype == array.dtype)
-        return DeviceArray(self.loaded.upload(array), prim, array.shape, self.device)
+        return DeviceArray(self.loaded.upload(array), (prim, array.shape, self.device))
 
     def _result(self, value: Any, spec: ValueSpec, device_arrays: bool) -> Any:
         """A result as a caller sees it, from what a run returns."""
         if spec.shape is None:
             return spec.prim.dtype.type(value)
-        array = DeviceArray(value[0], spec.prim, true_shape(value[2]), self.loaded.device)
+        array = DeviceArray(value[0], (spec.prim, true_shape(value[2]), self.loaded.device))
         return array if device_arrays else array.get()
 
     def source(self, stage: str = "kernels", entry: str | None = None) -> str:

@@ -177,7 +177,7 @@ def _segmap_items(lowering: launches.Lowering, exp: SegMap, kind: str) -> None:
 
 def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
     """The segments by themselves, or strips of neighbouring columns."""
-    columns = None if lowering.interleave else columns_of_reduction(exp)
+    columns = columns_of_reduction(exp)
     if columns is None:
         _segred_elements(lowering, exp)
     else:

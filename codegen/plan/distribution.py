@@ -249,9 +249,9 @@ class SegmentBlockShape:
 class StripShape:
     """Choose the strips of reductions down the columns of matrices.
 
-    A work-item (``group`` is 1) has ``columns`` neighbouring columns, of ``width`` in each of
-    ``batch`` matrices, and one of ``pieces`` parts of the ``length`` rows.  ``columns`` is 0 if
-    strips do not pay on the device.
+    A work-item has ``columns`` neighbouring columns, of ``width`` in each of ``batch`` matrices.
+    It has one of ``pieces`` parts of the ``length`` rows.  ``columns`` is 0 if strips do not pay on
+    the device.  ``group`` is 1, unless work-items run together.
     """
 
     group: VName

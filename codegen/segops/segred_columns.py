@@ -1,4 +1,4 @@
-"""Reductions down the columns of matrices, for devices that run work-items one after the other.
+"""Reductions down the columns of matrices.
 
 Strategy: taken for reductions whose segments, or maps whose points, are columns of a matrix, if
 strips pay on the device.  Else the other steps of the caller run.
@@ -6,6 +6,7 @@ strips pay on the device.  Else the other steps of the caller run.
 Kernel ``columns``: each work-item has a strip of neighbouring columns
 (:mod:`runelift.codegen.kernel.column_strips`).  If strips are few or columns long, the rows are cut
 into pieces: ``column_pieces`` makes their totals, and ``columns_combined`` combines them in order.
+Where work-items run together, neighbours have neighbouring columns, and a strip has one.
 """
 
 from __future__ import annotations
@@ -138,6 +139,7 @@ def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
            strip: distribution.StripShape) -> None:
     """Whole columns, one strip for each work-item."""
     k = lowering.builder()
+    k.constants = list(strip.constants())
     outs = lowering.results
     _strip(k, space, columns, strip, launches.GROUP_ID).whole(outs)
     lowering.launch(k, "columns", _count(strip), Size.var(strip.group))
@@ -146,7 +148,6 @@ def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
 def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.StripShape,
            number: Exp) -> ColumnStrip:
     """The code for strip ``number``."""
-    k.constants = list(strip.constants())
     width, breadth = k.scalar(space[-1].width), imp.Var(strip.columns)
     along = k.declare("strips", Prim.I64, ceil_quot(width, breadth))
     held = k.declare("strip", Prim.I64, number)
@@ -168,10 +169,23 @@ def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
     pieces, points = Size.var(strip.pieces), launches.total(lowering, space)
     partials = [lowering.temporary("partial", prim, points * pieces) for prim in columns.prims]
     k = lowering.builder()
+    k.constants = list(strip.constants())
     count = op("mul", volume(launches.widths(k, space[:-1])), ceil_quot(
         k.scalar(space[-1].width), imp.Var(strip.columns)))
-    piece = k.declare("piece", Prim.I64, op("quot", launches.GROUP_ID, count))
-    work = _strip(k, space, columns, strip, op("rem", launches.GROUP_ID, count))
+    with k.block() as code:
+        _piece(k, space, columns, strip, partials, count)
+    total = op("mul", count, k.scalar(strip.pieces))
+    k.emit(*(imp.If(op("lt", launches.GID, total), tuple(code)),) if lowering.interleave else code)
+    lowering.launch(k, "column_pieces", ceil_div(_count(strip) * pieces, Size.var(strip.group)),
+                    Size.var(strip.group))
+    _combine(lowering, space, columns, strip, partials)
+
+
+def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.StripShape,
+           partials: Sequence[VName], count: Exp) -> None:
+    """The code for a piece of one of ``count`` strips."""
+    piece = k.declare("piece", Prim.I64, op("quot", launches.GID, count))
+    work = _strip(k, space, columns, strip, op("rem", launches.GID, count))
     length = k.scalar(columns.length)
     part_length = k.declare("share", Prim.I64, ceil_quot(length, k.scalar(strip.pieces)))
     start = k.declare("start", Prim.I64, op("mul", piece, part_length))
@@ -185,8 +199,6 @@ def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
             partials, work.held(totals, c), columns.prims, strict=True)))
 
     work.each_own(keep)
-    lowering.launch(k, "column_pieces", _count(strip) * pieces, Size.var(strip.group))
-    _combine(lowering, space, columns, strip, partials)
 
 
 def _combine(lowering: launches.Lowering, space: Space, columns: Columns,

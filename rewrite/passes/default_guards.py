@@ -39,6 +39,7 @@ from runelift.rewrite.engine.versions import (
 )
 from runelift.rewrite.flatten.nest import size_of
 from runelift.rewrite.passes.rivals import (
+    columns_lie_side_by_side,
     maps_share_nothing,
     neighbours_map,
     points_are_laden,
@@ -307,5 +308,6 @@ def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
 
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
               products_beat_reductions, points_beat_rows, points_differ, points_need_no_rows,
-              points_are_laden, neighbours_map, rows_stream, rows_lie_apart, loops_stay_in_groups,
+              points_are_laden, columns_lie_side_by_side, neighbours_map, rows_stream,
+              rows_lie_apart, loops_stay_in_groups,
               groups_beside_rows)

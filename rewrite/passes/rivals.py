@@ -131,6 +131,30 @@ def _asks_on(body: ir.Body) -> bool:
 
 
 @rule(ir.Versions)
+def columns_lie_side_by_side(exp: ir.Versions, types: Types) -> ir.Exp | None:
+    """versions (…, group: r, else: s) ⇒ versions (…, group columns: r, else: s)
+
+    Provided: s is a segmented reduction whose segments are columns of a matrix, maybe with a vector
+        that all have in common.
+    Does not handle: products, which also read rows.
+    Because: a group that has a column reads far apart.
+    """
+    found = list(operations(exp.alternatives[-1].body))
+    if len(found) != 1 or not isinstance(found[0], ir.SegRed) or len(found[0].space) < 2:
+        return None
+    *outer, column, row = (dim.index for dim in found[0].space)
+    walked = [stm.exp.dims for stm in found[0].body.stms
+              if isinstance(stm.exp, ir.Index) and row in stm.exp.dims]
+    read = [dims for dims in walked if column in dims]
+    shared = [dims for dims in walked if column not in dims]
+    if not read or any(dims[-1] != column for dims in read) or any(
+            not set(outer).isdisjoint(dims) for dims in shared):
+        return None
+    return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.COLUMNS)
+                       if guard.kind is Kind.INTRA and guard.rival is None else guard)
+
+
+@rule(ir.Versions)
 def points_need_no_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (…, group: map of a row, else: map of all) ⇒ versions (…, group points: …, else: …)
 

@@ -48,7 +48,7 @@ def index_iota(scope: Scope, stm: ir.Stm) -> Replacement:
         case ir.Index(array, (dim,), checked):
             match scope.exp(array):
                 case ir.Iota(count, start, step, prim) if not checked or scope.inside(dim, count):
-                    terms = _Terms(scope, stm)
+                    terms = IndexTerms(scope, stm)
                     if isinstance(dim, ir.SliceDim):
                         first = terms.affine(start, dim.start, step, prim)
                         stride = terms.times(terms.as_prim(dim.stride, prim), step, prim)
@@ -104,7 +104,7 @@ def index_index(scope: Scope, stm: ir.Stm) -> Replacement:
                         return None
                     if checked and not _as_strict(scope, array, origin, outer, dims):
                         return None
-                    terms = _Terms(scope, stm)
+                    terms = IndexTerms(scope, stm)
                     given = iter(dims)
                     merged = tuple(terms.within(dim, next(given)) if isinstance(dim, ir.SliceDim)
                                    else dim for dim in outer)
@@ -415,7 +415,7 @@ def _indexed(type_: Type, dims: Iterable[ir.Dim]) -> Type:
     return ArrayType(elem_of(type_), counts) if counts else elem_of(type_)
 
 
-class _Terms:
+class IndexTerms:
     """Index arithmetic in front of a statement, without operations that do nothing."""
 
     def __init__(self, scope: Scope, stm: ir.Stm) -> None:

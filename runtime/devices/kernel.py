@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
+from runelift.runtime.devices.direct_launch import launcher_of_any_size
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
 LEAST_LOCAL_BYTES = 16
@@ -40,7 +41,8 @@ class BoundKernel:
     ``owner`` is the object that set the arguments last and knows them, or None.
     """
 
-    __slots__ = ("_characters", "_first", "_lengths", "_set", "handle", "owner")
+    __slots__ = ("_characters", "_first", "_launch", "_lengths", "_queue", "_set", "handle",
+                 "owner")
 
     def __init__(self, handle: Any, fixed: Sequence[Any],
                  types: Sequence[type[np.generic] | None]) -> None:
@@ -50,6 +52,7 @@ class BoundKernel:
         self._characters = tuple(None if type_ is None else _character(type_) for type_ in types)
         self._lengths: tuple[int, ...] = ()
         self._set = _setter(len(fixed), tuple(types))
+        self._queue: Any = None
         for number, buffer in enumerate(fixed):
             handle.set_arg(number, buffer)
 
@@ -61,6 +64,12 @@ class BoundKernel:
             for call in self._locals(lengths):
                 call()
             self._lengths = lengths
+
+    def launch(self, queue: Any, items: int, group: int) -> None:
+        """Launch with the arguments that are set: so many work-items, in groups, and no event."""
+        if queue is not self._queue:
+            self._queue, self._launch = queue, launcher_of_any_size(queue, self.handle)
+        self._launch(items, group)
 
     def setters(self, given: LaunchArguments,
                 before: LaunchArguments | None) -> Iterator[Callable[[], None]]:

@@ -1,17 +1,17 @@
 """Command buffers: runs that issue the commands of an earlier run again.
 
-The commands of a plan follow from the sizes and scalars that it is given, unless it reads values
-back on the way.  So the second run on equal sizes and scalars is captured: its launches and copies,
-with a number for each buffer.  Scalars that only kernels need may differ.  Later runs take memory
-for the buffers and submit the commands; they set only those arguments of kernels that differ from
-the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
+The commands of a plan follow from the sizes and scalars that it is given, and from values that it
+reads back on the way.  So the second run on equal sizes and scalars is captured: its launches,
+copies and reads, with a number for each buffer.  A later run reads again where values decide, and
+runs the plan itself if one differs.  Scalars that only kernels need may differ.  Later runs take
+memory for the buffers and submit the commands; they set only those arguments of kernels that differ
+from the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
 ``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs,
 launches of single work-groups are fused (:mod:`runelift.runtime.execution.fused_launches`).
 """
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from typing import Any
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
-from runelift.runtime.execution.commands import Copy, Launch, RunLoop, Slot
+from runelift.runtime.execution.commands import Copy, Expect, Launch, RunLoop, Slot
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.dry_run import DryRun
@@ -31,6 +31,7 @@ from runelift.runtime.execution.submitting import (
     SUBMITS_BEFORE_FUSION,
     Capture,
     CommandBuffer,
+    bits,
 )
 from runelift.runtime.records.record import Record
 
@@ -178,7 +179,7 @@ def key_of(executable: Executable, args: Mapping[str, Any]) -> tuple[Hashable, .
         if isinstance(value, Buffer):
             handles.append(id(value.handle))
         elif name not in free:
-            key.append(struct.pack("d", value) if isinstance(value, float) else value)
+            key.append(bits(value))
     return (*key, *shared(handles))
 
 
@@ -280,12 +281,22 @@ class CapturingRun(Run):
             self._capture.commands.append(replace(
                 loop, rings=(), args=tuple(map(self._slot, loop.args))))
 
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Elements of buffers.  A run that repeats this one expects them, before the epilogue."""
+        fallible = self._fallible
+        found = super().reads(*elements)
+        if self._capture.ending is None and not self._unrepeatable:
+            self._capture.commands.append(Expect(
+                tuple([(self._slot(buffer.handle), prim, index)
+                       for buffer, prim, index in elements]), tuple(found), fallible))
+        return found
+
     # Runs that cannot be repeated
 
-    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
-        """Elements of buffers; only the epilogue of a repeated run may read."""
-        self._unrepeatable |= self._capture.ending is None
-        return super().reads(*elements)
+    def run_while_loop(self, loop: RunLoop) -> None:
+        """Run iterations until the device says that it is over; their number is not captured."""
+        self._unrepeatable = True
+        super().run_while_loop(loop)
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
         """Reject a version; it may run another time, so the run cannot be repeated."""
@@ -305,4 +316,4 @@ class DryCapture(CapturingRun, DryRun):
         return self.command_buffer()
 
     def _submitter(self) -> Run:
-        return Run(self.executable, self._thresholds, self._force, record=False)
+        return self.uncaptured()

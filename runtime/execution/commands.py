@@ -105,4 +105,22 @@ class RunLoop:
         return replace(self, args=filled(self.args, slots))
 
 
-Command: TypeAlias = Launch | Copy | RunLoop
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """A read of elements that had ``values`` in the captured run, on which the host decided.
+
+    ``elements`` are buffers, as slots or handles, with the types and indices of the elements.
+    ``fallible``: kernels before may have failed.
+    """
+
+    elements: tuple[tuple[Any, str, int], ...]
+    values: tuple[Any, ...]
+    fallible: bool
+
+    def filled(self, slots: Slots) -> Expect:
+        """The read with buffers, or other numbers, in place of slots."""
+        return replace(self, elements=tuple(
+            [(*filled((buffer,), slots), prim, index) for buffer, prim, index in self.elements]))
+
+
+Command: TypeAlias = Launch | Copy | RunLoop | Expect

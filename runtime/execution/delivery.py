@@ -21,7 +21,7 @@ def on_device(run: Issuer, raw: tuple[Any, ...]) -> tuple[Any, ...]:
     """The results, with arrays on the device; waits for nothing."""
     device = run.device
     return tuple([spec.prim.dtype.type(value) if spec.shape is None
-                  else DeviceArray(value[0], spec.prim, true_shape(value[2]), device)
+                  else DeviceArray(value[0], (spec.prim, true_shape(value[2]), device))
                   for value, spec in zip(raw, run.executable.plan.results, strict=True)])
 
 

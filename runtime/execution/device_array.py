@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from runelift.ir.array_limits import impossible
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
+
+ArrayKind: TypeAlias = tuple[Prim, tuple[int, ...], Any]
+"""The type of elements, the shape, and the device of an array."""
 
 
 class DeviceArray:
@@ -18,14 +21,26 @@ class DeviceArray:
     ``kind`` has all that calls with the array depend on, apart from its elements.
     """
 
-    __slots__ = ("__weakref__", "buffer", "device", "kind", "prim", "shape")
+    __slots__ = ("__weakref__", "buffer", "kind")
 
-    def __init__(self, buffer: Any, prim: Prim, shape: tuple[int, ...], device: Any) -> None:
+    def __init__(self, buffer: Any, kind: ArrayKind) -> None:
         self.buffer = buffer
-        self.prim = prim
-        self.shape = shape
-        self.device = device
-        self.kind = prim, shape, device
+        self.kind = kind
+
+    @property
+    def prim(self) -> Prim:
+        """The type of the elements in programs."""
+        return self.kind[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
+        return self.kind[1]
+
+    @property
+    def device(self) -> Any:
+        """The device that has the memory."""
+        return self.kind[2]
 
     @property
     def dtype(self) -> np.dtype[Any]:

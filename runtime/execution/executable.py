@@ -20,6 +20,7 @@ from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_o
 from runelift.codegen.emit.persistent import PERSISTENT_KERNEL, PersistentKernel, persistent_source
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
 from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
+from runelift.codegen.plan.epilogue import split_epilogue
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
@@ -209,6 +210,11 @@ class Executable:
         if any(each.name in chosen for each in self._parameters):
             return settings_under(self.spaces, chosen)
         return self._defaults
+
+    @cached_property
+    def reads_nothing(self) -> bool:
+        """True if the epilogue of the plan only names the results."""
+        return not split_epilogue(self.plan)[1]
 
     @cached_property
     def free(self) -> FreeValues:

@@ -25,6 +25,8 @@ _enqueue_kernel = cl.enqueue_nd_range_kernel
 _enqueue_read = cl._cl._enqueue_read_buffer
 """The function that :func:`pyopencl.enqueue_copy` calls after 2 us of questions."""
 
+PRIMS = {prim.value: prim for prim in Prim}
+"""The types by their names, faster than ``Prim`` finds them."""
 MOST_GROUPS = (1 << 31) - 1
 """The most work-groups of a launch, as on NVIDIA's devices."""
 
@@ -42,6 +44,7 @@ class Issuer:
         self.device = device
         self.queue = device.profiled if record else device.plain
         self.recorder = Recorder() if record else None
+        self._makes_events = record or info.is_host  # a host's processor gains nothing without
         self._most = 0 if info.is_host else info.num_groups * info.group_size
         self._sites = executable.sites
         self._pool = device.pool
@@ -80,14 +83,18 @@ class Issuer:
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Elements of buffers, by type and index; waits for the device, once for all of them."""
+        return self.values_at([(buffer.handle, prim, index) for buffer, prim, index in elements])
+
+    def values_at(self, elements: Sequence[tuple[Any, str, int]]) -> list[Any]:
+        """Elements of buffers with these handles, as :meth:`reads` finds them."""
         found, events = [], []
-        for number, (buffer, prim, index) in enumerate(elements, 1):
-            out = self.device.readback.cell(number, Prim(prim))
+        for number, (handle, prim, index) in enumerate(elements, 1):
+            out = self.device.readback.cell(number, PRIMS[prim])
             offset = index * out.itemsize
             if self.recorder is None:
-                self.device.reads.read(buffer.handle, out, offset)
+                self.device.reads.read(handle, out, offset)
             else:
-                events.append(_enqueue_read(self.queue, buffer.handle, out, offset,
+                events.append(_enqueue_read(self.queue, handle, out, offset,
                                             is_blocking=False))
                 self._command(events[-1])
             found.append(out)
@@ -191,7 +198,10 @@ class Issuer:
         assert kernel is not None
         try:
             kernel.set_args(args, lengths)
-            event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+            if self._makes_events:
+                event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+            else:
+                kernel.launch(self.queue, groups * group, group)
         except cl.MemoryError:
             raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
                               f"{self._pool.live:,} bytes are in use") from None

@@ -19,7 +19,7 @@ from runelift.codegen.plan.plan import ValueSpec
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.arguments import check_argument
 from runelift.runtime.execution.command_buffer import shared
-from runelift.runtime.execution.delivery import Delivery
+from runelift.runtime.execution.delivery import Delivery, on_device, on_host
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.submitting import CommandBuffer
@@ -101,6 +101,7 @@ class PreparedEntry:
     """The prepared calls of an entry point under the thresholds of its last call."""
 
     __slots__ = ("_calls", "_free", "_guards", "_thresholds", "_values")
+    on_device, on_host = staticmethod(on_device), staticmethod(on_host)
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int]) -> None:
         self._thresholds, self._values = thresholds, dict(thresholds)

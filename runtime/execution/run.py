@@ -101,6 +101,10 @@ class Run(Issuer):
         self.block, self.coarse, self.strip = geometry.block, geometry.coarse, geometry.strip
         self.transposed = geometry.transposed
 
+    def uncaptured(self) -> Run:
+        """A run like this one, which only runs."""
+        return Run(self.executable, self._thresholds, self._force, record=False)
+
     # The whole run
 
     def begin(self, *, fallible: bool) -> None:

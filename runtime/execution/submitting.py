@@ -5,7 +5,8 @@ See :mod:`runelift.runtime.execution.command_buffer`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -16,8 +17,17 @@ import pyopencl as cl
 from runelift.runtime.devices.direct_launch import launcher
 from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
-from runelift.runtime.execution.commands import Command, Copy, Launch, RunLoop, Slot, filled
-from runelift.runtime.execution.delivery import Delivery
+from runelift.runtime.execution.commands import (
+    Command,
+    Copy,
+    Expect,
+    Launch,
+    RunLoop,
+    Slot,
+    filled,
+)
+from runelift.runtime.execution.delivery import Delivery, on_device
+from runelift.runtime.execution.device_array import DeviceArray, true_shape
 from runelift.runtime.execution.free_values import filled_late
 from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
 from runelift.runtime.execution.persistent_loops import run_loop
@@ -34,6 +44,10 @@ SCAN_STATUS = Slot(-1)
 Call: TypeAlias = Callable[[], Any]
 Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
 """The buffers of a run that repeats another, and its free scalars by name."""
+
+
+class Diverged(Exception):
+    """A value that decides about the following commands is another than in the captured run."""
 
 
 @dataclass(slots=True)
@@ -128,7 +142,8 @@ class CommandBuffer:
         self._fallible = capture.fallible
         self._late = list[Any]()
         self._pool = run.device.pool
-        self._submits, self._is_fused = 0, False
+        self._submits, self._is_fused, self._diverged = 0, False, False
+        self._plain = run
         self.warms = run.executable.may_fuse
         """True if submits are counted, as launches may be fused after some."""
         self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
@@ -140,11 +155,36 @@ class CommandBuffer:
         self._launchers: list[Call] = []
         self._record([each.filled(renumbered) for each in capture.commands])
         self._values = filled(capture.values, renumbered)
+        self._made = self._results_there()
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
         results = {value.number for value in self._values if isinstance(value, Slot)}
         self._taken = list(enumerate(sorted(sizes), first))
         self._results = [(n, size) for n, size in self._taken if n in results]
         self._temporaries = [(n, size) for n, size in self._taken if n not in results]
+
+    def _results_there(self) -> Sequence[tuple[int, Any]] | None:
+        """The results on the device, if they follow from sizes: buffers by number, and their kinds.
+
+        A scalar has a negative number.
+        """
+        if not self.run.executable.reads_nothing:
+            return None
+        found: list[tuple[int, Any]] = []
+        for value, spec in zip(self._ending(self.run, *self._values),
+                               self.run.executable.plan.results, strict=True):
+            if spec.shape is None:
+                found.append((-1, spec.prim.dtype.type(value)))
+            elif not isinstance(value[0], Slot) or value[0].number < 0:
+                return None
+            else:
+                kind = spec.prim, true_shape(value[2]), self.run.device
+                found.append((value[0].number, kind))
+        return found
+
+    @property
+    def repeats(self) -> bool:
+        """True until a run has read other values than the captured one."""
+        return not self._diverged
 
     @property
     def has_loop(self) -> bool:
@@ -165,7 +205,7 @@ class CommandBuffer:
         self._submits += 1
         executable = self.run.executable
         if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
-                and executable.may_fuse):
+                and executable.may_fuse and self.repeats):
             self._is_fused, self.warms = True, False
             commands = fuse_launches(executable, self._commands)
             if len(commands) < len(self._commands):
@@ -183,6 +223,8 @@ class CommandBuffer:
 
         The result is True if nothing was to be done: no other run has used the kernels.
         """
+        if self._diverged:
+            return True
         handles = [args[name].handle for name in self.inputs]
         self._take_scalars(self.run, self.given(args)[1])
         first, device = len(handles), self.run.device
@@ -221,8 +263,12 @@ class CommandBuffer:
                deliver: Delivery | None = None) -> tuple[Any, ...]:
         """Issue the commands again, on buffers for :attr:`inputs`, and wait; the results.
 
-        They are raw, or what ``deliver`` makes of them while the device works.
+        They are raw, or what ``deliver`` makes of them while the device works.  The plan itself
+        runs if there is too little memory for all buffers at a time.  It also runs once values that
+        were read differ from those of the captured run.
         """
+        if self._diverged:
+            self.run = self._plain
         run, pool = self.run, self._pool
         handles: list[Any] = [buffer.handle for buffer in buffers]
         run.begin(fallible=self._fallible)
@@ -230,15 +276,30 @@ class CommandBuffer:
             if scalars:
                 self._take_scalars(run, scalars)
             try:
+                if self._diverged:
+                    raise Diverged
                 for size, count in self._classes:
                     handles += pool.take(size, count)
-            except OutOfMemory:
+            except (OutOfMemory, Diverged):
                 results = self._without_commands(buffers, handles)
             else:
-                self._issue(handles)
-                run.all_issued()
-                handles[:len(buffers)] = buffers
-                results = self._ending(run, *filled(self._values, handles))
+                try:
+                    self._issue(handles)
+                except Diverged:
+                    self._diverged, self.warms = True, False
+                    self._bound.clear()
+                    self._plain = run.uncaptured()
+                    handles.clear()
+                    results = self._without_commands(buffers, handles)
+                else:
+                    run.all_issued()
+                    handles[:len(buffers)] = buffers
+                    if deliver is on_device and self._made is not None:
+                        results = tuple([DeviceArray(handles[number], kind) if number >= 0 else kind
+                                         for number, kind in self._made])
+                        deliver = None
+                    else:
+                        results = self._ending(run, *filled(self._values, handles))
             if deliver is not None:
                 results = deliver(run, results)
             run.finish()
@@ -249,9 +310,13 @@ class CommandBuffer:
 
     def _without_commands(self, buffers: Sequence[Buffer], handles: Sequence[Any]
                           ) -> tuple[Any, ...]:
-        """Run the plan itself, which gives back what it is done with, or does less."""
-        for number, size in self._taken[:len(handles) - len(buffers)]:
+        """Run the plan itself, which gives back what it is done with, or does less.
+
+        No command that was issued before has written into ``buffers``.
+        """
+        for number, size in self._taken[:max(0, len(handles) - len(buffers))]:
             self._pool.give_back(size, handles[number])
+        self.run.begin(fallible=False)
         return self.run.executable.main(self.run, {
             **self._scalars, **dict(zip(self.inputs, buffers, strict=True))})
 
@@ -289,7 +354,7 @@ class CommandBuffer:
                 _kernel_of(command).set_args(filled_late(args, self._late), lengths)
                 launch()
             else:
-                _call(command, self.run, handles)()
+                self._call(command, handles)()
 
     def _forget(self) -> None:
         """Make room for one more choice of buffers."""
@@ -318,8 +383,20 @@ class CommandBuffer:
                     bound.add(setter)
                 bound.add(launch)
             else:
-                bound.add(_call(command, self.run, handles))
+                bound.add(self._call(command, handles))
         return bound
+
+    def _call(self, command: Copy | RunLoop | Expect, handles: Sequence[Any]) -> Call:
+        """The call that copies, runs the iterations of a loop, or reads values that decide."""
+        bound, run = command.filled(handles), self.run
+        match bound:
+            case Copy():
+                return partial(cl.enqueue_copy, run.queue, bound.target, bound.source,
+                               byte_count=bound.size, src_offset=bound.offset)
+            case RunLoop():
+                return partial(run_loop, run, bound)
+            case Expect():
+                return partial(_expect, run, bound, self._fallible)
 
     def _launcher(self, command: Command) -> Call:
         """The call that launches the kernel of a command, if it has one."""
@@ -344,13 +421,17 @@ def _kernel_of(launch: Launch) -> BoundKernel:
     return launch.kernel
 
 
-def _call(command: Copy | RunLoop, run: Run, handles: Sequence[Any]) -> Call:
-    """The call that copies, or runs the iterations of a loop."""
-    bound = command.filled(handles)
-    if isinstance(bound, Copy):
-        return partial(cl.enqueue_copy, run.queue, bound.target, bound.source,
-                       byte_count=bound.size, src_offset=bound.offset)
-    return partial(run_loop, run, bound)
+def _expect(run: Run, expected: Expect, fallible: bool) -> None:
+    """Read values that decide; Diverged if they differ from the captured ones."""
+    run.begin(fallible=expected.fallible)
+    if list(map(bits, run.values_at(expected.elements))) != list(map(bits, expected.values)):
+        raise Diverged
+    run.begin(fallible=fallible)
+
+
+def bits(value: Any) -> Hashable:
+    """A value such that 0 and -0 differ, and NaN equals itself."""
+    return struct.pack("d", value) if isinstance(value, float) else value
 
 
 def _arguments(launch: Launch, handles: Sequence[Any]) -> LaunchArguments:

@@ -334,15 +334,25 @@ def strip(limits: ShareLimits, width: int, batch: int, length: int,
           units: int) -> tuple[int, int, int]:
     """The values of :class:`runelift.codegen.plan.distribution.StripShape`.
 
-    Strips are as broad as the device likes, unless the last would repeat much work of the one
-    before it.  Pieces are so short that the elements of the next strip are still in the cache.
+    Work-items that run together have a column each, of pieces that are as many as keep the device
+    busy.  Other strips are as broad as the device likes, unless the last would repeat much work of
+    the one before it.  Pieces are so short that the elements of the next strip are still in the
+    cache.
 
     >>> cpu = ShareLimits(4, 64, 4096, 16, 32, False, 1024, columns=32)
     >>> strip(cpu, 1024, 1, 4096, 2), strip(cpu, 16, 1, 1 << 20, 2), strip(cpu, 1000000, 1, 9, 2)
     ((1, 32, 8), (1, 16, 16), (1, 32, 1))
     >>> strip(cpu, 33, 1, 100, 2), strip(cpu, 3, 1, 100, 2)
     ((1, 8, 1), (1, 0, 1))
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, crew=270336)
+    >>> [strip(gpu, n, 1, m, 132) for n, m in [(16777, 1000), (300000, 100), (5, 10**7), (99, 99)]]
+    [(256, 1, 15), (256, 0, 1), (256, 0, 1), (256, 0, 1)]
     """
+    if limits.staged:
+        points = batch * width
+        pieces = min(length // LEAST_PIECE_ROWS, ceil_div(limits.crew, points))
+        pays = width >= limits.lanes and pieces > 1 and points * length >= limits.crew
+        return limits.group, int(pays), pieces if pays else 1
     columns = limits.columns
     while columns >= NARROWEST_STRIP and 4 * columns * ceil_div(width, columns) > 5 * width:
         columns //= 2

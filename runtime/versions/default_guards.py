@@ -118,6 +118,8 @@ class Defaults:
         if guard.rival in (Rival.MAPS, Rival.LINES) and self.together and not (
                 self.even <= elements <= self.short and (many or guard.rival is Rival.MAPS)):
             return False
+        if guard.rival is Rival.COLUMNS and self.together and groups * elements > self.merged:
+            return False
         if guard.rival in (Rival.PRODUCT, Rival.POINTS) and many:
             return False
         if (guard.rival is Rival.LADEN or (guard.rival is Rival.POINTS and self.together)

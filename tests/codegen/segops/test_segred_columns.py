@@ -118,3 +118,16 @@ def test_rows_are_no_columns() -> None:
     for text in (rows, both):
         program = runelift.compile(text, device="pocl", tuning={})
         assert "kernel columns" not in program.source("imp")
+
+
+@pytest.mark.parametrize("shape", [(130, 5), (200, 33), (64, 9), (1, 4), (0, 5), (300, 2)])
+def test_columns_side_by_side_where_work_items_run_together(shape: tuple[int, int]) -> None:
+    program = runelift.compile("entry sums [n][m] (xss: [n][m]i32): [m]i32 ="
+                               " map i32.sum (transpose xss)", device="oclgrind", tuning={})
+    xss = np.random.default_rng(7).integers(-99, 99, shape).astype(np.int32)
+    (forest,) = program.tree.entries
+    for force in plans(forest):
+        (found,), _ = program.run("sums", [xss], force=force)
+        np.testing.assert_array_equal(np.asarray(found), xss.sum(axis=0, dtype=np.int32))
+    pieces = "column_pieces" in program.source("kernels", "sums")
+    assert pieces

@@ -66,6 +66,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
                        [XSS]),
     "check_inside": ("entry main [n] (xs: [n]i32) = loop s = 0 for i < n do s * 2 + xs[i]", [XS]),
     "index_whole": (VECTOR + "xs[0:n]", [XS]),
+    "index_joined": (VECTOR + "map (\\i -> (rotate 2 xs)[i]) (iota n)", [XS]),
+    "input_joined": (MATRIX + "map2 (map2 (-)) (rotate (-1) xss) (map (rotate 1) xss)", [XSS]),
     "index_iota": ("entry main (n: i64) (m: i64) = let is = iota n in loop s = 0 for i < n do "
                    "s + is[i] * m", [N, N]),
     "index_replicate": ("entry main (n: i64) (x: i32) = let rs = replicate n x in "
@@ -185,6 +187,7 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
     "points_need_no_rows": (MATRIX + "map (map (\\x -> loop s = x for _k < 3 do s * 3 + x)) xss",
                             [XSS]),
+    "columns_lie_side_by_side": (MATRIX + "map i32.sum (transpose xss)", [XSS]),
     "points_beat_rows": (MATRIX + "map (\\xs -> map (\\x -> loop s = 0 for k < 3 do "
                          "if x > k then s + i32.sum (map (i32.max x) xs) else s) xs) xss", [XSS]),
     "points_differ": (MATRIX + "map (map (\\x -> loop y = x while y < 9 do y + 5)) xss", [XSS]),

@@ -64,6 +64,19 @@ entry main [n] (xs: [n]i32): [n]i32 =
   let s = i32.sum xs
   in if s > 10 then map (+ s) xs else map (* 2) xs
 """
+SEARCHING = """
+entry main [n] (limit: i32) (xs: [n]i32): ([]i32, i64) =
+  let (xs, steps) =
+    loop (xs, steps) = (copy xs, 0i64) while any (> limit) xs && steps < 20 do
+      let small = filter (<= limit) xs
+      let large = filter (> limit) xs
+      in (map (/ 2) large ++ small :> [n]i32, steps + 1)
+  in (filter (!= 0) xs, steps)
+"""
+PICKED = """
+entry main [n][m] (is: [n]i64) (xs: [m]i32): [n]i32 =
+  if i64.sum is > 3 then map (\\i -> xs[i]) is else map i32.i64 is
+"""
 SCANS = """
 entry main [n] (xs: [n]i32): ([n]i32, [n]i64) =
   let ys = scan (+) 0 (map (* 3) xs)
@@ -194,11 +207,52 @@ def test_failures_are_found_again() -> None:
     assert isinstance(_command_buffers(program)[0], CommandBuffer)
 
 
-def test_runs_that_depend_on_what_they_read_are_not_repeated() -> None:
+@pytest.mark.parametrize("device", ["pocl", "oclgrind"])
+@pytest.mark.parametrize(("text", "args"), [
+    (BRANCHING, []), (SEARCHING, [np.int32(7)])])
+def test_runs_are_repeated_while_what_they_read_stays(device: str, text: str,
+                                                      args: list[Any]) -> None:
+    program = runelift.compile(text, device=device, tuning={})
+    one = np.arange(30, dtype=np.int32) % 11
+    two = one * 3 + 1
+    expected = {id(xs): _expected(text, [*args, xs]) for xs in (one, two)}
+    for number, xs in enumerate([one, one, one, one, two, one, two, two]):
+        _agree(program.run("main", [*args, xs])[0], expected[id(xs)])
+        if number >= 1:
+            (found,) = _command_buffers(program)
+            assert isinstance(found, CommandBuffer)
+            assert found.repeats == (number < 4)
+
+
+def test_what_is_read_may_be_of_other_arrays() -> None:
     program = runelift.compile(BRANCHING, tuning={})
-    for xs in (np.full(4, value, np.int32) for value in [1, 5, 1, 5, 1]):
-        _agree(program.run("main", [xs])[0], _expected(BRANCHING, [xs]))
-    assert not any(isinstance(each, CommandBuffer) for each in _command_buffers(program))
+    for xs in ([5, 6], [6, 5], [11, 0], [2, 9]):
+        _agree(program.run("main", [np.array(xs, np.int32)])[0],
+               _expected(BRANCHING, [np.array(xs, np.int32)]))
+    assert [found.repeats for found in _command_buffers(program)] == [True]
+
+
+def test_failures_after_a_read_are_found_in_repeated_runs() -> None:
+    program = runelift.compile(PICKED, tuning={})
+    xs = np.arange(4, dtype=np.int32)
+    good, bad = np.array([3, 1, 2]), np.array([6, 0, 0])
+    for _ in range(4):
+        _agree(program.run("main", [good, xs])[0], [[3, 1, 2]])
+    for _ in range(2):
+        with pytest.raises(ProgramFailure, match="out of bounds"):
+            program.run("main", [bad, xs])
+        _agree(program.run("main", [good, xs])[0], [[3, 1, 2]])
+    assert [found.repeats for found in _command_buffers(program)] == [True]
+
+
+def test_memory_is_given_back_when_what_is_read_differs() -> None:
+    program = runelift.compile(SEARCHING, tuning={})
+    xs = np.arange(30, dtype=np.int32)
+    for _ in range(3):
+        program.run("main", [np.int32(7), xs])
+    live = program.device.pool.live
+    program.run("main", [np.int32(7), xs // 2])
+    assert program.device.pool.live == live
 
 
 def test_without_memory_the_plan_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def scans(program: Program) -> Callable[[int], Any]:
 
 
 def waiting(program: Program) -> Callable[[int], Any]:
-    return lambda i: program.main(np.arange(5 + i % 90) % 7)
+    return lambda i: program.main(np.arange(5 + i % 20) % 7)
 
 
 def kept(program: Program) -> Callable[[int], Any]:

@@ -71,7 +71,7 @@ def test_equal_numbers_of_other_types_are_other_kinds(program: Program) -> None:
     for other in ([1, 2], np.array(1), "x", None):
         assert kinds_of([1, other]) is None
     array = program.to_device(np.zeros(2, np.int32))
-    elsewhere = DeviceArray(array.buffer, array.prim, array.shape, MagicMock())
+    elsewhere = DeviceArray(array.buffer, (array.prim, array.shape, MagicMock()))
     assert kinds_of([array]) != kinds_of([elsewhere])
     assert kinds_of([array, array]) != kinds_of([array, arguments[-2]])
 
