@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 
 import numpy as np
@@ -59,3 +60,9 @@ def test_all_entry_points_are_there_when_all_are_asked_for() -> None:
     compiled = source()
     assert [fun.name for fun in compiled.versioned.funs] == list(ENTRIES)
     assert made(compiled) == set(ENTRIES)
+
+
+def test_compiling_leaves_garbage_collection_as_it_was() -> None:
+    before = gc.get_threshold()
+    runelift.compile(SOURCE, device="interpreter")
+    assert gc.get_threshold() == before
