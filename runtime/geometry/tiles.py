@@ -350,7 +350,7 @@ def strip(limits: ShareLimits, width: int, batch: int, length: int,
     """
     if limits.staged:
         points = batch * width
-        pieces = min(length // LEAST_PIECE_ROWS, ceil_div(limits.crew, points))
+        pieces = min(length // LEAST_PIECE_ROWS, ceil_div(limits.crew, max(1, points)))
         pays = width >= limits.lanes and pieces > 1 and points * length >= limits.crew
         return limits.group, int(pays), pieces if pays else 1
     columns = limits.columns

@@ -578,7 +578,7 @@ def test_autotune_interrupted_before_anything_is_measured_writes_nothing(
 def test_ctrl_c_while_a_program_is_tuned(program: Path) -> None:
     """The signal itself, sent when two runs are on disk; none of them is lost."""
     log = program.with_name("sum.fut.tuning.log")
-    command = [sys.executable, "-m", "runelift", "autotune", "--device", "oclgrind", "-r", "1000",
+    command = [sys.executable, "-m", "runelift", "autotune", "--device", "oclgrind", "-r", "100000",
                str(program)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as tuner:

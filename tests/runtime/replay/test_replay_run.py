@@ -48,7 +48,7 @@ entry main [n][m][l] (a: *[n][m][l]f32) (k: i64): [n][m][l]f32 =
         a
 
 entry waits [n][m] (xss: [n][m]i32): (i64, [n]i32) =
-  loop (c, ys) = (0, replicate n 0) while c < 4 && reduce (+) 0 ys < 100000 do
+  loop (c, ys) = (0, map (.[0]) xss) while c < 4 && reduce (+) 0 ys < 100000 do
     (c + 1, map2 (\\y xs -> y + reduce (+) 0 xs) ys xss)
 
 entry both [n][m] (xss: [n][m]i32): (bool, [n]i32) =
