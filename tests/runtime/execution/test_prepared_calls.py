@@ -17,6 +17,7 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
 from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.execution.free_values import FreeValues
 from runelift.runtime.execution.issuing import Issuer
 from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, BoundCommands
@@ -289,12 +290,25 @@ def test_free_scalars_beside_others(free: Program) -> None:
 
 def test_what_the_host_computes_of_a_free_scalar_may_fail(free: Program) -> None:
     xs = np.arange(9, dtype=np.int32)
-    for k in (1, 2, 3, 4, 0, 5, 0, 6):
+    for k in (1, 2, 3, 4, 0, 0, 5, 5, 0, 5, 6):
         if k:
             np.testing.assert_array_equal(free.rest(k, xs), xs % (100 // k))
         else:
             with pytest.raises(ProgramFailure, match="Division by zero"):
                 free.rest(k, xs)
+
+
+def test_equal_scalars_are_not_computed_again(free: Program,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = list[object]()
+    of = FreeValues.of
+    monkeypatch.setattr(FreeValues, "of", lambda self, run, args: (
+        computed.append(args), of(self, run, args))[1])
+    xs = free.to_device(np.arange(5, dtype=np.float32))
+    for a in (2.0, 2.0, 2.0, 2.0, -0.0, 0.0, 0.0, 2.0):
+        ys, _ = free.main(a, 3, True, 1, xs)
+        np.testing.assert_array_equal(ys, np.arange(5) * (a * a) + 3)
+    assert 4 <= len(computed) < 8
 
 
 def test_free_scalars_reach_fused_launches(installed: DeviceInfo) -> None:
