@@ -49,10 +49,13 @@ class Columns:
 
 
 def is_straight(parts: Reducing, varying: Iterable[VName]) -> bool:
-    """True if elements cost little, and columns that differ in ``varying`` have equally many."""
+    """True if elements cost little, and columns that differ in ``varying`` are alike.
+
+    Such columns have equally many elements, and equal neutral elements.
+    """
     redomap = parts.redomap
     made = {*varying, *(p.name for stm in parts.before for p in stm.pat)}
-    return redomap.width not in made and all(
+    return made.isdisjoint((redomap.width, *(a for o in redomap.ops for a in o.neutral))) and all(
         map(is_cheap, (redomap.lam.body, *(o.lam.body for o in redomap.ops))))
 
 

@@ -131,3 +131,13 @@ def test_columns_side_by_side_where_work_items_run_together(shape: tuple[int, in
         np.testing.assert_array_equal(np.asarray(found), xss.sum(axis=0, dtype=np.int32))
     pieces = "column_pieces" in program.source("kernels", "sums")
     assert pieces
+
+
+def test_columns_may_begin_with_different_elements() -> None:
+    source = ("entry main [n][m] (zs: [m]i32) (xss: [n][m]i32): [m]i32 = "
+              "map2 (\\z xs -> reduce (+) z xs) zs (transpose xss)")
+    program = runelift.compile(source, device="pocl", tuning={})
+    xss = np.arange(200 * 40, dtype=np.int32).reshape(200, 40)
+    for force in ({}, *plans(program.tree.entry("main"))):
+        (sums,), _ = program.run("main", [np.zeros(40, np.int32), xss], force=force)
+        np.testing.assert_array_equal(sums, xss.sum(0))
