@@ -574,14 +574,20 @@ def test_autotune_interrupted_before_anything_is_measured_writes_nothing(
     assert not (tmp_path / "sum.fut.tuning").exists()
 
 
+def usual_ctrl_c() -> None:
+    """Ctrl-C as in a terminal, whatever tests before have left to the processes they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 @needs_oclgrind
 def test_ctrl_c_while_a_program_is_tuned(program: Path) -> None:
     """The signal itself, sent when two runs are on disk; none of them is lost."""
     log = program.with_name("sum.fut.tuning.log")
-    command = [sys.executable, "-m", "runelift", "autotune", "--device", "oclgrind", "-r", "100000",
+    command = [sys.executable, "-m", "runelift", "autotune", "--device", "oclgrind", "-r", "1000",
                str(program)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True) as tuner:
+                          text=True, preexec_fn=usual_ctrl_c) as tuner:
         while tuner.poll() is None and not (log.exists() and log.read_text().count("\n") >= 2):
             time.sleep(0.02)
         tuner.send_signal(signal.SIGINT)
