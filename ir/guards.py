@@ -66,9 +66,8 @@ class Guard:
     arrays at all.  ``apart``: rows lie apart from their neighbours, and a row reads so many bytes
     for each element; else 0.  An intra version has them, and the outer version beside it.
 
-    ``looped`` is the number of
-    points of the largest operation that a group does in a loop.  It is set if the last version has
-    launches in loops there.
+    ``looped`` is the number of points of the largest operation that a group does in a loop.  It is
+    set if the last version has launches in loops there.
     """
 
     name: str

@@ -23,7 +23,7 @@ from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
-from runelift.ir.traverse import bodies_of, bound_by, free_vars, lambdas_of
+from runelift.ir.traverse import bodies_inside, bodies_of, bound_by, free_vars, lambdas_of
 from runelift.ir.types import ArrayType, Atom, Const, Type, i64
 
 
@@ -299,7 +299,7 @@ class _Walk:
     def other(self, stm: ir.Stm) -> None:
         """A statement that uses arrays as a whole, or is not looked into."""
         self.made |= set(bound_by(stm.exp)) - self.env.keys()
-        inner = [*bodies_of(stm.exp), *(lam.body for lam in lambdas_of(stm.exp))]
+        inner = bodies_inside(stm.exp)
         for lam in lambdas_of(stm.exp):
             self.made |= {p.name for p in lam.params}
         for body in inner:

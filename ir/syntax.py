@@ -305,6 +305,15 @@ class Operator:
         type_ = self.lam.ret[0]
         return len(self.lam.ret) == 1 and isinstance(type_, Prim) and type_.bits >= 32
 
+    @property
+    def primitive(self) -> tuple[str, Prim] | None:
+        """The primitive operation on both operands that it is, in any order; None if it is more."""
+        match self.lam.body:
+            case Body((Stm((found,), PrimOp(name, prim, args)),), (result,)) if (
+                    found.name == result and set(args) == {p.name for p in self.lam.params}):
+                return name, prim
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Map:

@@ -46,6 +46,19 @@ def bodies_of(exp: ir.Exp) -> tuple[ir.Body, ...]:
     return ()
 
 
+def bodies_inside(exp: ir.Exp) -> tuple[ir.Body, ...]:
+    """The bodies directly inside ``exp``, then those of its lambdas."""
+    return (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
+
+
+def statements_inside(bodies: Iterable[ir.Body]) -> Iterator[ir.Stm]:
+    """The statements of bodies, each followed by those inside of it."""
+    for body in bodies:
+        for stm in body.stms:
+            yield stm
+            yield from statements_inside(bodies_inside(stm.exp))
+
+
 def lambdas_of(exp: ir.Exp) -> tuple[ir.Lambda, ...]:
     """The lambdas directly inside ``exp``: operators first, then what is mapped."""
     if type(exp) in FLAT:

@@ -33,7 +33,14 @@ from runelift.ir.names import Names, VName
 from runelift.ir.patterns import WHOLE, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import product_of
-from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, substitute_stm
+from runelift.ir.traverse import (
+    bodies_inside,
+    bodies_of,
+    free_vars,
+    map_inside,
+    statements_inside,
+    substitute_stm,
+)
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, shape_of
 
 LAZY = "lazy"
@@ -239,7 +246,8 @@ class _Coalescer:
 
     def walks(self, kernel: ir.SegOp) -> dict[Wish, _Reads]:
         """The arrays around a kernel whose rows its work-items walk along, one row each."""
-        loops = any(isinstance(stm.exp, (ir.Loop, *ir.SOACS)) for stm in _statements([kernel.body]))
+        loops = any(isinstance(stm.exp, (ir.Loop, *ir.SOACS))
+                    for stm in statements_inside([kernel.body]))
         if not loops or self.uses_local_memory(kernel):
             return {}
         fast, others = kernel.space[-1].index, set[VName]()
@@ -302,9 +310,9 @@ def _as_it_is(lam: ir.Lambda) -> ir.Lambda:
 def _wishes_of(kernel: ir.SegOp) -> Iterator[Wish]:
     """The arrays around a kernel that its neighbouring work-items read far apart."""
     fast = {kernel.space[-1].index}
-    bodies = [*bodies_of(kernel), *(lam.body for lam in lambdas_of(kernel))]
+    bodies = bodies_inside(kernel)
     around = {v for body in bodies for v in free_vars(body)}
-    for stm in _statements(bodies):
+    for stm in statements_inside(bodies):
         match stm.exp:
             case ir.PrimOp("add" | "sub", _, args) if len(fast.intersection(args)) == 1:
                 fast.add(stm.pat[0].name)
@@ -312,11 +320,3 @@ def _wishes_of(kernel: ir.SegOp) -> Iterator[Wish]:
                 picked = [place for place, dim in enumerate(dims) if dim in fast]
                 if picked and picked[-1] != len(dims) - 1:
                     yield array, picked[-1]
-
-
-def _statements(bodies: list[ir.Body]) -> Iterator[ir.Stm]:
-    for body in bodies:
-        for stm in body.stms:
-            yield stm
-            yield from _statements([*bodies_of(stm.exp),
-                                    *(lam.body for lam in lambdas_of(stm.exp))])

@@ -17,7 +17,7 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import HistOp, Operator, PrimOp, SegHist
+from runelift.ir.syntax import HistOp, Operator, SegHist
 
 ATOMIC_OPERATIONS = frozenset({"add", "min", "max", "and", "or", "xor"})
 
@@ -128,15 +128,9 @@ def _combine_alike(
 
 def _native_operation(op_: Operator) -> str | None:
     """The atomic instruction that computes an operator, if there is one."""
-    if len(op_.lam.ret) != 1 or len(op_.lam.body.stms) != 1:
-        return None
-    (stm,) = op_.lam.body.stms
-    match stm.exp:
-        case PrimOp(name, prim, args):
-            if (name in ATOMIC_OPERATIONS and prim.is_int and prim.bits >= 32
-                    and set(args) == {p.name for p in op_.lam.params}
-                    and op_.lam.body.result == (stm.pat[0].name,)):
-                return name
+    match op_.primitive:
+        case name, prim if name in ATOMIC_OPERATIONS and prim.is_int and prim.bits >= 32:
+            return name
     return None
 
 

@@ -170,6 +170,13 @@ class _Copy:
         self.sides = [self.shape[d] for d in (found.fast, -1)]
         self.outer: dict[int, Exp] = {}
 
+    def place(self, tiles: Sequence[Exp]) -> list[Exp]:
+        """The tile of a group among so many along both sides."""
+        *outer, down, along = (self.k.declare("o", Prim.I64, index) for index in unflat_index(
+            launches.GROUP_ID, [*(self.shape[d] for d in self.batch), *tiles]))
+        self.outer = dict(zip(self.batch, outer, strict=True))
+        return [down, along]
+
     def point(self, *places: Exp) -> list[Exp]:
         """The indices of a place along ``fast`` and along the last dimension."""
         point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
@@ -205,9 +212,7 @@ class _WordBlocks(_Copy):
         tiles = [k.declare("tiles", Prim.I64, ceil_quot(ends[0], lit(WORDS_BESIDE))),
                  k.declare("tiles", Prim.I64,
                            ceil_quot(ends[1], op("mul", across, lit(self.count))))]
-        *outer, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
-            launches.GROUP_ID, [*(self.shape[d] for d in self.batch), *tiles]))
-        self.outer = dict(zip(self.batch, outer, strict=True))
+        down, along = self.place(tiles)
         beside, apart = self._places(group)
         row = k.declare("row", Prim.I64, op("add", op("mul", down, lit(WORDS_BESIDE)), beside))
         column = k.declare("column", Prim.I64, op(
@@ -280,9 +285,7 @@ class _Tile(_Copy):
         self.lengths = [imp.Var(tile.height), imp.Var(tile.width)]
         tiles = [k.declare("tiles", Prim.I64, ceil_quot(side, length))
                  for side, length in zip(self.sides, self.lengths, strict=True)]
-        *outer, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
-            launches.GROUP_ID, [*(self.shape[d] for d in self.batch), *tiles]))
-        self.outer = dict(zip(self.batch, outer, strict=True))
+        down, along = self.place(tiles)
         self.top = k.declare("top", Prim.I64, op("mul", down, self.lengths[0]))
         self.left = k.declare("left", Prim.I64, op("mul", along, self.lengths[1]))
 

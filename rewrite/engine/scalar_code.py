@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import Assert, AtomExp, Body, Convert, Exp, If, Index, PrimOp, SliceDim, Stm
+from runelift.ir.syntax import (
+    Assert,
+    AtomExp,
+    Body,
+    Convert,
+    Exp,
+    If,
+    Index,
+    PrimOp,
+    SliceDim,
+    Stm,
+    Update,
+)
+from runelift.ir.traverse import bodies_inside
 
 
 def is_scalar_code(stms: Iterable[Stm]) -> bool:
@@ -28,17 +41,15 @@ def is_scalar(stm: Stm) -> bool:
 
 
 def may_fail(exp: Exp) -> bool:
-    """True if a scalar operation may fail."""
+    """True if an access, an assertion or a scalar operation in ``exp`` may fail."""
     match exp:
         case PrimOp():
             return exp.may_trap
-        case If(_, then_, else_):
-            return body_may_fail(then_) or body_may_fail(else_)
-        case Index(checked=checked):
+        case Index(checked=checked) | Update(checked=checked):
             return checked
-    return isinstance(exp, Assert)
+    return isinstance(exp, Assert) or any(map(body_may_fail, bodies_inside(exp)))
 
 
 def body_may_fail(body: Body) -> bool:
-    """True if scalar code may fail."""
+    """True if a statement of a body may fail so."""
     return any(may_fail(stm.exp) for stm in body.stms)

@@ -26,6 +26,7 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     Mapper,
+    bodies_inside,
     bodies_of,
     lambdas_of,
     map_stm,
@@ -236,7 +237,7 @@ def _unbounded(body: ir.Body) -> VName | None:
         for size in (size for param in bound for size in shape_of(param.type)):
             if isinstance(size, VName) and size in own:
                 return size
-        for inner in (*bodies_of(stm.exp), *(lam.body for lam in lambdas_of(stm.exp))):
+        for inner in bodies_inside(stm.exp):
             if (found := _unbounded(inner)) is not None:
                 return found
     return None

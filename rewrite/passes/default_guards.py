@@ -27,7 +27,16 @@ from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
 from runelift.ir.sizes import greatest, product
-from runelift.ir.traverse import bodies_of, body_of, free_vars, lambdas_of, map_inside, stm_of, uses
+from runelift.ir.traverse import (
+    bodies_of,
+    body_of,
+    free_vars,
+    lambdas_of,
+    map_inside,
+    statements_inside,
+    stm_of,
+    uses,
+)
 from runelift.ir.types import Type, elem_of
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.versions import (
@@ -184,7 +193,7 @@ def rows_stream(exp: ir.Versions, types: Types) -> ir.Exp | None:
     rows = _rows(exp)
     if rows is None or _reads_apart(rows.body, {rows.space[-1].index}):
         return None
-    inside = list(_all_statements(rows.body))
+    inside = list(statements_inside((rows.body,)))
     made = len(inside) <= FEW_STATEMENTS and not any(isinstance(s.exp, ir.Index) for s in inside)
     return with_guards(exp, lambda version, guard: replace(guard, streams=True, made=made)
                        if _reduces_rows(version) else guard)
@@ -215,13 +224,6 @@ def _rows(exp: ir.Versions) -> ir.SegMap | None:
     outer = next((v for v in exp.alternatives if v.kind is Kind.OUTER), None)
     found = [] if outer is None else list(operations(outer.body))
     return found[0] if len(found) == 1 and isinstance(found[0], ir.SegMap) else None
-
-
-def _all_statements(body: ir.Body) -> Iterator[ir.Stm]:
-    for stm in body.stms:
-        yield stm
-        for inner in (*bodies_of(stm.exp), *(lam.body for lam in lambdas_of(stm.exp))):
-            yield from _all_statements(inner)
 
 
 def _reads_apart(body: ir.Body, varying: set[VName], walking: bool = False) -> bool:

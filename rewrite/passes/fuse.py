@@ -19,7 +19,7 @@ from runelift.ir.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
-    bodies_of,
+    bodies_inside,
     body_of,
     free_vars,
     lambda_of,
@@ -333,6 +333,5 @@ def _scalar_operators(*soacs: ir.Soac) -> bool:
 
 def _parallel_inside(exp: ir.Exp) -> bool:
     """True if an array operation stands in a body or lambda of ``exp``."""
-    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
     return any(isinstance(stm.exp, ir.SOACS) or _parallel_inside(stm.exp)
-               for body in bodies for stm in body.stms)
+               for body in bodies_inside(exp) for stm in body.stms)

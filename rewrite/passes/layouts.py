@@ -17,11 +17,10 @@ from runelift.ir.consumption import consumed_by
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
-    bodies_of,
+    bodies_inside,
     body_of,
     free_vars,
     lambda_of,
-    lambdas_of,
     map_inside,
     stm_of,
 )
@@ -263,8 +262,8 @@ def _divided(stm: ir.Stm, counters: set[VName], size: Atom) -> bool:
     exp = stm.exp
     if isinstance(exp, ir.PrimOp):
         return exp.op in DIVISIONS and exp.args[0] in counters and exp.args[1] == size
-    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
-    return any(_divided(inner, counters, size) for body in bodies for inner in body.stms)
+    return any(_divided(inner, counters, size)
+               for body in bodies_inside(exp) for inner in body.stms)
 
 
 def arrange(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:

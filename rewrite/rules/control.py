@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import bodies_of, lambdas_of, rename_lambda
+from runelift.ir.traverse import rename_lambda
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda, bound_in, let, pick, pick_body, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
+from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.engine.scope import Scope
 
 
@@ -239,7 +240,7 @@ def assert_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
     bound, body = bound_by_lambda(soac.lam), soac.lam.body
     for place, inner in enumerate(body.stms):
         if not isinstance(inner.exp, ir.Assert):
-            if _may_fail(inner.exp):
+            if may_fail(inner.exp):
                 return None
             continue
         if not bound.isdisjoint((inner.exp.cond, *inner.exp.args)) or not _is_known_early(
@@ -252,17 +253,6 @@ def assert_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
                 replace(inner, exp=replace(inner.exp, cond=fine.name)),
                 replace(stm, exp=replace(soac, lam=replace(soac.lam, body=rest))))
     return None
-
-
-def _may_fail(exp: ir.Exp) -> bool:
-    """True if an expression contains something that may fail."""
-    if isinstance(exp, ir.Index | ir.Update):
-        return exp.checked
-    if isinstance(exp, ir.PrimOp):
-        return exp.may_trap
-    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
-    return isinstance(exp, ir.Assert) or any(
-        _may_fail(stm.exp) for body in bodies for stm in body.stms)
 
 
 def _is_known_early(scope: Scope, atom: Atom) -> bool:

@@ -3,7 +3,6 @@
 A program may count the elements of a matrix with one number or with two.  Both are read alike.
 """
 
-
 from __future__ import annotations
 
 from runelift.ir import syntax as ir

@@ -7,15 +7,17 @@ at an index that depends on the part.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.types import ArrayType, Atom, i64, shape_of
+from runelift.ir.types import Atom, i64, shape_of
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope, is_whole, whole
 from runelift.rewrite.rules.index import IndexTerms
+from runelift.rewrite.rules.views import counted_input
 
 MOST_PARTS = 3
 """The most parts of a concatenation that reads look through: each costs a comparison."""
@@ -106,17 +108,14 @@ def input_joined(scope: Scope, stm: ir.Stm) -> Replacement:
         if found is None or found[1] != 0:
             continue
         origin, _, parts = found
-        counted = scope.fresh("is", ArrayType(Prim.I64, (soac.width,)))
-        index = scope.fresh("i", Prim.I64)
-        stms, there = _place(scope, stm, index.name, parts)
-        element = ir.Index(origin, (there, *map(whole, shape_of(param.type))))
-        lam = ir.Lambda(
-            (*soac.lam.params[:place], *soac.lam.params[place + 1:], index),
-            ir.Body((*stms, ir.Stm((param,), element, loc=stm.loc), *soac.lam.body.stms),
-                    soac.lam.body.result), soac.lam.ret)
-        arrays = (*soac.arrays[:place], *soac.arrays[place + 1:], counted.name)
-        return (ir.Stm((counted,), ir.Iota(soac.width, i64(0), i64(1), Prim.I64)),
-                replace(stm, exp=replace(soac, lam=lam, arrays=arrays)))
+
+        def read(index: VName, param: ir.Param = param, origin: VName = origin,
+                 parts: list[ir.SliceDim] = parts) -> Iterable[ir.Stm]:
+            stms, there = _place(scope, stm, index, parts)
+            element = ir.Index(origin, (there, *map(whole, shape_of(param.type))))
+            return *stms, ir.Stm((param,), element, loc=stm.loc)
+
+        return counted_input(scope, stm, place, read)
     return None
 
 

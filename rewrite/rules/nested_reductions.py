@@ -7,7 +7,6 @@ for each dimension needs neither, and shows which elements neighbouring points s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
@@ -17,6 +16,7 @@ from runelift.ir.traverse import rename_lambda
 from runelift.ir.types import Atom, Const, array_of, elem_of, i64, shape_of
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope, is_counting, is_whole
+from runelift.rewrite.rules.index import IndexTerms
 from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.views import looks
 
@@ -104,7 +104,11 @@ def _nested(scope: Scope, stm: ir.Stm, redomap: ir.Redomap, shape: tuple[Atom, .
     for param, array in zip(redomap.lam.params, redomap.arrays, strict=True):
         made = scope.exp(array)
         if isinstance(made, ir.Iota):
-            inside += _place([p.name for p in counters], shape, param, array, scope)
+            terms = IndexTerms(scope, stm)
+            place: Atom = counters[0].name
+            for size, counter in zip(shape[1:], counters[1:], strict=True):
+                place = terms.plus(terms.times(place, size), counter.name)
+            inside += [*terms.stms, ir.Stm((param,), ir.Index(array, (place,)))]
             continue
         elements.append(param)
         type_ = array_of(shape, elem_of(param.type))
@@ -130,19 +134,6 @@ def _nested(scope: Scope, stm: ir.Stm, redomap: ir.Redomap, shape: tuple[Atom, .
         lam = ir.Lambda(tuple(arrays), ir.Body((nest,), tuple(p.name for p in totals)),
                         redomap.lam.ret)
     return (*before, *lam.body.stms)
-
-
-def _place(indices: Sequence[Atom], shape: Sequence[Atom], param: ir.Param, array: VName,
-           scope: Scope) -> list[ir.Stm]:
-    """``param`` as the element of ``array`` at the flat place of some indices."""
-    stms: list[ir.Stm] = []
-    place = indices[0]
-    for size, index in zip(shape[1:], indices[1:], strict=True):
-        scaled, summed = scope.fresh("i", Prim.I64), scope.fresh("i", Prim.I64)
-        stms += [ir.Stm((scaled,), ir.PrimOp("mul", Prim.I64, (place, size))),
-                 ir.Stm((summed,), ir.PrimOp("add", Prim.I64, (scaled.name, index)))]
-        place = summed.name
-    return [*stms, ir.Stm((param,), ir.Index(array, (place,)))]
 
 
 NESTED_REDUCTIONS = RuleBook([reduce_view, reduce_quotients])

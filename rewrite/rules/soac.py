@@ -124,7 +124,7 @@ def sum_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
     sums: list[ir.Stm] = []
     for op in soac.ops:
         term = soac.lam.body.result[place]
-        if term not in bound and (prim := _added(op.lam)) is not None:
+        if term not in bound and (prim := _added(op)) is not None:
             keep[place] = False
             sums += _multiple(scope, soac.width, term, op.neutral[0], stm.pat[place], prim)
         else:
@@ -136,12 +136,10 @@ def sum_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
     return (*sums, ir.Stm(pick(stm.pat, keep), rest, stm.attrs, stm.loc))
 
 
-def _added(lam: ir.Lambda) -> Prim | None:
+def _added(op: ir.Operator) -> Prim | None:
     """The type of the integers that an operator adds, if it does that and nothing else."""
-    match lam.body:
-        case ir.Body((ir.Stm((found,), ir.PrimOp("add", prim, args)),), (result,)) if (
-                prim.is_int and found.name == result
-                and set(args) == {p.name for p in lam.params}):
+    match op.primitive:
+        case "add", prim if prim.is_int:
             return prim
     return None
 

@@ -9,7 +9,7 @@ from typing import get_args
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
-from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.traverse import bodies_inside, free_vars
 from runelift.ir.types import Type, shape_of
 from runelift.rewrite.engine.pick import names_in, pick, pick_body
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
@@ -24,8 +24,7 @@ def may_fail_on_purpose(exp: ir.Exp) -> bool:
     """True if an assertion stands in ``exp``."""
     if isinstance(exp, ir.Assert):
         return True
-    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
-    return any(may_fail_on_purpose(stm.exp) for body in bodies for stm in body.stms)
+    return any(may_fail_on_purpose(stm.exp) for body in bodies_inside(exp) for stm in body.stms)
 
 
 def sizes_of(types: Sequence[Type]) -> set[VName]:

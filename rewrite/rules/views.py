@@ -7,6 +7,7 @@ such a row reads the array itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
@@ -91,17 +92,30 @@ def input_of_view(scope: Scope, stm: ir.Stm) -> Replacement:
                 or not views_map(scope, array)
                 or shape_of(scope.type(array))[0] != soac.width):
             continue
-        counted = scope.fresh("is", ArrayType(Prim.I64, (soac.width,)))
-        index = scope.fresh("i", Prim.I64)
-        element = ir.Stm((param,), ir.Index(array, (index.name, *map(whole,
-                                                                     shape_of(param.type)))))
-        lam = ir.Lambda(
-            (*soac.lam.params[:place], *soac.lam.params[place + 1:], index),
-            ir.Body((element, *soac.lam.body.stms), soac.lam.body.result), soac.lam.ret)
-        arrays = (*soac.arrays[:place], *soac.arrays[place + 1:], counted.name)
-        return (ir.Stm((counted,), ir.Iota(soac.width, i64(0), i64(1), Prim.I64)),
-                replace(stm, exp=replace(soac, lam=lam, arrays=arrays)))
+
+        def read(index: VName, param: ir.Param = param, array: VName = array) -> Iterable[ir.Stm]:
+            element = ir.Index(array, (index, *map(whole, shape_of(param.type))))
+            return (ir.Stm((param,), element),)
+
+        return counted_input(scope, stm, place, read)
     return None
+
+
+def counted_input(scope: Scope, stm: ir.Stm, place: int,
+                  read: Callable[[VName], Iterable[ir.Stm]]) -> tuple[ir.Stm, ...]:
+    """An array operation that counts its elements, and has ``read`` for an input of it.
+
+    ``place`` is that of the input.  ``read`` binds the parameter for it, at a given index.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    counted = scope.fresh("is", ArrayType(Prim.I64, (soac.width,)))
+    index, params = scope.fresh("i", Prim.I64), soac.lam.params
+    body = ir.Body((*read(index.name), *soac.lam.body.stms), soac.lam.body.result)
+    lam = ir.Lambda((*params[:place], *params[place + 1:], index), body, soac.lam.ret)
+    arrays = (*soac.arrays[:place], *soac.arrays[place + 1:], counted.name)
+    return (ir.Stm((counted,), ir.Iota(soac.width, i64(0), i64(1), Prim.I64)),
+            replace(stm, exp=replace(soac, lam=lam, arrays=arrays)))
 
 
 def views_map(scope: Scope, array: VName) -> bool:

@@ -51,9 +51,11 @@ class Device:
     sub-groups of :attr:`shares` have more than one work-item only if that works.
     """
 
+    copied: bool
+    """True in a copy of the process that made the device (:func:`forked.keep`)."""
+
     def __init__(self, info: DeviceInfo, probes: _Probes) -> None:
         forked.used()
-        self.copied = False
         forked.keep(self)
         self.info = info
         self._probes = probes

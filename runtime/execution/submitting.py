@@ -12,7 +12,6 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyopencl as cl
 
 from runelift.runtime.devices.direct_launch import launcher
@@ -142,7 +141,7 @@ class CommandBuffer:
         self._scans, self._ending = capture.scans, capture.ending
         self._fallible = capture.fallible
         self._late = list[Any]()
-        self._given = list[bytes | str]()
+        self._given = list[Hashable]()
         self._pool = run.device.pool
         self._submits, self._is_fused, self._diverged = 0, False, False
         self._plain = run
@@ -260,8 +259,7 @@ class CommandBuffer:
 
         What is derived from them is computed when one has other bits than before.
         """
-        given = [value.tobytes() if isinstance(value, np.generic) else repr(value)
-                 for value in scalars.values()]
+        given = list(map(bits, scalars.values()))
         if given != self._given:
             self._given.clear()  # the host may fail to compute
             self._scalars.update(scalars)
@@ -278,53 +276,54 @@ class CommandBuffer:
         """
         if self._diverged:
             self.run = self._plain
-        run, pool = self.run, self._pool
-        handles: list[Any] = [buffer.handle for buffer in buffers]
+        run = self.run
         run.begin(fallible=self._fallible)
         try:
             if scalars:
                 self._take_scalars(run, scalars)
-            try:
-                if self._diverged:
-                    raise Diverged
-                for size, count in self._classes:
-                    handles += pool.take(size, count)
-            except (OutOfMemory, Diverged):
-                results = self._without_commands(buffers, handles)
-            else:
-                try:
-                    self._issue(handles)
-                except Diverged:
-                    self._diverged, self.warms = True, False
-                    self._bound.clear()
-                    self._plain = run.uncaptured()
-                    handles.clear()
-                    results = self._without_commands(buffers, handles)
-                else:
-                    run.all_issued()
-                    handles[:len(buffers)] = buffers
-                    if deliver is on_device and self._made is not None:
-                        results = tuple([DeviceArray(handles[number], kind) if number >= 0 else kind
-                                         for number, kind in self._made])
-                        deliver = None
-                    else:
-                        results = self._ending(run, *filled(self._values, handles))
-            if deliver is not None:
-                results = deliver(run, results)
+            results = None if self._diverged else self._repeated(buffers, deliver)
+            if results is None:
+                results = self._without_commands(buffers)
+                if deliver is not None:
+                    results = deliver(run, results)
             run.finish()
         except BaseException as error:
             run.failed(error)
         interrupts.check()
         return results
 
-    def _without_commands(self, buffers: Sequence[Buffer], handles: Sequence[Any]
-                          ) -> tuple[Any, ...]:
+    def _repeated(self, buffers: Sequence[Buffer], deliver: Delivery | None
+                  ) -> tuple[Any, ...] | None:
+        """The results of the commands, issued again; None if the plan itself has to run."""
+        run, first = self.run, len(buffers)
+        handles: list[Any] = [buffer.handle for buffer in buffers]
+        try:
+            for size, count in self._classes:
+                handles += self._pool.take(size, count)
+        except OutOfMemory:
+            for (_, size), handle in zip(self._taken, handles[first:], strict=False):
+                self._pool.give_back(size, handle)
+            return None
+        try:
+            self._issue(handles)
+        except Diverged:
+            self._diverged, self.warms = True, False
+            self._bound.clear()
+            self._plain = run.uncaptured()
+            return None
+        run.all_issued()
+        handles[:first] = buffers
+        if deliver is on_device and self._made is not None:
+            return tuple([DeviceArray(handles[number], kind) if number >= 0 else kind
+                          for number, kind in self._made])
+        results = self._ending(run, *filled(self._values, handles))
+        return results if deliver is None else deliver(run, results)
+
+    def _without_commands(self, buffers: Sequence[Buffer]) -> tuple[Any, ...]:
         """Run the plan itself, which gives back what it is done with, or does less.
 
         No command that was issued before has written into ``buffers``.
         """
-        for number, size in self._taken[:max(0, len(handles) - len(buffers))]:
-            self._pool.give_back(size, handles[number])
         self.run.begin(fallible=False)
         return self.run.executable.main(self.run, {
             **self._scalars, **dict(zip(self.inputs, buffers, strict=True))})
