@@ -24,6 +24,7 @@ from enum import Enum
 from functools import reduce
 from itertools import product
 from math import gcd, prod
+from operator import attrgetter
 from typing import TypeAlias
 
 from runelift.ir.inequalities import Facts
@@ -80,10 +81,13 @@ class Constraint:
 
         return replace(self, left=self.left.substitute(known), right=self.right.substitute(known))
 
-    def complaint(self, env: Mapping[VName, int]) -> str:
+    def complaint(self, env: Mapping[VName, int],
+                  name: Callable[[VName], str] = attrgetter("base")) -> str:
         """The reason why it does not hold, with both sizes and its origin."""
         left, right = self.left.value(env), self.right.value(env)
-        one, other = _with_value(self.left, left), _with_value(self.right, right)
+        one, other = (str(value) if size.constant is not None else
+                      f"{size.render(name)} = {value}"
+                      for size, value in ((self.left, left), (self.right, right)))
         match self.kind:
             case Relation.DIVIDES:
                 said = f"{one} does not divide {other}, {right} % {left} = {right % (left or 1)}"
@@ -100,7 +104,8 @@ class Constraint:
                           *([f"at {self.span}"] if self.span is not None else [])])
 
     def __str__(self) -> str:
-        return f"{_shown(self.left)} {self.kind.value} {_shown(self.right)}"
+        left, right = (size.render(attrgetter("base")) for size in (self.left, self.right))
+        return f"{left} {self.kind.value} {right}"
 
 
 def _holds(kind: Relation, left: int, right: int) -> bool:
@@ -111,14 +116,6 @@ def _holds(kind: Relation, left: int, right: int) -> bool:
             return left >= right
         case Relation.EQUAL:
             return left == right
-
-
-def _shown(size: Size) -> str:
-    return size.render(lambda name: name.base)
-
-
-def _with_value(size: Size, value: int) -> str:
-    return str(value) if size.constant is not None else f"{_shown(size)} = {value}"
 
 
 def divides(left: Size, right: Size, *origin: str, span: Loc | None = None) -> Constraint:
@@ -172,6 +169,11 @@ class System:
         """The variables whose values a solution decides."""
         return frozenset(self.domains).union(*(each.names for each in self.derived))
 
+    def name(self, variable: VName) -> str:
+        """A variable in words; one that is derived is what was found, not what was asked for."""
+        derived = any(variable in each.names for each in self.derived)
+        return f"found_{variable.base}" if derived else variable.base
+
     def obstacle(self, values: Mapping[VName, int]) -> str:
         """The reason why values of all parameters are no solution; empty if they are one."""
         env = {name: domain[0] for name, domain in self.domains.items() if len(domain) == 1}
@@ -181,7 +183,7 @@ class System:
             ready = [each for each in left if each.variables() <= env.keys()]
             for each in ready:
                 if not each.holds(env):
-                    return each.complaint(env)
+                    return each.complaint(env, self.name)
             left = [each for each in left if each not in ready]
             following = next(derived, None)
             if following is None:

@@ -21,7 +21,7 @@ Source: Mogers 2023, chapter 4, whose solver draws and rejects; leaf counts are 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
@@ -138,7 +138,7 @@ def _steps(system: System, order: Sequence[VName]) -> list[list[_Check | _Findin
 
 def _asked(steps: Sequence[Sequence[_Check | _Finding]], order: Sequence[VName]
            ) -> list[tuple[VName, ...]]:
-    """What each part of a tree depends on: names known before that later steps ask for."""
+    """The names that each part of a tree depends on: known before, and asked for later."""
     found, later = list[tuple[VName, ...]](), set[VName]()
     for name, now in zip(reversed(order), reversed(steps), strict=True):
         for step in reversed(now):
@@ -193,6 +193,8 @@ class Solutions:
 
     def __init__(self, system: System) -> None:
         self._trees = list[_Tree]()
+        self._constants = {name: domain[0] for name, domain in system.domains.items()
+                           if len(domain) == 1}
         try:
             self._system = system.reduced()
         except Impossible:
@@ -226,11 +228,11 @@ class Solutions:
                 node = node.following[at]
         return found
 
-    def number(self, solution: Mapping[VName, int]) -> int | None:
-        """The number of a solution; None if it is none."""
-        number = 0
+    def number(self, solution: dict[VName, int]) -> int | None:
+        """The number of a solution; None if it is none.  Constants can be left out."""
         if not self.count:
             return None
+        number, solution = 0, self._constants | solution
         for tree in self._trees:
             node, place = tree.root, 0
             for name in tree.order:
@@ -245,14 +247,14 @@ class Solutions:
     def __iter__(self) -> Iterator[dict[VName, int]]:
         return (self.solution(number) for number in range(self.count))
 
-    def nearest(self, wanted: Mapping[VName, int]) -> dict[VName, int] | None:
+    def nearest(self, wanted: dict[VName, int]) -> dict[VName, int] | None:
         """A solution with these values, or with others near them; None if there is no solution.
 
         Values are as near as they can be after those decided before; steps in the domain count.
         """
         if not self.count:
             return None
-        found: dict[VName, int] = {}
+        wanted, found = self._constants | wanted, dict[VName, int]()
         for tree in self._trees:
             node = tree.root
             for name in tree.order:
