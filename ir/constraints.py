@@ -309,7 +309,7 @@ def _narrowed(constraints: tuple[Constraint, ...], domains: Domains
         for name in names:
             kept = tuple(value for value in found[name] if _possible(each, name, value, found))
             if not kept:
-                raise Impossible(each, f"no {name.base} has {each} ({each.source()})")
+                raise Impossible(each, _refusal(each, domains))
             found[name] = kept
         if each.variables() != set(names[:1]):
             left.append(each)
