@@ -19,7 +19,11 @@ from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir.constraints import System
 from runelift.ir.names import VName
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
-from runelift.runtime.geometry.setting_constraints import constraints_of, device_quantities
+from runelift.runtime.geometry.setting_constraints import (
+    constraints_of,
+    device_quantities,
+    span_of,
+)
 
 if TYPE_CHECKING:
     from runelift.ir.solutions import Solutions
@@ -76,6 +80,12 @@ class ParameterSpace:
         return {each.parameter.name: value
                 for each, value in zip(self.ranges, setting, strict=True)
                 if value != each.default}
+
+    @property
+    def place(self) -> str:
+        """The place in the source that the operation is for; empty if it is unknown."""
+        span = span_of(self.operation)
+        return str(span or "")
 
     # All settings
 
