@@ -37,7 +37,7 @@ from runelift.ir.traverse import (
     stm_of,
     uses,
 )
-from runelift.ir.types import Type, elem_of
+from runelift.ir.types import Type, elem_of, shape_of
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.versions import (
     Types,
@@ -205,18 +205,21 @@ def rows_stream(exp: ir.Versions, types: Types) -> ir.Exp | None:
 def rows_lie_apart(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: s, group: r, …) ⇒ versions (rows: s, group apart b: r, …)
 
-    Provided: a group does nothing together but reduce to scalars.  In s, each row reads rows of
-        arrays, b bytes for each element.
-    Because: neighbours that read far apart move more of the memory than they use.
+    Provided: a group does nothing together but reduce or scan rows.  In s, each row reads rows of
+        arrays, and writes rows if it scans; b bytes for each element.
+    Does not handle: scans among other operations, for which rows are transposed.
+    Because: neighbours that read far apart move more of the memory than they use, if their rows
+        have no room in the cache.
     """
     rows = _rows(exp)
-    if rows is None or not _reduces_rows(exp):
+    if rows is None or not (_reduces_rows(exp) or _scans_rows(exp)):
         return None
     read = {stm.exp.array for stm in rows.body.stms if isinstance(stm.exp, ir.Index)
             and any(rows.space[-1].index in _named(dim) for dim in stm.exp.dims[:-1])}
     bytes_ = sum(elem_of(types[array]).bytes for array in read if array in types)
     if not bytes_:
         return None
+    bytes_ += sum(elem_of(type_).bytes for type_ in rows.ret if shape_of(type_))
     return with_guards(exp, lambda version, guard: replace(guard, apart=bytes_)
                        if _decides_for_rows(guard) else guard)
 
@@ -270,6 +273,14 @@ def _reduces_rows(exp: ir.Versions) -> bool:
     groups = _groups(exp)
     inside = [] if groups is None else list(operations_of_groups(groups))
     return bool(inside) and all(isinstance(op, ir.SegRed) and len(op.space) == 1 for op in inside)
+
+
+def _scans_rows(exp: ir.Versions) -> bool:
+    """True if a group does nothing but scan a row, and a work-item nothing else either."""
+    groups, rows = _groups(exp), _rows(exp)
+    inside = [] if groups is None else list(operations_of_groups(groups))
+    return rows is not None and len(inside) == 1 and isinstance(inside[0], ir.SegScan) and sum(
+        isinstance(stm.exp, (*ir.SOACS, ir.Loop)) for stm in rows.body.stms) == 1
 
 
 @rule(ir.Versions)
