@@ -328,7 +328,7 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults
                     together=gpu, busy=units * OCCUPANCY if gpu else units,
                     streamed=2 if gpu else 1, even=shares.group if gpu else 0,
                     shared=0 if gpu else TAKEN * units * units,
-                    cached=(CACHED if merged else SECTOR) if gpu else 0)
+                    cached=CACHED if merged else SECTOR)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

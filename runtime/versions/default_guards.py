@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from runelift.ir.guards import Guard, Kind, Rival
 
+ANY = 1 << 62
+"""More bytes than any row has."""
 MADE_ROWS = 128
 """Rows of made numbers want a work-item each from one of so many parts of the threshold on."""
 MADE_ELEMENTS = 16
@@ -106,7 +108,7 @@ class Defaults:
     streamed: int = 1
     even: int = 0
     shared: int = 0
-    cached: int = 0
+    cached: int = ANY
 
     def fills(self, guard: Guard, occupancy: Occupancy | None) -> bool:
         """True if the work-groups of an intra version, if it is one, are the best use."""
