@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,7 +90,7 @@ NESTS = {
                            (tabulate m (\\j -> T.i64 ((i * 31 + j * 17) % 11))))""",
     "distances": """entry go [n][m] (a: [n][m]T) =
   map (\\x -> let far = \\y -> reduce (+) (T.i64 0) (map2 (\\p q -> (p - q) * (p - q)) x y)
-             in reduce T.min T.highest (map far (take 64 a))) a""",
+             in reduce T.min T.highest (map far (take (i64.min n 64) a))) a""",
 }
 TYPES = {"sums": "i8 i16 i32 f64", "scans": "i8 i32 f64", "maxima": "i8 f32", "mapped": "i8 f32",
          "counts": "i32", "spread": "f32 f64"}
@@ -135,8 +136,9 @@ def main() -> None:
             process.start()
             theirs.close()
             parts.append((process, ours))
-        rows = [row for _, connection in parts for row in _received(connection)]
+        rows = list(_received([connection for _, connection in parts], end))
         for process, _ in parts:
+            process.kill()
             process.join()
     _print(rows, everything=options.all)
     if options.json:
@@ -147,10 +149,14 @@ def _labels(nest: Nest) -> list[str]:
     return [f"{nest.name} {nest.type} [{n}][{m}]" for n, m in SHAPES]
 
 
-def _received(connection: Any) -> Iterator[dict[str, Any]]:
-    with suppress(EOFError):
-        while True:
-            yield connection.recv()
+def _received(connections: list[Any], end: float) -> Iterator[dict[str, Any]]:
+    """The rows that processes send before the end."""
+    while connections and (left := end - time.perf_counter()) > 0:
+        for connection in wait(connections, None if math.isinf(left) else left):
+            try:
+                yield connection.recv()
+            except EOFError:
+                connections.remove(connection)
 
 
 def _measure(nests: Sequence[Nest], options: argparse.Namespace, end: float, lock: str,
