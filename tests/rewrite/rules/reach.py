@@ -135,6 +135,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "common_subexpression": (ONE + "(x & y) * (y & x)", [X, Y]),
     "hoist_invariant": (
         "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
+    "hoist_quotient": (
+        "entry main [n] (xs: [n]i32) (m: i64) = "
+        "map (\\x -> i32.sum (map (+ x) (map i32.i64 (iota (n / m))))) xs", [XS, I64(2)]),
     "map_map": (VECTOR + "map (+ 1) (map (* 2) xs)", [XS]),
     "map_redomap": (VECTOR + "i32.sum (map (* 2) xs)", [XS]),
     "map_scanomap": (VECTOR + "scan (+) 0 (map (* 2) xs)", [XS]),
