@@ -22,6 +22,7 @@ from runelift.codegen.hostplan.coalescing import (
     coalesce,
 )
 from runelift.codegen.hostplan.control import Control
+from runelift.codegen.hostplan.packing import packings
 from runelift.codegen.hostplan.scalar_residence import residence
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.interface import interface
@@ -82,12 +83,15 @@ class HostBuilder(Control):
     def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
-        followed = with_uses_after(body, used_after)
+        followed, packed = with_uses_after(body, used_after), packings(body)
         for place, (stm, after) in enumerate(followed):
             self.later.append(after)
             if isinstance(stm.exp, ir.SegMap):
                 self.place_results(followed, place)
-            self.statement(stm)
+            if (packing := packed.get(id(stm))) is not None:
+                self.packed(stm, packing)
+            else:
+                self.statement(stm)
             self.later.pop()
         return body.result
 
