@@ -25,6 +25,7 @@ from runelift.codegen.kernel.kernel_builder import PlanEnv, Scratch, Value, is_s
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.segops.hist_parts import atomic_update
+from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.product_tiles import lower_product
 from runelift.codegen.segops.seghist import seghist
 from runelift.codegen.segops.segmap_wide import lower_wide
@@ -90,6 +91,18 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
             _segaccumulate(lowering, stm.exp)
         case _:
             raise CompilerBug(f"{type(stm.exp).__name__} is no segmented operation")
+    return lowering.done()
+
+
+def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: PlanEnv,
+                  names: Names, parameters: Parameters | None = None) -> launches.Lowered:
+    """The kernels and launches of a scan whose results ``scanned`` are the places of a scatter.
+
+    The first of the pattern gets the last count, the others are the destinations.
+    """
+    assert isinstance(stm.exp, SegScan)
+    lowering = launches.Lowering(stm, env, names, parameters)
+    segscan(lowering, stm.exp, PackedScan(scanned, scatter))
     return lowering.done()
 
 
