@@ -22,6 +22,7 @@ from runelift.codegen.hostplan.coalescing import (
     coalesce,
 )
 from runelift.codegen.hostplan.control import Control
+from runelift.codegen.hostplan.in_place import elements_of_literals
 from runelift.codegen.hostplan.scalar_residence import residence
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.interface import interface
@@ -83,6 +84,10 @@ class HostBuilder(Control):
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
         followed = with_uses_after(body, used_after)
+        elements = elements_of_literals(followed, self.residence.needed)
+        self.places.elements |= elements
+        for array, _ in elements.values():
+            self.views.pop(array.name, None)
         for place, (stm, after) in enumerate(followed):
             self.later.append(after)
             if isinstance(stm.exp, ir.SegMap):
