@@ -22,6 +22,7 @@ from runelift.codegen.hostplan.coalescing import (
     coalesce,
 )
 from runelift.codegen.hostplan.control import Control
+from runelift.codegen.hostplan.in_place import elements_of_literals
 from runelift.codegen.hostplan.packing import packings
 from runelift.codegen.hostplan.scalar_residence import residence
 from runelift.codegen.plan import plan
@@ -85,6 +86,10 @@ class HostBuilder(Control):
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
         followed, packed = with_uses_after(body, used_after), packings(body)
+        elements = elements_of_literals(followed, self.residence.needed)
+        self.places.elements |= elements
+        for array, _ in elements.values():
+            self.views.pop(array.name, None)
         for place, (stm, after) in enumerate(followed):
             self.later.append(after)
             if isinstance(stm.exp, ir.SegMap):
