@@ -134,11 +134,9 @@ def _segmap_plain(lowering: launches.Lowering, exp: SegMap) -> None:
 
     Small arrays of a work-item are in registers.
     """
-    steps, arrays = _with_arrays(lowering, lambda: _segmap_items(lowering, exp, "segmap"))
-    arrays += _carried(lowering, exp)
-    if not arrays:
-        lower_wide(lowering, exp, steps)
-    else:
+    if not lower_wide(lowering, exp):
+        steps, arrays = _with_arrays(lowering, lambda: _segmap_items(lowering, exp, "segmap"))
+        arrays += _carried(lowering, exp)
         _or_small(lowering, steps, arrays, lambda: _segmap_items(lowering, exp, "segmap_small"))
 
 
