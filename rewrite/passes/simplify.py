@@ -16,9 +16,10 @@ from runelift.rewrite.rules.nested_reductions import NESTED_REDUCTIONS
 from runelift.rewrite.rules.soac import SOAC
 from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS
 from runelift.rewrite.rules.views import VIEWS
+from runelift.rewrite.rules.windows import WINDOWS
 
-FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + SOAC + VIEWS + JOINED_VIEWS
-                     + NESTED_REDUCTIONS)
+FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + WINDOWS + SOAC + VIEWS
+                     + JOINED_VIEWS + NESTED_REDUCTIONS)
 """The rules of the forward walk."""
 
 SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNUSED_INPUTS
