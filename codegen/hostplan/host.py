@@ -127,6 +127,13 @@ class HostBuilder(Control):
                 self.check_reshape(stm, shape, array)
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
+            case ir.Slide(dim, size, step, count, array):
+                self.bind_view(stm.pat[0], self.views[array].slide(
+                    dim, self.scalar(size), self.scalar(step), self.scalar(count)))
+            case ir.Pad(dim, before, _, value, array):
+                self.bind_view(stm.pat[0], self.views[array].pad(
+                    dim, self.scalar(before), self.shape(stm.pat[0].type)[dim],
+                    self.scalar(value)))
             case ir.Copy(array) if LAZY in stm.attrs:
                 beside = attribute_number(stm, WALKED_TOGETHER)
                 self.copy_lazily(stm.pat[0], array, attribute_number(stm, CONTIGUOUS_ALONG),
