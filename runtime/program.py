@@ -252,7 +252,8 @@ class Program:
         for space in self.spaces():
             if any(each.parameter.name in chosen for each in space.ranges) and (
                     obstacle := space.obstacle(space.chosen(chosen))):
-                found.append(SettingProblem("impossible-setting", obstacle, place=space.place))
+                found.append(SettingProblem("impossible-setting", obstacle, space.cure(chosen),
+                                            space.place))
         return found
 
     def spaces(self, entry: str | None = None) -> list[ParameterSpace]:

@@ -26,8 +26,9 @@ main.suff_outer_par_0=4096
         "impossible-setting", "values of parameters that do not go together",
         "The kernels of a setting must fit the device, and values must make sense beside each "
         "other.  The message shows the condition with the values of both sides, and where it comes "
-        "from.  'runelift explain --parameters' lists all conditions.  In a tuning file such a "
-        "setting is ignored, with a warning.  The example has a line for each --param.",
+        "from, and values of other parameters that go with them.  'runelift explain --parameters' "
+        "lists all conditions.  In a tuning file such a setting is ignored, with a warning.  The "
+        "example has a line for each --param.",
         wrong="""\
 main.ys_2.side=8
 main.ys_2.rows=16

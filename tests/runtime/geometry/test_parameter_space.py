@@ -152,10 +152,13 @@ def test_an_impossible_setting_is_refused_with_both_sizes_and_its_source() -> No
         f"{name}; at <source>:2:15)")
     assert refused(rows=4).startswith(
         "min(1, rows) = 1 is more than min(1, side) = 0 ('rows' goes with a side of its own; ")
-    program = f"{name}.side=8 {name}.rows=16 {name}.columns=16".split()
-    with pytest.raises(UserError, match=r"columns\*rows = 256 is more than 64"):
-        runelift.compile(text, settings={key: int(value) for key, value in (
-            each.split("=") for each in program)})
+    with pytest.raises(UserError, match=r"columns\*rows = 256 is more .*No values of other"):
+        runelift.compile(text, settings={
+            f"{name}.side": 8, f"{name}.rows": 16, f"{name}.columns": 16})
+    with pytest.raises(UserError, match=rf"It goes with {name}\.side=4\.") as caught:
+        runelift.compile(text, settings={f"{name}.rows": 4})
+    assert "error[impossible-setting]" in str(caught.value)
+    assert runelift.compile(text, settings={f"{name}.rows": 4, f"{name}.side": 4}).thresholds
 
 
 def test_names_and_values_are_checked(tmp_path: Path) -> None:
