@@ -213,3 +213,17 @@ def test_solutions_are_those_found_by_going_through_all(system: System, random: 
     assert nearest == wanted if wanted in expected else nearest in [*expected, None]
     assert (nearest is None) == (expected == [])
 
+
+def test_parameters_of_one_sum_are_counted_without_going_through_them() -> None:
+    """Their tree is as broad as there are sums, not as there are choices."""
+    many = names(" ".join(f"p{k}" for k in range(30)))
+
+    def counted(parameters: list[VName], most: int) -> int:
+        total = sum((var(each) * (k % 3 + 1) for k, each in enumerate(parameters)), Size(()))
+        return Solutions(System(dict.fromkeys(parameters, range(1, 9)),
+                                (at_least(Size.of(most), total, "memory"),))).count
+
+    assert counted(many[:4], 25) == sum(
+        a + 2 * b + 3 * c + d <= 25 for a, b, c, d in product(range(1, 9), repeat=4))
+    assert counted(many, 30 * 8 * 2) == 8 ** 30
+    assert counted(many, 270) * 2 > 8 ** 30, "half of them, as sums lie around the middle"
