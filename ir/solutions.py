@@ -28,8 +28,9 @@ from math import prod
 
 import networkx as nx
 
-from runelift.ir.constraints import Constraint, Derived, Impossible, Relation, System
+from runelift.ir.constraints import Constraint, Derived, Relation, System
 from runelift.ir.names import VName
+from runelift.ir.reduction import Impossible, reduced
 from runelift.ir.sizes import Factor, Monomial, Size
 
 
@@ -235,7 +236,7 @@ class Solutions:
         self._constants = {name: domain[0] for name, domain in system.domains.items()
                            if len(domain) == 1}
         try:
-            self._system = system.reduced()
+            self._system = reduced(system)
         except Impossible:
             self._system = system
             self.count = 0

@@ -7,6 +7,7 @@ from math import prod
 
 from runelift.codegen.plan import plan
 from runelift.ir.formulas import shown
+from runelift.ir.reduction import reduced
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 
 
@@ -26,7 +27,7 @@ def render(found: Iterable[ParameterSpace]) -> str:
             values = " ".join(f"[{v}]" if v == each.default else f"{v}" for v in each.values)
             lines.append(f"  {each.parameter.quantity.value:<8} {values}"
                          f"  -- {each.parameter.quantity.meaning}")
-        left = space.system.reduced().constraints
+        left = reduced(space.system).constraints
         before, after = before + len(space.system.constraints), after + len(left)
         lines += [f"  {shown(constraint, space.system.name)}  -- {constraint.source()}"
                   for constraint in left]
