@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from typing import Any
 
 from runelift.codegen.plan import plan
 from runelift.ir.formulas import shown
@@ -32,3 +33,13 @@ def render(found: Iterable[ParameterSpace]) -> str:
         lines += [f"  {shown(constraint, space.system.name)}  -- {constraint.source()}"
                   for constraint in left]
     return "\n".join([*lines, "", f"{before} constraints, {after} after reduction"])
+
+
+def facts(found: Iterable[ParameterSpace]) -> dict[str, dict[str, Any]]:
+    """The values of each parameter for programs, with the constraints that name it."""
+    return {each.parameter.name: {
+        "default": each.default, "values": each.values,
+        "constraints": [{"condition": str(constraint), "source": constraint.source()}
+                        for constraint in space.system.constraints
+                        if each.parameter.variable in constraint.variables()]}
+            for space in found for each in space.ranges}
