@@ -108,7 +108,9 @@ class ChunkBuilder(KernelBuilder):
         chunks = tuple(distribution.Chunk(each.chunk, each.whole, each.points)
                        for each in self.layouts.values())
         return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
-                                       tuple(self.loops), tuple(self.rows), groups, wanted, teams)
+                                       tuple(self.loops), tuple(self.rows), groups, wanted, teams,
+                                       scanned=any(each.contiguous
+                                                   for each in self.layouts.values()))
 
     # Chunks
 
@@ -168,13 +170,17 @@ class ChunkBuilder(KernelBuilder):
         self.owned.pop()
         self.cooperative, self.point = was, here
 
-    def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
-        """``work`` at all points of ``shape``, of any number, divided over the work-items."""
+    def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None], *,
+                   narrow: bool = False) -> None:
+        """``work`` at all points of ``shape``, of any number, divided over the work-items.
+
+        If ``narrow``, there are fewer than 2^32 points.
+        """
         points = volume(shape)
         position = self.names.fresh("v")
         with self.per_item(None) as code:
             work([self.declare("i", Prim.I64, i)
-                  for i in unflat_index(imp.Var(position), shape)])
+                  for i in unflat_index(imp.Var(position), shape, narrow=narrow)])
         self.emit(imp.For(position, LID, points, LSIZE, tuple(code)))
 
     # Memory
@@ -268,7 +274,8 @@ class ChunkBuilder(KernelBuilder):
         elif isinstance(source, ChunkedArray):
             self._copy_chunks(source.layout, target, source)
         else:
-            self.all_points(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
+            self.all_points(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))),
+                            narrow=self.is_local(target) or self.is_local(source))
 
     def _copy_chunks(self, layout: ChunkLayout, target: View, source: View) -> None:
         def element(here: Point) -> None:
