@@ -84,7 +84,8 @@ class HostBuilder(Control):
     def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
-        followed, packed = with_uses_after(body, used_after), packings(body)
+        followed = with_uses_after(body, used_after)
+        packed = packings(body) if self.interleave else {}
         for place, (stm, after) in enumerate(followed):
             self.later.append(after)
             if isinstance(stm.exp, ir.SegMap):

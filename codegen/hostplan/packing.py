@@ -8,7 +8,8 @@ for one launch fewer.
 
 A scan is packed if its results are used for nothing but the scatter and the last count.  The
 scatter must need nothing that is made between, and elements must be cheap, as they are computed
-twice.
+twice.  On processors of hosts nothing is packed: there a scan without scattered writes is made of
+vector instructions.
 """
 
 from __future__ import annotations
