@@ -169,11 +169,11 @@ class Packed(SegOps):
     def _pack(self, packing: Packing) -> None:
         """The scan, which fills the destinations."""
         scan, scatter = packing.scan, packing.scatter
-        exp, counts = scatter.exp, scan.pat[0]
-        assert isinstance(exp, SegScatter)
+        assert isinstance(scatter.exp, SegScatter)
+        counts = scan.pat[0]
         cell = Param(self.names.fresh("count"), array_of((i64(1),), Prim.I64))
         pat = [cell]
-        for dest, out in zip(exp.dests, scatter.pat, strict=True):
+        for dest, out in zip(scatter.exp.dests, scatter.pat, strict=True):
             room = Param(self.names.fresh(out.name),
                          array_of((packing.width,), elem_of(out.type)))
             packing.memory[dest.array] = room.name
@@ -183,7 +183,7 @@ class Packed(SegOps):
         self.bind_view(counts, View(Prim.I64, self.shape(counts.type), cell.name, lambda _: lit(0)))
         packed = replace(scan, pat=tuple(pat))
         self.lowered(packed.pat, lambda parameters: lower_packing(
-            packed, scan.pat, exp, self, self.names, parameters))
+            packed, scan.pat, scatter.exp, self, self.names, parameters))
 
     def _hand_out(self, packing: Packing) -> None:
         """The results of the scatter; few elements in large memory are copied."""
