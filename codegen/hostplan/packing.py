@@ -1,10 +1,9 @@
 """Packing: a scan of places and the scatter to them in one operation, as for ``filter``.
 
-A filter is a scan that counts the elements that are kept, a scatter that puts each into its place,
-and a result as long as the count.  The host waits for the count before it can allocate the result.
-Here the kernels of the scan write the elements themselves, into arrays as long as the input, and
-the last count into a buffer of one element.  So the places are never in memory, and the host waits
-for one launch fewer.
+A filter is a scan that counts the kept elements, and a scatter that puts each into its place.  The
+host waits for the last count between the two: the result is so long.  Here the kernels of the scan
+write the elements themselves, into arrays as long as the input.  The last count goes into a buffer
+of one element.  So the places are never in memory, and there is one launch fewer.
 
 A scan is packed if its results are used for nothing but the scatter and the last count.  The
 scatter must need nothing that is made between, and elements must be cheap, as they are computed
@@ -169,11 +168,11 @@ class Packed(SegOps):
     def _pack(self, packing: Packing) -> None:
         """The scan, which fills the destinations."""
         scan, scatter = packing.scan, packing.scatter
-        assert isinstance(scatter.exp, SegScatter)
-        counts = scan.pat[0]
+        exp, counts = scatter.exp, scan.pat[0]
+        assert isinstance(exp, SegScatter)
         cell = Param(self.names.fresh("count"), array_of((i64(1),), Prim.I64))
         pat = [cell]
-        for dest, out in zip(scatter.exp.dests, scatter.pat, strict=True):
+        for dest, out in zip(exp.dests, scatter.pat, strict=True):
             room = Param(self.names.fresh(out.name),
                          array_of((packing.width,), elem_of(out.type)))
             packing.memory[dest.array] = room.name
@@ -183,7 +182,7 @@ class Packed(SegOps):
         self.bind_view(counts, View(Prim.I64, self.shape(counts.type), cell.name, lambda _: lit(0)))
         packed = replace(scan, pat=tuple(pat))
         self.lowered(packed.pat, lambda parameters: lower_packing(
-            packed, scan.pat, scatter.exp, self, self.names, parameters))
+            packed, scan.pat, exp, self, self.names, parameters))
 
     def _hand_out(self, packing: Packing) -> None:
         """The results of the scatter; few elements in large memory are copied."""
