@@ -22,7 +22,6 @@ from runelift.codegen.hostplan.coalescing import (
     coalesce,
 )
 from runelift.codegen.hostplan.control import Control
-from runelift.codegen.hostplan.packing import packings
 from runelift.codegen.hostplan.scalar_residence import residence
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.interface import interface
@@ -84,7 +83,7 @@ class HostBuilder(Control):
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
         followed = with_uses_after(body, used_after)
-        packed = packings(body) if self.interleave else {}
+        packed = self.packings_of(body)
         for place, (stm, after) in enumerate(followed):
             self.later.append(after)
             if isinstance(stm.exp, ir.SegMap):

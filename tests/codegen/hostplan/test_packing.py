@@ -26,6 +26,10 @@ entry split [n] (xs: [n]i32): ([]i32, []i32) = partition (\x -> x % 3 == 1) xs
 entry twice [n] (xs: [n]i32): []i32 = filter (< 60) (filter (> 10) xs)
 def every_other [n] (ys: [n]i32): []i32 =
   map (.1) (filter (\(i, _) -> i % 2 == 0) (zip (iota n) (map (\y -> y * 5 + 1) ys)))
+entry marked [n] (xs: [n]i32): [n]i32 =
+  loop xs for _i < 3 do
+    let places = map (.1) (filter (\(x, _) -> x % 3 == 1) (zip xs (iota n)))
+    in scatter (copy xs) places (map (\i -> i32.i64 i * 4) places)
 entry halve (xs: []i32): []i32 = loop ys = xs while length ys > 4 do every_other ys
 """
 
@@ -54,6 +58,12 @@ def _expected(entry: str, xs: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]
             return [xs[xs % 3 == 1], xs[xs % 3 != 1]]
         case "twice":
             return [xs[(xs > 10) & (xs < 60)]]
+        case "marked":
+            for _ in range(3):
+                places = np.nonzero(xs % 3 == 1)[0]
+                xs = xs.copy()
+                xs[places] = places * 4
+            return [xs]
     while len(xs) > 4:
         xs = (xs * np.int32(5) + np.int32(1))[::2]
     return [xs]
@@ -69,7 +79,7 @@ def _kernels(entry: str) -> set[str]:
     return {kernel.kind for kernel in plan.kernels(code.steps)}
 
 
-@pytest.mark.parametrize("entry", ["odd", "few", "both", "rows", "split", "twice", "halve"])
+@pytest.mark.parametrize("entry", ["odd", "few", "both", "rows", "split", "twice", "halve", "marked"])
 def test_filters_keep_elements_and_their_order(entry: str) -> None:
     program = _as_gpu(FILTERS)
     for count in (0, 1, 31, 1000, 400_000):
@@ -83,7 +93,7 @@ def test_filters_keep_elements_and_their_order(entry: str) -> None:
             results_agree(program, entry, [xs], expected)
 
 
-@pytest.mark.parametrize("entry", ["odd", "both", "twice", "halve"])
+@pytest.mark.parametrize("entry", ["odd", "both", "twice", "halve"])  # in ``marked`` another scatter is left
 def test_a_filter_has_no_scatter(entry: str) -> None:
     assert not any("scatter" in kind for kind in _kernels(entry))
 
@@ -128,6 +138,12 @@ def test_few_elements_of_a_large_array_take_little_memory() -> None:
         kept = program.odd(program.to_device(xs), device_arrays=True)
         np.testing.assert_array_equal(kept.get(), [1])
         assert kept.buffer.size < 1000
+
+
+def test_filters_in_loops_of_equal_sizes_are_packed() -> None:
+    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
+        "marked", interleave=True, coherent=True)
+    assert sum(kernel.kind == "segscatter" for kernel in plan.kernels(code.steps)) == 1
 
 
 def test_processors_of_hosts_pack_nothing() -> None:
