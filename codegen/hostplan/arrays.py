@@ -178,8 +178,13 @@ class Arrays(Packed):
         self.views[param.name] = whole
 
     def literal(self, stm: ir.Stm, elems: tuple[Atom, ...], row: Type) -> None:
-        """A kernel that writes the elements if they are scalars, else one for each element."""
+        """A kernel that writes the elements if they are scalars, else one for each element.
+
+        Elements that reductions have made in their places need none.
+        """
         (param,) = stm.pat
+        if any(elem in self.places.elements for elem in elems):
+            return
         self.allocate(param)
         rows = shape_of(row)
         if not rows:

@@ -15,7 +15,7 @@ from runelift.codegen.hostplan.lazy_copies import LazyCopies
 from runelift.codegen.kernel.launch_builder import Lowered
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
-from runelift.codegen.plan.views import interleaved
+from runelift.codegen.plan.views import View, interleaved, lit
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import product
@@ -29,7 +29,7 @@ from runelift.ir.syntax import (
     SegScatter,
     Stm,
 )
-from runelift.ir.types import Type, shape_of
+from runelift.ir.types import Type, elem_of, shape_of
 
 INTERLEAVE_ABOVE = 4
 """Arrays of rows of up to so many elements, or of so few rows, gain nothing by interleaving."""
@@ -69,13 +69,25 @@ class SegOps(LazyCopies):
             case SegAccumulate(dests=accumulated):
                 self._destinations(stm, accumulated)
             case _:
-                for param in pat:
-                    self._make_room(param, exp)
+                for name, param in zip(scalars, pat, strict=True):
+                    if name in self.places.elements:
+                        self._make_element(param, *self.places.elements[name])
+                    else:
+                        self._make_room(param, exp)
         self.segop(stm)
         self.commit_versions(p.name for p in pat)
         for name, param in zip(scalars, pat, strict=True):
-            if isinstance(param.type, Prim):
+            if isinstance(param.type, Prim) and name not in self.places.elements:
                 self.scalar_result(name, param.type, param.name)
+
+    def _make_element(self, param: Param, array: Param, place: int) -> None:
+        """A scalar result becomes the element at ``place`` of a new array, before the array is
+        put together.
+        """
+        if array.name not in self.views:
+            self.allocate(array)
+        at = lit(place)
+        self.bind_view(param, View(elem_of(array.type), (), array.name, lambda _: at))
 
     def _make_room(self, param: Param, exp: SegOp) -> None:
         """A buffer for a result, interleaved if work-items make rows of it."""

@@ -93,7 +93,7 @@ def test_filters_keep_elements_and_their_order(entry: str) -> None:
             results_agree(program, entry, [xs], expected)
 
 
-@pytest.mark.parametrize("entry", ["odd", "both", "twice", "halve"])  # in ``marked`` another scatter is left
+@pytest.mark.parametrize("entry", ["odd", "both", "twice", "halve"])
 def test_a_filter_has_no_scatter(entry: str) -> None:
     assert not any("scatter" in kind for kind in _kernels(entry))
 

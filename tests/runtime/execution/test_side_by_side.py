@@ -33,8 +33,8 @@ entry rounds [n] (xs: [n]i64): ([n]i64, i64) =
       let places = map (.1) (filter (.0) (zip live (indices live)))
       let halves = map (\i -> xs[i] / 2) places
       let xs = scatter (copy xs) places halves
-      let live = scatter (map (const false) live) (map2 (\i h -> if h > 50 then i else -1) places halves)
-                         (map (const true) places)
+      let live = scatter (map (const false) live) 
+        (map2 (\i h -> if h > 50 then i else -1) places halves) (map (const true) places)
       in (xs, live, count + length places, or live)
   in (xs, count)
 """
