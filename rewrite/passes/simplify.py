@@ -15,10 +15,11 @@ from runelift.rewrite.rules.joined_views import JOINED_VIEWS
 from runelift.rewrite.rules.nested_reductions import NESTED_REDUCTIONS
 from runelift.rewrite.rules.soac import SOAC
 from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS
+from runelift.rewrite.rules.vector_operators import VECTOR_OPERATORS
 from runelift.rewrite.rules.views import VIEWS
 
 FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + SOAC + VIEWS + JOINED_VIEWS
-                     + NESTED_REDUCTIONS)
+                     + NESTED_REDUCTIONS + VECTOR_OPERATORS)
 """The rules of the forward walk."""
 
 SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNUSED_INPUTS
