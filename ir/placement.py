@@ -23,7 +23,7 @@ PLACED = "placed"
 
 
 MAKERS = (Map, Scanomap, If, Loop, Update)
-"""What makes arrays in memory that it has got for them."""
+"""The expressions that make an array in memory that is allocated for it."""
 SCRATCH = "scratch"
 """The attribute of an array of zeros that are all overwritten before anything looks at them."""
 
@@ -72,8 +72,8 @@ def by_root(placed: Sequence[Placement]) -> dict[VName, list[Placement]]:
 def first_made(body: Body, result: VName) -> VName:
     """The array of ``body`` whose memory becomes that of ``result``, perhaps ``result`` itself.
 
-    A loop may keep its values in the memory of what it begins with, and an update may write into
-    that of its operand, if nothing else needs these.
+    A loop may keep its values in the memory of what it begins with.  An update may write into that
+    of its operand.  Nothing else may need these arrays.
     """
     makers = {p.name: stm for stm in body.stms for p in stm.pat}
     found = result
