@@ -170,17 +170,33 @@ class ChunkBuilder(KernelBuilder):
         self.owned.pop()
         self.cooperative, self.point = was, here
 
-    def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None], *,
-                   narrow: bool = False) -> None:
+    def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
         """``work`` at all points of ``shape``, of any number, divided over the work-items.
 
-        If ``narrow``, there are fewer than 2^32 points.
+        The indices of a work-item's next point follow from those of its last one: divisions are
+        slow.
         """
         points = volume(shape)
         position = self.names.fresh("v")
+        counters: list[imp.Var] = []
+        if len(shape) > 1:
+            sizes = [shape[0], *(imp.Apply("max", Prim.I64, (size, lit(1))) for size in shape[1:])]
+            counters = [self.declare("at", Prim.I64, i) for i in unflat_index(LID, sizes)]
+            strides = [self.declare("stride", Prim.I64, i) for i in unflat_index(LSIZE, sizes)]
         with self.per_item(None) as code:
             work([self.declare("i", Prim.I64, i)
-                  for i in unflat_index(imp.Var(position), shape, narrow=narrow)])
+                  for i in counters or unflat_index(imp.Var(position), shape)])
+            for k in reversed(range(len(counters))):
+                moved = self.declare("moved", Prim.I64, op("add", counters[k], strides[k]))
+                if k == 0:
+                    self.emit(imp.Assign(counters[0].name, moved))
+                    break
+                above = self.declare("above", Prim.BOOL,
+                                     imp.Apply("le", Prim.I64, (shape[k], moved)))
+                self.emit(imp.Assign(counters[k].name, imp.Select(
+                    above, op("sub", moved, shape[k]), moved, Prim.I64)))
+                self.emit(imp.Assign(counters[k - 1].name, imp.Select(
+                    above, op("add", counters[k - 1], lit(1)), counters[k - 1], Prim.I64)))
         self.emit(imp.For(position, LID, points, LSIZE, tuple(code)))
 
     # Memory
@@ -274,8 +290,7 @@ class ChunkBuilder(KernelBuilder):
         elif isinstance(source, ChunkedArray):
             self._copy_chunks(source.layout, target, source)
         else:
-            self.all_points(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))),
-                            narrow=self.is_local(target) or self.is_local(source))
+            self.all_points(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
 
     def _copy_chunks(self, layout: ChunkLayout, target: View, source: View) -> None:
         def element(here: Point) -> None:

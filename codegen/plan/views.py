@@ -80,25 +80,17 @@ def flat_index(indices: Indices, shape: Indices) -> Exp:
     return total
 
 
-def unflat_index(position: Exp, shape: Indices, *, narrow: bool = False) -> list[Exp]:
+def unflat_index(position: Exp, shape: Indices) -> list[Exp]:
     """The indices of the row-major ``position`` in an array of ``shape``.
 
-    One division for each dimension but the first: it is the remainder that is cheap to make.  If
-    ``narrow``, the array has fewer than 2^32 elements.  GPUs divide 32 bits faster than 64.
+    One division for each dimension but the first: it is the remainder that is cheap to make.
     """
     indices: list[Exp] = []
     for size in reversed(shape[1:]):
-        above = _narrow_quotient(position, size) if narrow else op("quot", position, size)
+        above = op("quot", position, size)
         indices.insert(0, op("sub", position, op("mul", above, size)))
         position = above
     return [position, *indices] if shape else []
-
-
-def _narrow_quotient(above: Exp, below: Exp) -> Exp:
-    if isinstance(below, imp.Lit):
-        return op("quot", above, below)
-    parts = tuple(imp.Convert(Prim.I64, Prim.U32, each) for each in (above, below))
-    return imp.Convert(Prim.U32, Prim.I64, imp.Apply("quot", Prim.U32, parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "reduce_view": (MATRIX + "map (\\x -> i32.sum (map (* x) (flatten xss[:, 1:]))) [1, 2]", [XSS]),
     "reduce_quotients": (MATRIX + "map (\\x -> i32.sum (map (\\p -> i32.i64 (p / m) * x + "
                          "i32.i64 (p % m)) (iota (n * m)))) [1, 2]", [XSS]),
+    "fold_columns": ("entry main [n][m] (xss: [n][m]i32) = map (\\x -> let add = reduce (map2 (+)) "
+                     "(replicate m 0) (map (map (* x)) xss) in scan (map2 i32.max) "
+                     "(replicate m i32.lowest) xss |> map (map2 (+) add)) [1, 2]", [XSS]),
     "comparison_known": (VECTOR + "map (\\i -> (if i < n then 1i32 else 2, i < 0)) (iota n)", [XS]),
     "branch_extreme": ("entry main (x: i64) (y: i64) = ((if x < y then x else y), "
                        "if x <= y then y else x)", [N, I64(4)]),
