@@ -25,6 +25,7 @@ from runelift.rewrite.passes.save_launches import (
     scatter_with_map,
 )
 from runelift.rewrite.passes.short_circuit import short_circuit, update_early
+from runelift.rewrite.passes.short_widths import SHORT_WIDTHS, write_out
 from runelift.rewrite.passes.simplify import SIMPLIFICATION, simplify
 from runelift.rewrite.passes.sink import sink_elements
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
@@ -52,6 +53,8 @@ ARRANGE = Pass("layouts", "move layouts in front of the maps that make the array
                LAYOUTS)
 FUSE = Pass("fuse", "make one array operation of two", fuse,
             (*VERTICAL, *HORIZONTAL, reduce_by_rows))
+WRITE_OUT = Pass("short-widths", "write out short reductions and loops in maps", write_out,
+                 SHORT_WIDTHS)
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates, predicated_scatter))
@@ -62,8 +65,8 @@ ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, BOUNDS, PREDICATE, LAUNCHES,
-                            ESTIMATE, SHORT_CIRCUIT)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, WRITE_OUT, BOUNDS, PREDICATE,
+                            LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

@@ -26,6 +26,7 @@ from runelift.codegen.kernel.kernel_builder import PlanEnv, Scratch, Value, is_s
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.segops.hist_parts import atomic_update
+from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.product_tiles import lower_product
 from runelift.codegen.segops.seghist import seghist
 from runelift.codegen.segops.segmap_wide import lower_wide
@@ -94,6 +95,18 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
     return lowering.done()
 
 
+def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: PlanEnv,
+                  names: Names, parameters: Parameters | None = None) -> launches.Lowered:
+    """The kernels and launches of a scan whose results ``scanned`` are the places of a scatter.
+
+    The first of the pattern gets the last count, the others are the destinations.
+    """
+    assert isinstance(stm.exp, SegScan)
+    lowering = launches.Lowering(stm, env, names, parameters)
+    segscan(lowering, stm.exp, packed=PackedScan(scanned, scatter))
+    return lowering.done()
+
+
 def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
     """A work-item per point, or blocks of points for products and transposed copies."""
     if (copied := transposition_of(lowering, exp)) is not None:
@@ -122,11 +135,9 @@ def _segmap_plain(lowering: launches.Lowering, exp: SegMap) -> None:
 
     Small arrays of a work-item are in registers.
     """
-    steps, arrays = _with_arrays(lowering, lambda: _segmap_items(lowering, exp, "segmap"))
-    arrays += _carried(lowering, exp)
-    if not arrays:
-        lower_wide(lowering, exp, steps)
-    else:
+    if not lower_wide(lowering, exp):
+        steps, arrays = _with_arrays(lowering, lambda: _segmap_items(lowering, exp, "segmap"))
+        arrays += _carried(lowering, exp)
         _or_small(lowering, steps, arrays, lambda: _segmap_items(lowering, exp, "segmap_small"))
 
 

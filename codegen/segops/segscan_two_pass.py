@@ -30,6 +30,7 @@ from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import lit, op
+from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
 from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
@@ -49,18 +50,21 @@ SIDE_BY_SIDE_BYTES = 8192
 """The most bytes of its results; local memory holds those of a few arrays."""
 
 
-def segscan(lowering: launches.Lowering, exp: SegScan, side_by_side: Callable[[], None]) -> None:
+def segscan(lowering: launches.Lowering, exp: SegScan,
+            side_by_side: Callable[[], None] | None = None, packed: PackedScan | None = None
+            ) -> None:
     """Scan small segments by work-items, medium ones by groups, all others by tiles.
 
-    ``side_by_side`` lowers medium segments as those of an intra-group version.
+    ``side_by_side`` lowers medium segments as those of an intra-group version.  A ``packed`` scan,
+    of one segment, does as that says with its results.
     """
     if len(exp.space) == 1:
-        _segscan_tiles(lowering, exp)
+        _segscan_tiles(lowering, exp, packed)
         return
     length = lowering.size(exp.space[-1].width)
     short = launches.branch(lowering, lambda: _segscan_items(lowering, exp))
     long = launches.branch(lowering, lambda: _segscan_tiles(lowering, exp))
-    if lowering.interleave and all(isinstance(type_, Prim) for type_ in exp.ret):
+    if side_by_side and lowering.interleave and all(isinstance(t, Prim) for t in exp.ret):
         medium = launches.branch(lowering, side_by_side)
         fits = _fits_groups(lowering, exp, medium)
         medium = tuple(s for s in medium if not isinstance(s, distribution.GroupShape))
@@ -110,9 +114,10 @@ def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
 # Tiles
 
 
-def _segscan_tiles(lowering: launches.Lowering, exp: SegScan) -> None:
+def _segscan_tiles(lowering: launches.Lowering, exp: SegScan,
+                   packed: PackedScan | None = None) -> None:
     """In one pass if the host lets groups wait for each other, else in two."""
-    scan = _choose_tiles(lowering, exp)
+    scan = _choose_tiles(lowering, exp, packed)
     once = launches.branch(lowering, lambda: scan_single_pass(lowering, scan))
     twice = launches.branch(lowering, lambda: _scan_in_two_passes(lowering, scan))
     patient = lowering.names.fresh("patient")
@@ -120,7 +125,8 @@ def _segscan_tiles(lowering: launches.Lowering, exp: SegScan) -> None:
                        plan.Branch(patient, once, twice)]
 
 
-def _choose_tiles(lowering: launches.Lowering, exp: SegScan) -> Scan:
+def _choose_tiles(lowering: launches.Lowering, exp: SegScan,
+                  packed: PackedScan | None) -> Scan:
     """The step that chooses the tiles, and the scan in these."""
     prims = [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
@@ -133,7 +139,8 @@ def _choose_tiles(lowering: launches.Lowering, exp: SegScan) -> Scan:
     subgroup = fresh("subgroup")
     lowering.steps += [shape, distribution.SubGroupSize(subgroup, shape.group)]
     lowering.env = launches.WithScalar(lowering.env, shape.patience)
-    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
+    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)),
+                packed)
 
 
 # Two passes

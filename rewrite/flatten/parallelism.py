@@ -27,6 +27,7 @@ def is_cheap(exp: ir.Exp) -> bool:
         case ir.PrimOp(op=op):
             return op in CHEAP_OPS
         case (ir.AtomExp() | ir.Convert() | ir.Index() | ir.Rearrange() | ir.Reshape()
+              | ir.Slide() | ir.Pad()
               | ir.Iota() | ir.Replicate() | ir.Copy()):
             return True
     return False

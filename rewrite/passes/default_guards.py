@@ -356,7 +356,7 @@ def rows_save_launches(exp: ir.Versions, types: Types) -> ir.Exp | None:
                                           isinstance(w, Const) or w in outside for w in widths)))
     points = product([size_of(dim.width) for dim in rows.space])
     return with_guards(exp, lambda version, guard: replace(
-        guard, saves=saved, **({} if guard.group else {"group": elements, "groups": points}))
+        guard, saves=saved, group=guard.group or elements, groups=guard.groups or points)
         if version is first else guard)
 
 

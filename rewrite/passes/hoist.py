@@ -36,9 +36,8 @@ from runelift.rewrite.engine.scalar_code import total_division
 from runelift.rewrite.engine.scope import Scope, is_counting
 from runelift.rewrite.rules.unused import sizes_of
 
-LEAVING = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.ArrayLit, ir.Concat,
-           ir.If, ir.Loop, ir.Map, ir.Redomap,
-           ir.Scanomap)
+LEAVING = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad,
+           ir.ArrayLit, ir.Concat, ir.If, ir.Loop, ir.Map, ir.Redomap, ir.Scanomap)
 """Expressions that are hoisted.  Iota and replicate are made faster than they are read."""
 
 DIVISIONS = ("div", "mod", "quot", "rem")
@@ -231,6 +230,8 @@ class Hoister:
                 return shape_of(stm.pat[0].type) == tuple(shape[k] for k in perm)
             case ir.Reshape(shape, array):
                 return self._count(shape) == self._count(shape_of(self.scope.type(array)))
+            case ir.Slide(dim) | ir.Pad(dim):
+                return self.is_length(shape_of(stm.pat[0].type)[dim], target)
             case ir.Iota(count) | ir.Replicate((count,), _):
                 return self.is_length(count, target)
             case ir.If(then_=then_, else_=else_):

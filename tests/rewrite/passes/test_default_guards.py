@@ -346,7 +346,7 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
 def test_points_that_go_through_loops_alone_need_no_groups_of_rows() -> None:
     text = """
 entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
-  map (map (\\x -> loop y = x for _i < 9 do 2 * y + 1)) xss
+  map (map (\\x -> loop y = x for _i < 99 do 2 * y + 1)) xss
 """
     (outer,), (group,) = outer_guards(text), group_guards(text)
     assert (outer.rival, group.rival) == (None, Rival.POINTS)
