@@ -27,7 +27,6 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import evaluated, statements
-from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, least, product

@@ -323,6 +323,9 @@ SECTOR = 32
 CACHED = 128
 """The bytes of a compute unit's cache for each work-item that it runs (NVIDIA, since 2017)."""
 
+BRIEF = 64
+"""The elements that a work-item of a GPU reads one after another in the time of a launch."""
+
 TAKEN = 32
 """The most work-groups that a thread of PoCL takes at a time.
 
@@ -339,7 +342,7 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults
                     together=gpu, busy=units * OCCUPANCY if gpu else units,
                     streamed=2 if gpu else 1, even=shares.group if gpu else 0,
                     shared=0 if gpu else TAKEN * units * units,
-                    cached=CACHED if merged else SECTOR)
+                    cached=CACHED if merged else SECTOR, brief=BRIEF if gpu else 0)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

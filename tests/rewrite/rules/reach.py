@@ -229,6 +229,8 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "i32.sum (map2 (*) xs ys)) xss let most = i32.maximum zs in map (most -) zs) xss", [XSS]),
     "loops_stay_in_groups": (MATRIX + "map (\\xs -> loop xs for _i < 3 do scan (+) 0 xs) xss",
                              [XSS]),
+    "rows_save_launches": (
+        MATRIX + "map (\\xs -> let y = i32.sum xs in map (+ y) xs) xss", [XSS]),
     "rows_lie_apart": (MATRIX + "map i32.sum xss", [XSS]),
     "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
