@@ -58,6 +58,10 @@ from runelift.runtime.records.loop_sampling import is_predictable
 from runelift.runtime.records.recorder import EncounterKind
 
 
+SINGLE = (1, 0)
+"""The constants of a map, of which each work-item has one point: ``width`` and ``flat``."""
+
+
 @dataclass(slots=True)
 class KernelSite:
     """A kernel launch of the plan, prepared once.
@@ -81,6 +85,12 @@ class KernelSite:
             self._reduces = (len(kernel.constants) == 2 and kernel.group is not None
                              and kernel.constants[1] in subgroups_of(kernel))
         return self._reduces
+
+    def is_single(self, values: tuple[int, ...] = SINGLE) -> bool:
+        """True if each work-item computes one point of a map, by default or for these values."""
+        kernel = self.launch.kernel
+        return kernel.width is not None and not kernel.settings and (
+            values[:len(kernel.constants)] == SINGLE[:len(kernel.constants)])
 
     def free(self) -> bool:
         """True if the kernel can run in groups of another size than it is launched in."""
@@ -388,21 +398,34 @@ class Executable:
             sites, constants = self._together(site, values)
             self._build(sites, constants)
             for each in sites:
-                each.variants[values] = each.kernel
+                own = tuple(constants[name] for name in each.launch.kernel.built_for)
+                each.variants[own] = each.kernel
 
     def _together(self, site: KernelSite, values: tuple[int, ...]
                   ) -> tuple[list[KernelSite], dict[VName, int]]:
         """The launches whose kernels are built with one that is built for these values.
 
-        Without sub-groups most reductions of a version have groups of the same size.
+        Without sub-groups most reductions of a version have groups of the same size.  Maps with a
+        point for each work-item are built together too, where processes would not share the work.
         """
         sites, kernel = [site], site.launch.kernel
+        if site.is_single(values) and not self.device.info.locked_compiler:
+            found = [each for each in self.sites if each.version == site.version]
+            return self._for_values([(each, SINGLE[:len(each.launch.kernel.built_for)])
+                                     for each in found if each.is_single()])
         if self.device.shuffles is None and site.reduces() and not any(
                 values[len(kernel.constants):]):
             sites = [each for each in self.sites if each.version == site.version
                      and each.reduces() and len(each.launch.kernel.built_for) == len(values)]
-        return sites, {name: value for each in sites for name, value in zip(
-            each.launch.kernel.built_for, values, strict=True)}
+        return self._for_values([(each, values) for each in sites])
+
+    @staticmethod
+    def _for_values(chosen: Sequence[tuple[KernelSite, tuple[int, ...]]]
+                    ) -> tuple[list[KernelSite], dict[VName, int]]:
+        """Launches, and the values that their kernels are built for."""
+        return [site for site, _ in chosen], {
+            name: value for site, values in chosen for name, value in zip(
+                site.launch.kernel.built_for, values, strict=True)}
 
     def persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that runs iterations of a loop; None if it does not build."""
