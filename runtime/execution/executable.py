@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,10 +59,6 @@ from runelift.runtime.records.loop_sampling import is_predictable
 from runelift.runtime.records.recorder import EncounterKind
 
 
-SINGLE = (1, 0)
-"""The constants of a map, of which each work-item has one point: ``width`` and ``flat``."""
-
-
 @dataclass(slots=True)
 class KernelSite:
     """A kernel launch of the plan, prepared once.
@@ -86,11 +83,11 @@ class KernelSite:
                              and kernel.constants[1] in subgroups_of(kernel))
         return self._reduces
 
-    def is_single(self, values: tuple[int, ...] = SINGLE) -> bool:
-        """True if each work-item computes one point of a map, by default or for these values."""
+    def is_single(self, values: tuple[int, ...]) -> bool:
+        """True if work-items of a map loop over no points that lie side by side, by default."""
         kernel = self.launch.kernel
-        return kernel.width is not None and not kernel.settings and (
-            values[:len(kernel.constants)] == SINGLE[:len(kernel.constants)])
+        return kernel.width is not None and values[0] == 1 and not any(
+            values[len(kernel.constants):])
 
     def free(self) -> bool:
         """True if the kernel can run in groups of another size than it is launched in."""
@@ -410,22 +407,17 @@ class Executable:
         """
         sites, kernel = [site], site.launch.kernel
         if site.is_single(values) and not self.device.info.locked_compiler:
-            found = [each for each in self.sites if each.version == site.version]
-            return self._for_values([(each, SINGLE[:len(each.launch.kernel.built_for)])
-                                     for each in found if each.is_single()])
+            sites = [each for each in self.sites if each.version == site.version
+                     and each.launch.kernel.width is not None
+                     and len(each.launch.kernel.constants) == len(kernel.constants)]
+            return sites, {name: value for each in sites for name, value in zip_longest(
+                each.launch.kernel.built_for, values[:len(kernel.constants)], fillvalue=0)}
         if self.device.shuffles is None and site.reduces() and not any(
                 values[len(kernel.constants):]):
             sites = [each for each in self.sites if each.version == site.version
                      and each.reduces() and len(each.launch.kernel.built_for) == len(values)]
-        return self._for_values([(each, values) for each in sites])
-
-    @staticmethod
-    def _for_values(chosen: Sequence[tuple[KernelSite, tuple[int, ...]]]
-                    ) -> tuple[list[KernelSite], dict[VName, int]]:
-        """Launches, and the values that their kernels are built for."""
-        return [site for site, _ in chosen], {
-            name: value for site, values in chosen for name, value in zip(
-                site.launch.kernel.built_for, values, strict=True)}
+        return sites, {name: value for each in sites for name, value in zip(
+            each.launch.kernel.built_for, values, strict=True)}
 
     def persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that runs iterations of a loop; None if it does not build."""
