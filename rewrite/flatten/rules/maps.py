@@ -61,7 +61,8 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         derivation.fired("G3", stm, "inside a group: the flat version only")
         return _descend(walk, stm, nest, soac.lam)
     kinds = frozenset({Kind.OUTER, Kind.INTRA, Kind.FLAT})
-    kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, kinds)))
+    kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, kinds),
+                                        len(walk.nest.space)))
     derivation.fired("G3", stm, f"versions over {show_nest(nest)}")
     site = flattener.site()
     with derivation.inside():
