@@ -90,6 +90,15 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #define BEGUN(SIDE)
 #endif
 
+// The places of a work-item, and local memory by the type of its elements.
+#define GID ((long)get_global_id(0))
+
+#define LID ((long)get_local_id(0))
+
+#define LOCAL_ARRAY(T, NAME) __local T *NAME = (__local T *)NAME##_cells
+
+#define INSIDE(I, SIZE) (0L <= (I) && (I) < (SIZE))
+
 // The first failure of a run counts: its code, and the values of its message.
 #define FAIL(CODE) if (atomic_cmpxchg(failure_code, -1, CODE) == -1)
 #define FAIL_0(CODE) FAIL(CODE) {}
