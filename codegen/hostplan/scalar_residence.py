@@ -284,7 +284,7 @@ def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
             yield count
         case ir.Loop(form=ir.ForLoop(_, bound)):
             yield bound
-        case ir.If() | ir.Loop() | ir.Assert():
+        case ir.If() | ir.Loop() | ir.Assert() | ir.ArrayLit():
             return
         case _:
             yield from free_vars(exp)

@@ -187,9 +187,13 @@ class KernelBuilder(SecondOrder):
     def _inside(self, part: AccessDim, size: Exp, message: str, values: list[Exp]) -> AccessDim:
         """A dimension checked against the bounds; one inside them if the check fails."""
         if not isinstance(part, tuple):
+            if (known := self.checked[-1].get((part, size))) is not None:
+                return known
             inside = within(part, size)
             self.fail_unless(inside, message, values)
-            return self.declare("safe", Prim.I64, imp.Select(inside, part, lit(0), Prim.I64))
+            safe = self.declare("safe", Prim.I64, imp.Select(inside, part, lit(0), Prim.I64))
+            self.checked[-1][part, size] = safe
+            return safe
         start, count, stride = part
         if start == lit(0) and count == size and stride == lit(1):
             return part
