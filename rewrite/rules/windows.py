@@ -31,7 +31,7 @@ def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
         case ir.Map(width, ir.Lambda((param,), ir.Body(stms, (result,))) as lam, (
                 array,)) if stms and not stm.attrs and len(stm.pat) == 1:
             bound = bound_by_lambda(lam)
-            at, shape = param.name, (width, *shape_of(param.type))
+            at, shape = param.name, tuple(map(scope.resolve, (width, *shape_of(param.type))))
             if shape_of(scope.type(array)) != shape or [result] != [p.name for p in stms[-1].pat]:
                 return None
             made: list[ir.Stm] = []
