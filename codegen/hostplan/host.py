@@ -23,6 +23,7 @@ from runelift.codegen.hostplan.coalescing import (
 )
 from runelift.codegen.hostplan.control import Control
 from runelift.codegen.hostplan.in_place import elements_of_literals
+from runelift.codegen.hostplan.margins import store_margins
 from runelift.codegen.hostplan.scalar_residence import residence
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.interface import interface
@@ -46,8 +47,7 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
     device writes elements of the same index together.  ``coherent``: groups see what others
     wrote in the same launch, so that one kernel can run all iterations of a loop.
     """
-    if interleave:
-        fun = coalesce(fun, names)
+    fun = coalesce(fun, names) if interleave else store_margins(fun, names)
     host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave,
                        coherent)
     for param in fun.params:
