@@ -12,9 +12,9 @@ call with inputs and results on the device.  With ``--tuned``, ours is also tune
 is the peer, by ``NAME.tuning`` in PEERS where there is such a file.
 
 Each program runs in another process, with empty caches.  With ``--jobs``, several are compiled and
-built at a time; one of them has the device.  ``cold`` is the time until its first
-result, Python's own start left out; with ``--jobs`` it has what the other builds cost.  ``host`` is the part of our default's time in which no kernel
-ran; ``bytes`` are those of inputs and results together.
+built at a time; one of them has the device.  ``cold`` is the time until its first result, Python's
+own start left out; with ``--jobs`` it has what the other builds cost.  ``host`` is the part of our
+default's time in which no kernel ran; ``bytes`` are those of inputs and results together.
 """
 
 from __future__ import annotations

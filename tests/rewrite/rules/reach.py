@@ -135,6 +135,10 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "common_subexpression": (ONE + "(x & y) * (y & x)", [X, Y]),
     "hoist_invariant": (
         "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
+    "hoist_stored": (
+        "entry main [n] (xs: [n]i32) = "
+        "map (\\x -> let ys = map (\\i -> i32.i64 i * 3) (iota n) "
+        "in i32.sum (map (\\j -> if j < x then ys[(j % 2)] * ys[0] else ys[1]) xs)) xs", [XS]),
     "map_map": (VECTOR + "map (+ 1) (map (* 2) xs)", [XS]),
     "map_redomap": (VECTOR + "i32.sum (map (* 2) xs)", [XS]),
     "map_scanomap": (VECTOR + "scan (+) 0 (map (* 2) xs)", [XS]),
