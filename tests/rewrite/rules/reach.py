@@ -163,6 +163,10 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "common_subexpression": (ONE + "(x & y) * (y & x)", [X, Y]),
     "hoist_invariant": (
         "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
+    "hoist_stored": (
+        "entry main [n] (xs: [n]i32) = "
+        "map (\\x -> let ys = map (\\i -> i32.i64 i * 3) (iota n) "
+        "in i32.sum (map (\\j -> if j < x then ys[(j % 2)] * ys[0] else ys[1]) xs)) xs", [XS]),
     "hoist_quotient": (
         "entry main [n] (xs: [n]i32) (m: i64) = "
         "map (\\x -> i32.sum (map (+ x) (map i32.i64 (iota (n / m))))) xs", [XS, I64(2)]),
