@@ -47,12 +47,17 @@ SHAPES: dict[str, list[list[tuple[int, ...] | int]]] = {
 }
 """The shapes of the arguments of each family; a number stands for itself."""
 ELEMENTS = {"histogram": np.int32, "prefix_sums": np.int32, "counts": np.int32}
+ROUNDING = {"normalised": 1e-5, "softmax": 1e-5}
+"""The relative errors of families that divide or take roots, which devices round otherwise."""
 IN_ORDER = {"looped"}
 """Spellings that say in which order elements are combined, so that no reduction may replace them.
 """
-SCALARS = "reductions at host level, whose scalars are put into an array one by one"
+SCALARS = "reductions of several scalars, with as few launches and stored arrays"
 ELSEWHERE = {
     **{("vectors", name): SCALARS for name in ("tuples", "of_records", "separate")},
+    ("extremes", "two_sums"): "goes through the elements twice",
+    ("extremes", "kept_outside"): "reads elements at places that it finds",
+    ("dot", "blocks"): "says itself how elements are divided among work-items",
 }
 """Spellings that do not reach the class of their family yet, and why."""
 
@@ -107,9 +112,10 @@ def test_all_versions_of_all_spellings_mean_the_same(family: str) -> None:
 @pytest.mark.sweep(keep=["row_sums", "stencil", "Oclgrind-product", "Oclgrind-histogram"])
 @pytest.mark.parametrize("family", SHAPES)
 def test_all_kernels_of_all_spellings_are_right(family: str, installed: DeviceInfo) -> None:
-    """Versions whose kernels differ in nothing but names from those of others run once.
+    """The first spelling runs in all versions, others where their kernels have another text.
 
-    Each spelling runs with default thresholds besides.
+    Texts that differ in nothing but names are one.  Each kind of new kernels runs once for each
+    spelling; interpreting all versions (above) costs less than building them.
     """
     program = runelift.compile(HERE / f"{family}.fut", device=installed.name)
     shapes_here = SHAPES[family][:1] if installed.is_simulator else SHAPES[family]
@@ -117,12 +123,15 @@ def test_all_kernels_of_all_spellings_are_right(family: str, installed: DeviceIn
     for entry in program.entries:
         steps = program.compiled.plan(entry, interleave=installed.interleaves,
                                       coherent=installed.coherent).steps
-        forces: list[dict[str, int]] = [{}]
+        forces, ran, seen = [], set[str](), set[str]()
         for force in plans(program.tree.entry(entry)):
-            texts = set(map(without_names, kernels_of(steps, force)))
-            if not texts <= known:
+            new = {without_names(kernel): kernel.kind for kernel in kernels_of(steps, force)}
+            kinds = {kind for text, kind in new.items() if text not in known}
+            if kinds - ran or not known:
                 forces.append(force)
-                known |= texts
+                ran |= kinds
+            seen |= new.keys()
+        known |= seen
         for shapes in shapes_here:
             args = arguments(family, shapes)
             expected = interpret(program.compiled.core, entry, args)
@@ -132,7 +141,8 @@ def test_all_kernels_of_all_spellings_are_right(family: str, installed: DeviceIn
                 except VersionUnavailable:  # too little local memory
                     continue
                 for one, other in zip(found, expected, strict=True):
-                    np.testing.assert_array_equal(one, other, err_msg=f"{entry} {shapes} {force}")
+                    np.testing.assert_allclose(one, other, rtol=ROUNDING.get(family, 0),
+                                               err_msg=f"{entry} {shapes} {force}")
 
 
 def kernels_of(steps: Sequence[plan.Step], force: Mapping[str, int]) -> Iterator[imp.Kernel]:
@@ -161,11 +171,12 @@ def without_names(kernel: imp.Kernel) -> str:
 def test_all_spellings_reach_the_same_classes_of_kernels(family: str, interleave: bool) -> None:
     program = compiled(family)
     works = {entry: work_of(program.plan(entry, interleave=interleave, coherent=True))
-             for entry in program.interfaces if entry not in IN_ORDER
-             and (family, entry) not in ELSEWHERE}
+             for entry in program.interfaces if entry not in IN_ORDER}
     first, *others = works
     for name in others:
-        assert reached(works[name]) == reached(works[first]), (
+        reason = ELSEWHERE.get((family, name))
+        asked = slice(0) if reason not in (None, SCALARS) else slice(reason is SCALARS, None)
+        assert reached(works[name])[asked] == reached(works[first])[asked], (
             render([(first, works[first]), (name, works[name])]))
 
 
