@@ -14,7 +14,7 @@ from runelift.rewrite.passes.cse import SHARING, eliminate_common
 from runelift.rewrite.passes.default_guards import EVERYWHERE, estimate
 from runelift.rewrite.passes.filters import FILTERS, without_filters
 from runelift.rewrite.passes.fuse import fuse
-from runelift.rewrite.passes.hoist import hoist, hoist_invariant
+from runelift.rewrite.passes.hoist import hoist, hoist_invariant, hoist_quotient
 from runelift.rewrite.passes.in_place import made_in_place
 from runelift.rewrite.passes.layouts import LAYOUTS, arrange
 from runelift.rewrite.passes.predicate import predicate, predicated_scatter, predicated_updates
@@ -49,7 +49,7 @@ SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dea
                 simplify, SIMPLIFICATION.rules)
 CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
 HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
-             (hoist_invariant,))
+             (hoist_invariant, hoist_quotient))
 ARRANGE = Pass("layouts", "move layouts in front of the maps that make the arrays", arrange,
                LAYOUTS)
 FUSE = Pass("fuse", "make one array operation of two", fuse,

@@ -29,6 +29,9 @@ LOCAL_CELL = "ulong2"
 FAILURE_ARGS = 32
 """The most i64 arguments of a failure."""
 
+MOST_MACRO_ARGS = 6
+"""The most arguments of a failure for which the prelude has a macro."""
+
 MOST_UNROLLED_ITERATIONS = 64
 """Loops of at most this many iterations are unrolled completely if the kernel asks for it."""
 
@@ -320,6 +323,9 @@ class _Printer:
                 return self._loop(stm, depth)
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
                 return self.block(then_ if known else else_, depth)
+            case imp.If(cond, (imp.Fail() as failure,), ()):
+                self.separated = False
+                return [f"{pad}if ({self.exp(cond)}) {{ {self._fail(failure)} }}"]
             case imp.If(cond, then_, else_):
                 lines = [f"{pad}if ({self.exp(cond)}) {{", *self.side(then_, depth + 1, 1)]
                 if else_:
@@ -348,21 +354,30 @@ class _Printer:
             case imp.Peek(v, prim, mem, index):
                 return [f"{pad}{TYPES[prim]} {name(v)} = peek((volatile __global ulong *)"
                         f"&{name(mem)}[{self.index(index)}]);"]
-            case imp.Fail(code, args):
-                if len(args) > FAILURE_ARGS:
-                    raise CompilerLimitation(f"an error message has {len(args)} values, "
-                                             f"more than {FAILURE_ARGS}")
-                values = [self.exp(a) for a in args]
-                lines = [f"{pad}if (atomic_cmpxchg(failure_code, -1, {self.base + code}) == -1) {{"]
-                lines += [f"{pad}    failure_args[{k}] = {v};" for k, v in enumerate(values)]
-                return [*lines, f"{pad}}}"]
+            case imp.Fail():
+                return [f"{pad}{self._fail(stm)}"]
             case imp.Comment(text):
                 return [f"{pad}// {one_line(text)}"]
+
+    def _fail(self, stm: imp.Fail) -> str:
+        """A failure: a macro of the prelude, which notes the values that have room there."""
+        if len(stm.args) > FAILURE_ARGS:
+            raise CompilerLimitation(f"an error message has {len(stm.args)} values, "
+                                     f"more than {FAILURE_ARGS}")
+        code, values = self.base + stm.code, [self.exp(a) for a in stm.args]
+        if len(values) <= MOST_MACRO_ARGS:
+            return f"FAIL_{len(values)}({', '.join([str(code), *values])})"
+        notes = " ".join(f"failure_args[{k}] = {v};" for k, v in enumerate(values))
+        return f"FAIL({code}) {{ {notes} }}"
 
     def _loop(self, stm: imp.For | imp.While, depth: int) -> list[str]:
         """A loop, with directives for compilers."""
         pad = "    " * depth
         match stm:
+            case imp.For(index, imp.Lit(), imp.Var() as bound, _, body) if (
+                    self.constant(bound) == 1 and self.constant(stm.start) == 0):
+                return [f"{pad}{{", f"{pad}    const long {name(index)} = 0;",
+                        *self.block(body, depth + 1), f"{pad}}}"]
             case imp.For(index, start, bound, step, body, unroll):
                 i, how = name(index), self.unrolling(unroll, bound, body)
                 lines = [f"{pad}{each}" for each in how]
@@ -445,8 +460,8 @@ class _Printer:
             case imp.Convert(from_, to, arg):
                 return _convert(from_, to, self.exp(arg))
             case imp.Select(cond, then_, else_, prim):
-                return (f"({self.exp(cond)} ? ({TYPES[prim]})({self.exp(then_)}) "
-                        f": ({TYPES[prim]})({self.exp(else_)}))")
+                return (f"({self.exp(cond)} ? {self.typed(then_, prim)} "
+                        f": {self.typed(else_, prim)})")
             case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.group is not None:
                 return name(self.kernel.group)
             case imp.WorkItem(kind, dim):
@@ -459,7 +474,19 @@ class _Printer:
                     prim.is_int and divisor > 0 and divisor.bit_count() == 1):
                 return self._by_power(op, prim, arg, divisor)
             case imp.Apply(op, prim, args):
-                return self._apply(op, prim, [self.exp(a) for a in args])
+                return self._apply(op, prim, [self.exp(a) for a in args],
+                                   ", ".join(self.typed(a, prim) for a in args))
+
+    def typed(self, exp: Exp, prim: Prim) -> str:
+        """An expression of a type, with a cast where C would give it another one."""
+        text = self.exp(exp)
+        match exp:
+            case imp.Var() | imp.Load() | imp.Lit():
+                return text
+            case imp.Apply("add" | "sub" | "mul", same) if same in _MODULAR or same in (
+                    Prim.F32, Prim.F64):
+                return text
+        return f"({TYPES[prim]})({text})"
 
     def _by_power(self, op: str, prim: Prim, arg: Exp, divisor: int) -> str:
         """Division by a power of two, which rounds down as a shift and a mask do."""
@@ -484,9 +511,10 @@ class _Printer:
                         f"{self._modular(right, prim, cast=False)})")
         return f"({_MODULAR[prim]}){self.exp(exp)}" if cast else self.exp(exp)
 
-    def _apply(self, op: str, prim: Prim, args: list[str]) -> str:
+    def _apply(self, op: str, prim: Prim, args: list[str], casted: str) -> str:
+        """An operation on these arguments; ``casted`` has all of them with their types."""
         if prim is Prim.F16:
-            return self._apply_to_halves(op, args)
+            return self._apply_to_halves(op, args, casted)
         type_ = TYPES[prim]
         if prim is Prim.BOOL and op in ("and", "or"):
             return f"({args[0]} {_INFIX[op] * 2} {args[1]})"
@@ -498,7 +526,6 @@ class _Printer:
         if op == "neg":
             wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
             return f"({type_})(-{wide}{args[0]})"
-        casted = ", ".join(f"({type_})({a})" for a in args)
         if op == "bits" and prim is Prim.U16:
             return f"f16_of_bits({casted})"
         if op == "bits":
@@ -518,13 +545,13 @@ class _Printer:
         return f"{op}_{prim.value}({casted})"
 
 
-    def _apply_to_halves(self, op: str, args: list[str]) -> str:
+    def _apply_to_halves(self, op: str, args: list[str], casted: str) -> str:
         """An operation on f16: that on f32, and then rounding."""
         if op == "bits":
             return f"bits_of_f16({args[0]})"
         if op in _OF_HALVES:
             return f"{op}_f16({', '.join(args)})"
-        text = self._apply(op, Prim.F32, args)
+        text = self._apply(op, Prim.F32, args, casted)
         return text if op in _EXACT else f"near_f16({text})"
 
 
@@ -539,7 +566,8 @@ def literal(const: Const) -> str:
             return f"({TYPES[prim]})NAN"
         if number in (float("inf"), float("-inf")):
             return f"({TYPES[prim]})({'-' if number < 0 else ''}INFINITY)"
-        text = number.hex()
+        digits, exponent = number.hex().split("p")
+        text = f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}p{exponent}"
         return text if prim is Prim.F64 else f"{text}f"
     if prim is Prim.I64:
         return "(-9223372036854775807L - 1)" if value == prim.least else f"{int(value)}L"

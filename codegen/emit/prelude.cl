@@ -86,6 +86,20 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #define BEGUN(SIDE)
 #endif
 
+// The first failure of a run counts: its code, and the values of its message.
+#define FAIL(CODE) if (atomic_cmpxchg(failure_code, -1, CODE) == -1)
+#define FAIL_0(CODE) FAIL(CODE) {}
+#define FAIL_1(CODE, A) FAIL(CODE) failure_args[0] = A;
+#define FAIL_2(CODE, A, B) FAIL(CODE) { failure_args[0] = A; failure_args[1] = B; }
+#define FAIL_3(CODE, A, B, C) FAIL(CODE) { \
+    failure_args[0] = A; failure_args[1] = B; failure_args[2] = C; }
+#define FAIL_4(CODE, A, B, C, D) FAIL(CODE) { failure_args[0] = A; failure_args[1] = B; \
+    failure_args[2] = C; failure_args[3] = D; }
+#define FAIL_5(CODE, A, B, C, D, E) FAIL(CODE) { failure_args[0] = A; failure_args[1] = B; \
+    failure_args[2] = C; failure_args[3] = D; failure_args[4] = E; }
+#define FAIL_6(CODE, A, B, C, D, E, F) FAIL(CODE) { failure_args[0] = A; failure_args[1] = B; \
+    failure_args[2] = C; failure_args[3] = D; failure_args[4] = E; failure_args[5] = F; }
+
 #define MEET_ALL barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
 // Sub-groups: work-items in a row that hand each other values and wait for each other only.

@@ -6,7 +6,7 @@ that write into a buffer; indices are checked on the host.
 
 from __future__ import annotations
 
-from runelift.codegen.hostplan.segops import SegOps
+from runelift.codegen.hostplan.packing import Packed
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import replicate
 from runelift.ir import failures, imp
@@ -21,7 +21,7 @@ LITERAL_ELEMENTS = 64
 """The most scalars that one kernel puts into an array: each is an argument of it."""
 
 
-class Arrays(SegOps):
+class Arrays(Packed):
     """The steps of accesses to arrays, and of arrays that are put together from parts."""
 
     __slots__ = ()

@@ -280,7 +280,7 @@ def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
                 yield from (op.bins for op in exp.ops)
         case ir.Replicate(shape) | ir.Reshape(shape):
             yield from shape
-        case ir.Iota(count):
+        case ir.Iota(count) | ir.Slide(count=count):
             yield count
         case ir.Loop(form=ir.ForLoop(_, bound)):
             yield bound

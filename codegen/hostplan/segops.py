@@ -7,12 +7,14 @@ copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.hostplan.lazy_copies import LazyCopies
+from runelift.codegen.kernel.launch_builder import Lowered
 from runelift.codegen.plan import plan
+from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.plan.views import View, interleaved, lit
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -40,8 +42,12 @@ class SegOps(LazyCopies):
 
     def segop(self, stm: Stm) -> None:
         """The steps of a segmented operation whose result buffers exist."""
-        parameters = self.new_operation(stm.pat)
-        lowered = lower_segop(stm, self, self.names, parameters)
+        self.lowered(stm.pat, lambda parameters: lower_segop(stm, self, self.names, parameters))
+
+    def lowered(self, pat: Sequence[Param], lower: Callable[[Parameters], Lowered]) -> None:
+        """The steps of an operation that makes ``pat``, as ``lower`` finds them."""
+        parameters = self.new_operation(pat)
+        lowered = lower(parameters)
         self.fill(_buffers(lowered.steps))
         self.local_bytes.append(lowered.local_bytes)
         found = tuple(parameters.found.values())

@@ -117,6 +117,8 @@ class CodeBuilder:
     dest: dict[VName, View] = field(default_factory=dict)
     idle: set[VName] = field(default_factory=set)
     accumulators: dict[VName, Writer] = field(default_factory=dict)
+    checked: list[dict[tuple[Exp, Exp], Exp]] = field(default_factory=lambda: [{}])
+    """Indices checked against sizes, and what stands for them, by the blocks around the code."""
     loc: Loc | None = None
 
     # Code
@@ -124,16 +126,24 @@ class CodeBuilder:
     def emit(self, *stms: ImpStm) -> None:
         """Append statements."""
         self.code.extend(stms)
+        if self.checked[-1]:
+            changed = {stm.name for stm in stms if isinstance(stm, imp.Assign)}
+            for known in self.checked if changed else ():
+                for index, size in [*known]:
+                    if isinstance(index, imp.Var) and index.name in changed:
+                        del known[index, size]
 
     @contextmanager
     def block(self) -> Iterator[list[ImpStm]]:
         """Collect the statements of a nested block."""
         outer, self.code = self.code, []
         inner = self.code
+        self.checked.append(self.checked[-1].copy())
         try:
             yield inner
         finally:
             self.code = outer
+            self.checked.pop()
 
     def declare(self, base: str | VName, prim: Prim, init: Exp | None = None) -> imp.Var:
         """A fresh scalar variable."""

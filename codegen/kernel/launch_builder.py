@@ -10,7 +10,7 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Parameters, Quantity
-from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
+from runelift.codegen.plan.views import View, ceil_quot, op, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
@@ -318,6 +318,16 @@ def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
         k.bind_scalar(Param(dim.index, Prim.I64), index)
 
 
+def unflat(k: CodeBuilder, position: Exp, shape: Sequence[Exp]) -> list[Exp]:
+    """The indices of a position as :func:`~.unflat_index`, with each quotient computed once."""
+    indices: list[Exp] = []
+    for size in reversed(shape[1:]):
+        above = k.declare("above", Prim.I64, op("quot", position, size))
+        indices.insert(0, op("sub", position, op("mul", above, size)))
+        position = above
+    return [position, *indices] if shape else []
+
+
 def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
                body: Callable[[list[Exp]], None], kind: str, *, busy: bool = False) -> None:
     """A kernel that runs ``body`` at every point; the last dimension varies fastest.
@@ -330,12 +340,11 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     points = volume(shape)
     with k.block() as code:
         position = k.declare("point", Prim.I64)
-        indices = unflat_index(position, shape)
-        bind_point(k, space, indices)
+        bind_point(k, space, unflat(k, position, shape))
         body([k.scalar(dim.index) for dim in space])
     declare, *rest = code
     assert isinstance(declare, imp.Declare)
-    name = _group_name(lowering, space, alone=bool(k.scratch), busy=busy)
+    name = group_name(lowering, space, alone=bool(k.scratch), busy=busy)
     group = Size.var(name)
     if k.scratch:
         k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
@@ -350,7 +359,7 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     lowering.launch(k, kind, groups, group)
 
 
-def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> VName:
+def group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> VName:
     """The size of the groups of a kernel.
 
     ``alone``: work-items keep arrays in scratch memory.  A work-item that runs by itself then is a

@@ -1,16 +1,16 @@
-"""Wide maps: work-items that compute several points each.
+"""Maps without loops: work-items that compute one point, or several.
 
-Strategy: taken if points have neither loops nor arrays, and the runtime chooses a width above 1.  A
-work-item of such a map loads, waits and ends.  A device full of these may still have too few bytes
-in flight to keep its memory busy.  A work-item with several points loads the elements for all of
-them before it stores the first result.
+Strategy: taken if points have neither loops nor arrays.  A work-item of such a map loads, waits and
+ends.  A device full of these may still have too few bytes in flight to keep its memory busy.  A
+work-item with several points loads the elements for all of them before it stores the first result.
 
-Kernel ``segmap_wide``: neighbouring work-items access neighbouring elements.  In one dimension,
-work-items share a block of points, and the points of one lie :data:`BLOCK_ITEMS` apart.  In several
-dimensions the points of a work-item are neighbours along the last dimension but one.  So they reuse
-loads along it, as in stencils, and the arithmetic of indices.  Where rows are short, or few, points
-lie as in one dimension.  Then compilers see that index arithmetic of dense arrays cancels out.  A
-work-item with missing points runs another loop, which checks each point.
+Kernel ``segmap_wide``, built for the number of points (``width``) and for their arrangement
+(``flat``): neighbouring work-items access neighbouring elements.  In one dimension, work-items
+share a block of points, and the points of one lie :data:`BLOCK_ITEMS` apart.  In several dimensions
+the points of a work-item are neighbours along the last dimension but one.  So they reuse loads
+along it, as in stencils, and the arithmetic of indices.  Where rows are short, or few, points lie
+as in one dimension.  Then compilers see that index arithmetic of dense arrays cancels out.  A
+work-item with missing points, or a single one, runs another loop, which checks each point.
 
 Source: Volkov 2010, "Better performance at lower occupancy".
 """
@@ -20,19 +20,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index, volume
+from runelift.codegen.plan.views import View, ceil_quot, lit, op, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, ceil_div, product
-from runelift.ir.syntax import SOACS, Body, Loop, SegMap
+from runelift.ir.products import is_cheap
+from runelift.ir.sizes import Size, ceil_div, least, product
+from runelift.ir.syntax import SOACS, Body, Loop, Param, SegMap
 from runelift.ir.traverse import bodies_of
-from runelift.ir.types import elem_of, i64, shape_of
+from runelift.ir.types import FALSE, elem_of, shape_of
 
 BLOCK_ITEMS = 256
 """The work-items that share a block of points in one dimension, whatever the size of groups."""
@@ -44,41 +45,32 @@ MOST_RESULT_BYTES = 256
 """The most bytes of results that a work-item keeps."""
 
 
-def lower_wide(lowering: launches.Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]) -> None:
-    """The kernel for several points if it is possible and wanted, else other steps."""
+def lower_wide(lowering: launches.Lowering, exp: SegMap) -> bool:
+    """Add the kernel for any number of points; False if it is not possible, and nothing is added.
+    """
+    held = list(lowering.steps)
     try:
-        line = _WideMap(lowering, exp)
-        block = _WideMap(lowering, exp, line.width) if len(exp.space) > 1 else line
+        made = _WideMap(lowering, exp)
     except CompilerLimitation:
-        lowering.steps += otherwise
-        return
-    width = line.width
-    several = launches.branch(lowering, line.launch)
+        lowering.steps[:] = held
+        return False
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
-    one, flat = lowering.names.fresh("one"), lowering.names.fresh("flat")
-    if block is not line:
-        beneath, lies_flat = launches.branch(lowering, block.launch), lowering.names.fresh("line")
-        several = (plan.Compute(lies_flat, "eq", Prim.I64, (flat, i64(1))),
-                   plan.Branch(lies_flat, several, beneath))
-    lowering.steps += [
-        distribution.MapWidth(width, flat, launches.total(lowering, exp.space), rows, beside,
-                              block.bytes, block is not line and block.overlapping,
-                              min(line.most, block.most), lowering.setting(Quantity.WIDTH)),
-        plan.Compute(one, "eq", Prim.I64, (width, i64(1))),
-        plan.Branch(one, otherwise, several)]
+    lowering.steps.append(distribution.MapWidth(
+        made.width, made.flat, launches.total(lowering, exp.space), rows, beside, made.bytes,
+        len(exp.space) > 1 and made.overlapping, made.most, lowering.setting(Quantity.WIDTH)))
+    made.launch()
+    return True
 
 
 class _WideMap:
     """The kernel of a wide map; CompilerLimitation if points have loops or make arrays.
 
-    The points of a work-item lie as in one dimension, unless there is a flat kernel with its
-    ``width`` already.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several
-    elements of an array, so that its neighbours may need the same.  A work-item has at most
-    ``most`` points.
+    The points of a work-item lie as in one dimension if the constant ``flat`` is 1.  A point loads
+    and stores ``bytes`` bytes.  ``overlapping``: it loads several elements of an array, so that its
+    neighbours may need the same.  A work-item has at most ``most`` points.
     """
 
-    def __init__(self, lowering: launches.Lowering, exp: SegMap,
-                 width: VName | None = None) -> None:
+    def __init__(self, lowering: launches.Lowering, exp: SegMap) -> None:
         if not lowering.stm.pat or any(
                 len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
             raise CompilerLimitation("a wide map needs scalar results")
@@ -88,9 +80,10 @@ class _WideMap:
             raise CompilerLimitation("a wide map cannot have loops")
         self.lowering, self.exp = lowering, exp
         self.k = lowering.builder()
-        self.is_flat = width is None
-        self.width = width or lowering.names.fresh("width")
-        self.k.constants, self.k.width = [self.width], self.width
+        self.width, self.flat = lowering.names.fresh("width"), lowering.names.fresh("flat")
+        self.is_line = len(exp.space) == 1
+        self.k.constants = [self.width] if self.is_line else [self.width, self.flat]
+        self.k.width = self.width
         self.outs = lowering.results
         self.prims = [elem_of(p.type) for p in lowering.stm.pat]
         self.cells = [lowering.names.fresh("result") for _ in self.prims]
@@ -117,54 +110,86 @@ class _WideMap:
     def launch(self) -> None:
         """Finish and launch the kernel."""
         self.k.emit(*self.code)
-        width, group = Size.var(self.width), self.lowering.group
-        if self.is_flat:
-            points = launches.total(self.lowering, self.exp.space)
-            items = ceil_div(points, width * BLOCK_ITEMS) * BLOCK_ITEMS
-        else:
-            *outer, rows, last = (self.lowering.size(dim.width) for dim in self.exp.space)
-            items = product(outer) * ceil_div(rows, width) * last
-        self.lowering.launch(self.k, "segmap_wide", ceil_div(items, group), group)
+        lowering, width, flat = self.lowering, Size.var(self.width), Size.var(self.flat)
+        group = Size.var(launches.group_name(lowering, self.exp.space, alone=False,
+                                             busy=not is_cheap(self.exp.body)))
+        points = launches.total(lowering, self.exp.space)
+        items = least(points, ceil_div(points, width * BLOCK_ITEMS) * BLOCK_ITEMS)
+        if not self.is_line:
+            *outer, rows, last = (lowering.size(dim.width) for dim in self.exp.space)
+            items = flat * items + (Size.of(1) - flat) * (
+                product(outer) * ceil_div(rows, width) * last)
+        lowering.launch(self.k, "segmap_wide", ceil_div(items, group), group)
 
     def _points(self) -> None:
         """The code for the points of a work-item."""
         k, width = self.k, imp.Var(self.width)
-        if self.is_flat:
-            points = volume(self.shape)
-            beside = lit(BLOCK_ITEMS)
-            block = op("mul", op("quot", launches.GID, beside), op("mul", width, beside))
-            first = k.declare("first", Prim.I64, op("add", block, op("rem", launches.GID, beside)))
+        beside = lit(BLOCK_ITEMS)
+        block = op("mul", op("quot", launches.GID, beside), op("mul", width, beside))
+        first = op("add", block, op("rem", launches.GID, beside))
+        several = op("lt", lit(1), width)
+        if self.is_line:
+            first = k.declare("first", Prim.I64, first)
             end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
-            self._several(lambda n: self._unflat(op("add", first, op("mul", n, beside))),
-                          op("lt", end, points))
+            self._several(lambda n: [op("add", first, op("mul", n, beside))],
+                          _all(several, op("lt", end, self.shape[0])), imp.Lit(FALSE))
             return
+        flat = imp.Apply("eq", Prim.I64, (imp.Var(self.flat), lit(1)))
         *outer, rows, last = self.shape
-        shape = [*outer, k.declare("blocks", Prim.I64, ceil_quot(rows, width)), last]
+        firsts = [k.declare("first", Prim.I64) for _ in self.shape]
+        whole = k.declare("whole", Prim.BOOL)
+        with k.block() as as_line:
+            end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
+            k.emit(imp.Assign(firsts[-1].name, first),
+                   imp.Assign(whole.name, op("lt", end, volume(self.shape))))
+        with k.block() as as_block:
+            shape = [*outer, k.declare("blocks", Prim.I64, ceil_quot(rows, width)), last]
+            *before, top, column = launches.unflat(k, launches.GID, shape)
+            found = [*before, op("mul", top, width), column]
+            k.emit(*(imp.Assign(each.name, value)
+                     for each, value in zip(firsts, found, strict=True)))
+            below = op("add", firsts[-2], width)
+            k.emit(imp.Assign(whole.name, imp.Apply("le", Prim.I64, (below, rows))))
+        k.emit(imp.If(flat, tuple(as_line), tuple(as_block)))
+
+        def place(number: Exp) -> list[Exp]:
+            found = [k.declare("i", Prim.I64) for _ in self.shape]
+            with k.block() as in_line:
+                position = k.declare("point", Prim.I64, op("add", firsts[-1],
+                                                           op("mul", number, beside)))
+                indices = launches.unflat(k, position, self.shape)
+                k.emit(*(imp.Assign(each.name, value)
+                         for each, value in zip(found, indices, strict=True)))
+            with k.block() as in_block:
+                indices = [*firsts[:-2], op("add", firsts[-2], number), firsts[-1]]
+                k.emit(*(imp.Assign(each.name, value)
+                         for each, value in zip(found, indices, strict=True)))
+            k.emit(imp.If(flat, tuple(in_line), tuple(in_block)))
+            return list(found)
+
+        single = _all(imp.Apply("eq", Prim.I64, (width, lit(1))),
+                      imp.Apply("eq", Prim.I64, (imp.Var(self.flat), lit(0))))
         with k.block() as inside:
-            *before, block, column = (k.declare("i", Prim.I64, i)
-                                      for i in unflat_index(launches.GID, shape))
-            top = k.declare("top", Prim.I64, op("mul", block, width))
-            self._several(lambda n: [*before, op("add", top, n), column],
-                          imp.Apply("le", Prim.I64, (op("add", top, width), rows)))
-        k.emit(imp.If(op("lt", launches.GID, volume(shape)), tuple(inside)))
+            self._several(place, _all(several, whole), single)
+        there = op("lt", launches.GID, volume([*outer, ceil_quot(rows, width), last]))
+        k.emit(imp.If(_any(flat, there), tuple(inside)))
 
-    def _unflat(self, position: Exp) -> list[Exp]:
-        """The indices of a position in the flat space."""
-        if len(self.shape) == 1:
-            return [position]
-        return unflat_index(self.k.declare("point", Prim.I64, position), self.shape)
+    def _several(self, place: Callable[[Exp], list[Exp]], whole: Exp, sure: Exp) -> None:
+        """The points at the places 0 up to the width.
 
-    def _several(self, place: Callable[[Exp], list[Exp]], whole: Exp) -> None:
-        """The points at the places 0 up to the width; all of them exist if ``whole``."""
+        All of them exist if ``whole``; else each is checked, unless that is ``sure``.
+        """
         k, width = self.k, imp.Var(self.width)
 
         def indices(number: Exp) -> list[Exp]:
-            return [k.declare("i", Prim.I64, i) for i in place(number)]
+            return [i if isinstance(i, imp.Var) else k.declare("i", Prim.I64, i)
+                    for i in place(number)]
 
         def compute(number: Exp) -> None:
+            point = indices(number)
             with k.block() as self.point:
                 k.emit(*(imp.Store(cell, number, value, prim) for cell, value, prim in zip(
-                    self.cells, self._values(indices(number)), self.prims, strict=True)))
+                    self.cells, self._values(point), self.prims, strict=True)))
             k.emit(*self.point)
 
         def store(number: Exp) -> None:
@@ -177,7 +202,8 @@ class _WideMap:
             exists = [op("lt", i, size) for i, size in zip(point, self.shape, strict=True)]
             with k.block() as inside:
                 launches.store_results(k, self.outs, point, self._values(point))
-            k.emit(imp.If(exists[0 if self.is_flat else -2], tuple(inside)))
+            k.emit(imp.If(_any(sure, _all(exists[0], exists[-2]) if len(point) > 1
+                               else exists[0]), tuple(inside)))
 
         with k.block() as together:
             k.emit(*(imp.DeclareArray(cell, prim, self.width)
@@ -190,12 +216,23 @@ class _WideMap:
 
     def _values(self, indices: Sequence[Exp]) -> list[Exp]:
         """The results of a point."""
-        launches.bind_point(self.k, self.exp.space, indices)
+        for dim, index in zip(self.exp.space, indices, strict=True):
+            self.k.bind(Param(dim.index, Prim.I64), index)
         values = self.k.body(self.exp.body)
         found = [value for value in values if not isinstance(value, View)]
         if len(found) != len(values):
             raise CompilerLimitation("a wide map needs scalar results")
         return found
+
+
+def _all(*conds: Exp) -> Exp:
+    """True if both conditions hold."""
+    return imp.Apply("and", Prim.BOOL, conds)
+
+
+def _any(*conds: Exp) -> Exp:
+    """True if one of two conditions holds."""
+    return imp.Apply("or", Prim.BOOL, conds)
 
 
 def _is_straight(body: Body) -> bool:

@@ -80,6 +80,19 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "transpose_nest": (MATRIX + "(map i32.sum (transpose (map (map (* 2)) xss)), "
                        "transpose (map (\\i -> map (\\j -> i32.i64 (i - j)) (iota m)) (iota n)))",
                        [XSS]),
+    "map_layouts": (MATRIX + "(map (lift.pad 1 2 7) xss, "
+                    "map (\\xs -> transpose (lift.slide 2 1 xs)) xss)", [XSS]),
+    "index_slide": (MATRIX + "let ws = lift.slide2d 2 1 2 1 xss in (ws[0, 1, 1, 0], ws[0, :, 1], "
+                    "map (map (\\w -> i32.sum (flatten w))) ws)", [XSS]),
+    "index_pad": (VECTOR + "let ps = lift.pad 2 1 7 xs in map (\\i -> ps[i + 2] - ps[i]) (iota n)",
+                  [XS]),
+    "pad_pad": (VECTOR + "lift.pad 1 (-3) 7 (lift.pad 2 1 7 xs)", [XS]),
+    "pad_nothing": (VECTOR + "lift.pad 0 0 7 xs", [XS]),
+    "rearrange_pad": (MATRIX + "lift.pad2d 1 2 0 1 7 xss", [XSS]),
+    "slide_single": (VECTOR + "lift.slide 1 1 xs", [XS]),
+    "slide_tiling": ("entry main (xs: [11]i32) = let ws = lift.slide 3 2 xs "
+                     "in (lift.split 5 ws, map (map i32.sum) (unflatten (ws :> [5 * 1][3]i32)))",
+                     [np.arange(11, dtype=I32) ** 2]),
     "check_inside": ("entry main [n] (xs: [n]i32) = loop s = 0 for i < n do s * 2 + xs[i]", [XS]),
     "index_whole": (VECTOR + "xs[0:n]", [XS]),
     "index_joined": (VECTOR + "map (\\i -> (rotate 2 xs)[i]) (iota n)", [XS]),
@@ -151,6 +164,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "common_subexpression": (ONE + "(x & y) * (y & x)", [X, Y]),
     "hoist_invariant": (
         "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
+    "hoist_quotient": (
+        "entry main [n] (xs: [n]i32) (m: i64) = "
+        "map (\\x -> i32.sum (map (+ x) (map i32.i64 (iota (n / m))))) xs", [XS, I64(2)]),
     "map_map": (VECTOR + "map (+ 1) (map (* 2) xs)", [XS]),
     "map_redomap": (VECTOR + "i32.sum (map (* 2) xs)", [XS]),
     "map_scanomap": (VECTOR + "scan (+) 0 (map (* 2) xs)", [XS]),
