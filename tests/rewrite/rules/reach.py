@@ -34,6 +34,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "same_operands": (ONE + "(x - x, i32.min y y)", [X, Y]),
     "same_compared": (ONE + "(x == x, x < x, y)", [X, Y]),
     "compared_with_bool": ("entry main (b: bool) = let t = (b == b) in b == t", [B]),
+    "converted_bool": ("entry main (b: bool) = let x = i32.bool b in (x == 0, x == 1)", [B]),
     "double_negation": (ONE + "-(-x) + y", [X, Y]),
     "excluded_middle": ("entry main (b: bool) = let c = !b in (b && c, b || c)", [B]),
     "negated_comparison": (ONE + "!(x < y)", [X, Y]),
@@ -54,6 +55,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "literal_of_array": (VECTOR + "[map (+ 1) xs]", [XS]),
     "rearrange_unit": (VECTOR + "transpose [xs]", [XS]),
     "index_unit": (VECTOR + "let ys = transpose [xs] in tabulate n (\\i -> ys[i, 0] + 1)", [XS]),
+    "reduce_filtered": (VECTOR + "let ys = filter (> 2) xs in (length ys, i32.sum (map (* 2) ys))",
+                        [XS]),
+    "last_of_scan": (VECTOR + "if n == 0 then 0 else last (scan (+) 0 xs)", [XS]),
     "branch_joined": (VECTOR + "map (\\x -> (if x < 1 then 7 else if x == 4 then 7 else x, "
                       "if x < 4 then (if x == 1 then 8 else x) else 8i32)) xs", [XS]),
     "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
