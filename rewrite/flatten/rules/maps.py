@@ -63,7 +63,8 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if inside and order[-1] is Kind.FLAT:
         derivation.fired("G3", stm, "inside a group: the flat version only")
         return _descend(walk, stm, nest, soac.lam)
-    kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, frozenset(order))))
+    kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, frozenset(order)),
+                                        len(walk.nest.space)))
     derivation.fired("G3", stm, f"versions over {show_nest(nest)}")
     site = flattener.site()
     with derivation.inside():
