@@ -97,7 +97,7 @@ def _access(executable: Executable, command: Launch | Copy) -> _Access:
 
 
 def _known(buffers: Iterable[Any]) -> set[Hashable]:
-    """What buffers are known by: numbers of slots, or the identity of others."""
+    """Identities of buffers: numbers of slots, or the identity of other objects."""
     return {each if isinstance(each, Slot) else id(each) for each in buffers}
 
 
