@@ -345,8 +345,10 @@ class CommandBuffer:
                                byte_count=bound.size, src_offset=bound.offset)
             case RunLoop():
                 return partial(run_loop, run, bound)
-            case Expect():
+            case Expect(fallible=True):
                 return partial(_expect, run, bound, self._fallible)
+            case Expect():
+                return partial(_compare, run.comparison(bound.elements, bound.values))
 
     def _launcher(self, command: Command) -> Call:
         """The call that launches the kernel of a command, if it has one."""
@@ -371,8 +373,14 @@ def _kernel_of(launch: Launch) -> BoundKernel:
     return launch.kernel
 
 
-def _expect(run: Run, expected: Expect, fallible: bool) -> None:
+def _compare(comparison: Call) -> None:
     """Read values that decide; Diverged if they differ from the captured ones."""
+    if not comparison():
+        raise Diverged
+
+
+def _expect(run: Run, expected: Expect, fallible: bool) -> None:
+    """Read values that decide, after kernels that may have failed; Diverged as above."""
     run.begin(fallible=expected.fallible)
     if list(map(bits, run.values_at(expected.elements))) != list(map(bits, expected.values)):
         raise Diverged
