@@ -125,10 +125,7 @@ class Issuer:
             for call in reads:
                 call()
             self._wait()
-            for out, wanted in cells:
-                if out.tobytes() != wanted:
-                    return False
-            return True
+            return all([out.tobytes() == wanted for out, wanted in cells])
 
         return compare
 
