@@ -108,7 +108,9 @@ class ChunkBuilder(KernelBuilder):
         chunks = tuple(distribution.Chunk(each.chunk, each.whole, each.points)
                        for each in self.layouts.values())
         return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
-                                       tuple(self.loops), tuple(self.rows), groups, wanted, teams)
+                                       tuple(self.loops), tuple(self.rows), groups, wanted, teams,
+                                       scanned=any(each.contiguous
+                                                   for each in self.layouts.values()))
 
     # Chunks
 

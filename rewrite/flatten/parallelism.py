@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from runelift.ir import syntax as ir
 from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.sizes import Size, greatest, least, product
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import bodies_of, free_vars
 from runelift.ir.types import Atom, Const, elem_of
 from runelift.rewrite.flatten.nest import size_of
 
@@ -51,6 +51,27 @@ def is_parallel(stm: ir.Stm) -> bool:
         case ir.If(then_=then_, else_=else_):
             return has_parallelism(then_) or has_parallelism(else_)
     return False
+
+
+def is_perfect_nest(body: ir.Body) -> bool:
+    """True if ``body`` is a map, cheap scalar code around it, and so on inside.
+
+    No loop is in it, and no other parallel operation.
+    """
+    parallel = [stm for stm in body.stms if is_parallel(stm)]
+    if not parallel:
+        return not any(_has_loops(stm) for stm in body.stms)
+    match parallel:
+        case [ir.Stm(pat, ir.Map(lam=lam))]:
+            return set(body.result) <= {p.name for p in pat} and is_perfect_nest(lam.body) and all(
+                stm is parallel[0] or is_cheap(stm.exp) for stm in body.stms)
+    return False
+
+
+def _has_loops(stm: ir.Stm) -> bool:
+    """True if a statement runs anything several times."""
+    return isinstance(stm.exp, (ir.Loop, *ir.SOACS)) or any(
+        _has_loops(inside) for body in bodies_of(stm.exp) for inside in body.stms)
 
 
 def is_identity(lam: ir.Lambda) -> bool:
