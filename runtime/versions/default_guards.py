@@ -9,10 +9,8 @@ from runelift.ir.guards import Guard, Kind, Rival
 
 ANY = 1 << 62
 """More bytes than any row has."""
-MADE_ROWS = 128
-"""Rows of made numbers want a work-item each from one of so many parts of the threshold on."""
-MADE_ELEMENTS = 16
-"""There must be so many times more of them than elements in a row, or a row takes too long."""
+MADE_STEPS = 8
+"""The elements that a work-item makes in the time in which it reads one."""
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
 
@@ -35,11 +33,10 @@ class Defaults:
     * Where groups would not be used well, or could not use ``least`` work-items each, an outer
       version pays from a ``part`` of the threshold on.
     * Rows that are only reduced may have any length if there are ``busy`` groups.
-    * Where the row of a work-item keeps nothing either, the outer version pays from the part
-      ``streamed`` on.  It pays as early as without groups if rows have at most ``even`` elements,
-      the work-items of a group.
-    * Where a row is made of numbers that are not read, a work-item needs only time.  Groups need
-      some for each row as well.
+    * A group spends the time of ``combined`` elements on each row besides, as its work-items share
+      and combine.  Where a work-item keeps nothing of its row either, the outer version pays from a
+      part of the threshold on.  The part is small for short rows.
+    * Where a row is made of numbers that are not read, a work-item needs only time.
     * Work-items whose rows lie apart do not pay if a row has more than ``cached`` bytes.  Fewer
       stay in the cache until all are used, of each work-item that a compute unit runs.
     * Rows of up to ``brief`` elements take a work-item less time than a launch that it saves.  All
@@ -55,7 +52,7 @@ class Defaults:
       points each.
 
     >>> h200 = Defaults(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
-    ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256,
+    ...               part=16, least=32, together=True, busy=1056, combined=4096, even=256,
     ...               cached=128, brief=64)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.guards import Kind, Rival
@@ -110,7 +107,7 @@ class Defaults:
     least: int = 1
     together: bool = False
     busy: int = 1
-    streamed: int = 1
+    combined: int = 0
     even: int = 0
     shared: int = 0
     cached: int = ANY
@@ -174,10 +171,10 @@ class Defaults:
         """The divisor of the threshold of an outer version, for the groups beside it."""
         if occupancy is None:
             return 1
-        if guard.made and self.together and occupancy[0] >= MADE_ELEMENTS * occupancy[1]:
-            return MADE_ROWS
+        kept = not (guard.streams or guard.apart)
+        part = 1 if kept else max(1, self.combined // max(1, occupancy[1]))
+        if guard.made and self.together:
+            return MADE_STEPS * part
         if not self.fills(guard, occupancy) or occupancy[1] < self.least:
-            return self.part
-        if not guard.streams:
-            return 1
-        return self.part if occupancy[1] <= self.even else self.streamed
+            return max(part, self.part)
+        return part

@@ -247,11 +247,11 @@ def test_rows_stream_where_neighbours_read_side_by_side(text: str, streams: bool
 def test_rows_that_stream_may_be_long_and_neighbours_may_have_one_each() -> None:
     (outer,), (group,) = outer_guards(NEAR_ALL), group_guards(NEAR_ALL)
     gpu = Defaults(threshold=1000, groups=8, short=64, long=512, part=10, least=32, busy=64,
-                   streamed=2, even=100)
+                   combined=1000)
     assert gpu.holds(group, 5000, (64, 5000))
     assert not gpu.holds(group, 5000, (63, 5000))  # too few to keep the device busy
     assert not gpu.holds(replace(group, streams=False), 5000, (64, 5000))
-    for par, row, enough in ((499, 101, False), (500, 101, True), (499, 5000, False),
+    for par, row, enough in ((499, 500, False), (500, 500, True), (999, 5000, False),
                              (99, 100, False), (100, 100, True)):
         assert gpu.holds(outer, par, (par, row)) == enough
     assert not gpu.holds(replace(outer, streams=False), 999, (999, 100))
@@ -300,6 +300,15 @@ def test_short_rows_that_save_launches(body: str, saves: int) -> None:
     gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True, brief=32)
     for n, m, enough in ((20, 32, saves), (1, 33, 0), (100, 32, 0)):
         assert gpu.holds(replace(guard, rival=None), n, (n, m)) == bool(enough)
+
+
+def test_rows_of_made_numbers_need_fewer_work_items() -> None:
+    (outer,) = outer_guards(MADE)
+    gpu = Defaults(threshold=8000, groups=8, short=64, long=512, part=10, least=32, busy=64,
+                   combined=1000, together=True)
+    for par, row, enough in ((99, 100, False), (100, 100, True), (999, 1000, False),
+                             (1000, 1000, True), (999, 10**6, False)):
+        assert gpu.holds(outer, par, (par, row)) == enough
 
 
 def test_points_that_go_through_loops_alone_need_no_groups() -> None:
