@@ -312,12 +312,6 @@ SECTOR = 32
 CACHED = 128
 """The bytes of a compute unit's cache for each work-item that it runs (NVIDIA, since 2017)."""
 
-COMBINED = 4096
-"""The elements that a work-item of a GPU reduces in the time that a group needs for each row."""
-
-BRIEF = 64
-"""The elements that a work-item of a GPU reads one after another in the time of a launch."""
-
 TAKEN = 32
 """The most work-groups that a thread of PoCL takes at a time.
 
@@ -332,9 +326,9 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults
                     long=shares.max_group * shares.max_chunk, merged=merged,
                     part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
                     together=gpu, busy=units * OCCUPANCY if gpu else units,
-                    combined=COMBINED if gpu else 0, even=shares.group if gpu else 0,
+                    even=shares.group if gpu else 0,
                     shared=0 if gpu else TAKEN * units * units,
-                    cached=CACHED if merged else SECTOR, brief=BRIEF if gpu else 0)
+                    cached=CACHED if merged else SECTOR)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runelift.ir.guards import Guard, Kind, Rival
+from runelift.runtime.devices.limits import LOOP_ELEMENTS, ceil_div, power_of_two_above
 
 ANY = 1 << 62
 """More bytes than any row has."""
-MADE_STEPS = 8
-"""The elements that a work-item makes in the time in which it reads one."""
+STEP_CYCLES, READ_CYCLES = 4, 64
+"""The cycles from one step of a work-item to the next; those of an element that it reads."""
+SHARE_STEPS = 256
+"""The steps that each work-item of a group spends on a row besides, to share and to combine it."""
+ISSUED = 16
+"""The work-items of a full device for each that it can have do a step in a cycle (NVIDIA)."""
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
 
@@ -33,14 +38,14 @@ class Defaults:
     * Where groups would not be used well, or could not use ``least`` work-items each, an outer
       version pays from a ``part`` of the threshold on.
     * Rows that are only reduced may have any length if there are ``busy`` groups.
-    * A group spends the time of ``combined`` elements on each row besides, as its work-items share
-      and combine.  Where a work-item keeps nothing of its row either, the outer version pays from a
-      part of the threshold on.  The part is small for short rows.
-    * Where a row is made of numbers that are not read, a work-item needs only time.
+    * Where a work-item keeps nothing of its row either, two times are compared.  P work-items with
+      E elements each take the cycles of E elements, as long as the device has room for more.
+      Groups take the steps of P rows: those of E elements, and ``SHARE_STEPS`` for each work-item.
+      The outer version pays from the P on for which both are equal.
     * Work-items whose rows lie apart do not pay if a row has more than ``cached`` bytes.  Fewer
       stay in the cache until all are used, of each work-item that a compute unit runs.
-    * Rows of up to ``brief`` elements take a work-item less time than a launch that it saves.  All
-      of them have no more elements than the threshold.
+    * Rows of fewer elements than ``least`` take a work-item less time than a launch that it saves.
+      All of them have no more elements than the threshold.
     * Launches in a loop with up to ``merged`` work-items become one, if they are flat.  So groups
       that only map have no part in them, unless they map lines.
     * ``together`` says that neighbouring work-items run together.  Then groups do not pay that only
@@ -52,8 +57,7 @@ class Defaults:
       points each.
 
     >>> h200 = Defaults(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
-    ...               part=16, least=32, together=True, busy=1056, combined=4096, even=256,
-    ...               cached=128, brief=64)
+    ...               part=16, least=32, together=True, busy=1056, even=256, cached=128)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.guards import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
@@ -92,10 +96,10 @@ class Defaults:
     >>> lone = Guard("t", "t", Kind.OUTER, Size.of(1), saves=1)
     >>> [h200.holds(lone, n, (n, m)) for n, m in [(1, 16), (1, 100), (5000, 64)]]
     [True, False, False]
-    >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
+    >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True, steps=40)
     >>> [h200.holds(bodies, n, (n, m))
-    ...  for n, m in [(100000, 100), (100000, 2048), (262144, 2048), (100000, 100000)]]
-    [True, False, True, False]
+    ...  for n, m in [(12500, 100), (100000, 100), (20000, 2048), (50000, 100000)]]
+    [False, True, False, False]
     """
 
     threshold: int
@@ -107,11 +111,9 @@ class Defaults:
     least: int = 1
     together: bool = False
     busy: int = 1
-    combined: int = 0
     even: int = 0
     shared: int = 0
     cached: int = ANY
-    brief: int = 0
 
     def fills(self, guard: Guard, occupancy: Occupancy | None) -> bool:
         """True if the work-groups of an intra version, if it is one, are the best use."""
@@ -154,7 +156,7 @@ class Defaults:
     def _saves(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if rows are so short, and all so few, that the number of launches counts."""
         return guard.saves > 0 and occupancy is not None and (
-            occupancy[1] <= self.brief and par * occupancy[1] <= self.threshold)
+            occupancy[1] < self.least and par * occupancy[1] <= self.threshold)
 
     def _occupies(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if the work-items of a group have enough to do, and so those of other versions."""
@@ -171,10 +173,18 @@ class Defaults:
         """The divisor of the threshold of an outer version, for the groups beside it."""
         if occupancy is None:
             return 1
-        kept = not (guard.streams or guard.apart)
-        part = 1 if kept else max(1, self.combined // max(1, occupancy[1]))
-        if guard.made and self.together:
-            return MADE_STEPS * part
-        if not self.fills(guard, occupancy) or occupancy[1] < self.least:
+        part = 1
+        if self.together and (guard.streams or guard.apart):
+            part = self._even_part(guard, occupancy[1])
+        if not guard.made and (not self.fills(guard, occupancy) or occupancy[1] < self.least):
             return max(part, self.part)
         return part
+
+    def _even_part(self, guard: Guard, elements: int) -> int:
+        """The part of the threshold from which on rows that are not kept want a work-item each."""
+        steps = max(1, guard.steps)
+        cycles = max(STEP_CYCLES * steps, 0 if guard.made else READ_CYCLES)
+        lanes = max(self.least, min(self.even, power_of_two_above(
+            ceil_div(elements, LOOP_ELEMENTS))))
+        return max(1, ISSUED * (elements * steps + lanes * SHARE_STEPS) // max(
+            1, elements * cycles))
