@@ -27,7 +27,7 @@ from runelift.runtime.devices.driver.device_spec import (
     requested,
     split_number,
 )
-from runelift.runtime.devices.limits import ShareLimits
+from runelift.runtime.devices.limits import LOOP_ELEMENTS, ShareLimits
 from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
 from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
@@ -339,7 +339,7 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults
                     together=gpu, busy=units * OCCUPANCY if gpu else units,
                     even=shares.group if gpu else 0,
                     shared=0 if gpu else TAKEN * units * units,
-                    cached=CACHED if merged else SECTOR)
+                    cached=CACHED if merged else SECTOR, alone=LOOP_ELEMENTS)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runelift.ir.guards import Guard, Kind, Rival
-from runelift.runtime.devices.limits import LOOP_ELEMENTS, ceil_div, power_of_two_above
 
 ANY = 1 << 62
 """More bytes than any row has."""
@@ -41,7 +40,8 @@ class Defaults:
     * Where a work-item keeps nothing of its row either, two times are compared.  P work-items with
       E elements each take the cycles of E elements, as long as the device has room for more.
       Groups take the steps of P rows: those of E elements, and ``SHARE_STEPS`` for each work-item.
-      The outer version pays from the P on for which both are equal.
+      The outer version pays from the P on for which both are equal.  In a group, a work-item
+      reduces ``alone`` elements before others help it.
     * Work-items whose rows lie apart do not pay if a row has more than ``cached`` bytes.  Fewer
       stay in the cache until all are used, of each work-item that a compute unit runs.
     * Rows of fewer elements than ``least`` take a work-item less time than a launch that it saves.
@@ -57,7 +57,8 @@ class Defaults:
       points each.
 
     >>> h200 = Defaults(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
-    ...               part=16, least=32, together=True, busy=1056, even=256, cached=128)
+    ...               part=16, least=32, together=True, busy=1056, even=256, cached=128,
+    ...               alone=4)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.guards import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
@@ -114,6 +115,7 @@ class Defaults:
     even: int = 0
     shared: int = 0
     cached: int = ANY
+    alone: int = 1
 
     def fills(self, guard: Guard, occupancy: Occupancy | None) -> bool:
         """True if the work-groups of an intra version, if it is one, are the best use."""
@@ -184,7 +186,7 @@ class Defaults:
         """The part of the threshold from which on rows that are not kept want a work-item each."""
         steps = max(1, guard.steps)
         cycles = max(STEP_CYCLES * steps, 0 if guard.made else READ_CYCLES)
-        lanes = max(self.least, min(self.even, power_of_two_above(
-            ceil_div(elements, LOOP_ELEMENTS))))
+        useful = -(-elements // self.alone)  # a power of two, as groups have
+        lanes = max(self.least, min(self.even, 1 << (max(1, useful) - 1).bit_length()))
         return max(1, ISSUED * (elements * steps + lanes * SHARE_STEPS) // max(
             1, elements * cycles))

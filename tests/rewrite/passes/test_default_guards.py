@@ -24,7 +24,7 @@ entry main [n][m][p] (xsss: [n][m][p]f32): [n][m]f32 = map (map f32.sum) xsss
 
 
 def guards_of(text: str, kind: Kind) -> list[Guard]:
-    versioned = compile_source(Source("program", text)).versioned
+    versioned = compile_source(Source("program", text), policy="full").versioned
     return [guard for guard in forest_of(versioned).entry("main").guards().values()
             if guard.kind is kind]
 
@@ -318,7 +318,7 @@ def test_short_rows_that_save_launches(body: str, saves: int) -> None:
 def test_rows_of_made_numbers_need_fewer_work_items() -> None:
     (outer,) = outer_guards(MADE)
     gpu = Defaults(threshold=270_336, groups=132, short=4096, long=32768, part=16, least=32,
-                   even=256, busy=1056, together=True)
+                   even=256, busy=1056, alone=4, together=True)
     for n, m in ((4096, 256), (16_777, 1000), (50_000, 1000), (100_000, 2048)):
         assert gpu.holds(outer, n, (n, m))
         assert not gpu.holds(replace(outer, made=False), n // 4, (n // 4, m))
