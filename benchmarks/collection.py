@@ -13,7 +13,7 @@ is the peer, by ``NAME.tuning`` in PEERS where there is such a file.
 
 Each program runs in another process, with empty caches.  With ``--jobs``, several are compiled and
 built at a time; one of them has the device.  ``cold`` is the time until its first
-result, Python's own start left out.  ``host`` is the part of our default's time in which no kernel
+result, Python's own start left out; with ``--jobs`` it has what the other builds cost.  ``host`` is the part of our default's time in which no kernel
 ran; ``bytes`` are those of inputs and results together.
 """
 
@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from collection_data import values_for
 from collection_parts import PEER_CACHE, Part, Turns, messages
-from collection_report import joined, print_tables
+from collection_report import joined, print_tables, with_least
 from collection_row import TimedRow, prebuild
 from compare import ROWS, arguments
 from peers import Peer, build, compiled_name
@@ -69,7 +69,7 @@ def main() -> None:
     """Compile the peers, or measure and print."""
     options = _options()
     if options.folder is None:
-        print_tables(joined(options.json))
+        _print(options)
         return
     programs = _programs(options)
     if options.build:
@@ -78,7 +78,12 @@ def main() -> None:
     if options.peers is None or len(options.json) != 1:
         raise SystemExit("Name the compiled peers (--peers) and one file of results (--json).")
     _measure_all(options, programs)
-    print_tables(joined(options.json))
+    _print(options)
+
+
+def _print(options: argparse.Namespace) -> None:
+    found = joined(options.json)
+    print_tables(with_least(found) if options.least else found)
 
 
 def _options() -> argparse.Namespace:
@@ -99,11 +104,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most-bytes", type=float, default=float("inf"),
                         help="leave out larger inputs")
     parser.add_argument("--tuned", action="store_true")
+    parser.add_argument("--least", action="store_true",
+                        help="compare the least times instead of medians, on a loaded host")
     parser.add_argument("--forced", type=float, default=20.0, metavar="SECONDS",
                         help="at most, for the forced versions of a row (default: %(default)g)")
     parser.add_argument("--jobs", type=int, default=1,
-                        help="prepare so many programs at a time; then nothing is known of cold "
-                             "runs (default: %(default)s)")
+                        help="prepare so many programs at a time (default: %(default)s)")
     parser.add_argument("--each", type=float, default=120.0, metavar="SECONDS",
                         help="begin no new row of a program after them (default: %(default)g)")
     parser.add_argument("--row-limit", type=float, default=120.0, metavar="SECONDS",
@@ -222,7 +228,7 @@ def _measure_all(options: argparse.Namespace, programs: Mapping[str, Path]) -> N
         name = part.program
         if message is None:
             if (row := begun.pop(name, None)) is not None:
-                message = {"row": {**row, "error": "ended, or took too long"}}
+                message = {"row": {**row, "error": part.last_words or "ended"}}
                 waiting[name] = programs[name]
             else:
                 continue
@@ -293,7 +299,7 @@ def _measure(options: argparse.Namespace, name: str, path: Path,
         if options.tuned and tuning.exists():
             peers["peer_tuned"] = servers.enter_context(
                 Peer(compiled, [*chosen, f"--tuning={tuning}"], options.row_limit))
-        cold, spent = options.jobs == 1, 0.0
+        cold, spent, build_seconds = True, 0.0, 0.0
         for row in _rows_of(options, program, path):
             if (name, row.entry, row.label) in done or options.dataset not in row.label:
                 continue
@@ -307,14 +313,15 @@ def _measure(options: argparse.Namespace, name: str, path: Path,
                 if _size(values) > options.most_bytes:
                     turns.send(begun=None)
                     continue
-                if not cold:
-                    prebuild(program, row.entry, values, options.forced)
+                if not cold or options.jobs > 1:
+                    build_seconds = prebuild(program, row.entry, values, options.forced)
                 turns.wait()
                 thresholds = _tuned(options, program, path, row, tunings)
                 started = time.perf_counter()
                 timed = TimedRow(program, peers, row.entry, values)
                 if cold:
-                    turns.send(cold={"ours": compile_seconds + timed.first_seconds,
+                    ours = compile_seconds + build_seconds + timed.first_seconds
+                    turns.send(cold={"ours": ours,
                                      "compile": compile_seconds,
                                      "peer": peer.start_seconds + timed.peer_first_seconds})
                     cold = False

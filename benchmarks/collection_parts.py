@@ -47,17 +47,26 @@ class Part:
         self.connection, theirs = context.Pipe()
         self.asked: float | None = None
         self.heard = time.perf_counter()
+        self.last_words = ""
         self._process = context.Process(target=_work, args=(caches, work, theirs))
         self._process.start()
         theirs.close()
 
-    def end(self) -> None:
-        """End the process and the peer's servers."""
+    def end(self, silence: float | None = None) -> None:
+        """End the process and the peer's servers.  ``last_words`` says why it ended.
+
+        ``silence`` is the time limit that it exceeded, if that is the reason.
+        """
         self.connection.close()
-        self._process.join(JOIN_LIMIT)
+        self._process.join(JOIN_LIMIT if silence is None else 0.0)
         if self._process.is_alive():
             os.killpg(cast("int", self._process.pid), signal.SIGKILL)
             self._process.join()
+        if silence is not None:
+            self.last_words = f"ended: it took longer than {silence:g} s"
+        elif not self.last_words and (code := self._process.exitcode):
+            self.last_words = (f"ended by {signal.Signals(-code).name}" if code < 0
+                               else f"ended with status {code}")
 
 
 def _work(folder: Path, work: Callable[[Turns], None], connection: Connection) -> None:
@@ -67,13 +76,21 @@ def _work(folder: Path, work: Callable[[Turns], None], connection: Connection) -
         os.environ[name] = str(folder / str(number))
         Path(os.environ[name]).mkdir(parents=True, exist_ok=True)
     os.environ[PEER_CACHE] = str(folder / "peer")
-    work(Turns(connection))
+    turns = Turns(connection)
+    try:
+        work(turns)
+    except Exception as error:
+        with suppress(OSError):
+            turns.send(failed=f"{type(error).__name__}: {error}".splitlines()[0])
+        raise
     connection.close()
 
 
 def messages(following: Callable[[], Part | None], jobs: int, until: float, silence: float
              ) -> Iterator[tuple[Part, Message | None]]:
     """Each message of ``jobs`` processes at a time, and None after the last of each.
+
+    A message with ``failed`` is not among them: it becomes the part's last words.
 
     Processes are ended when the clock says ``until``, and if they are silent for too long while
     they do not wait for the device.
@@ -87,12 +104,15 @@ def messages(following: Callable[[], Part | None], jobs: int, until: float, sile
             if not parts:
                 return
             ready = wait([part.connection for part in parts], POLL)
-            over = [part for part in parts
-                    if part.asked is None and time.perf_counter() - part.heard > silence]
+            silent = [part for part in parts
+                      if part.asked is None and time.perf_counter() - part.heard > silence]
+            over = list(silent)
             for part in [each for each in parts if each.connection in ready]:
                 message = _received(part)
                 if message is None:
                     over.append(part)
+                elif "failed" in message:
+                    part.last_words = message["failed"]
                 elif "asks" in message:
                     part.asked = part.heard
                 else:
@@ -101,7 +121,7 @@ def messages(following: Callable[[], Part | None], jobs: int, until: float, sile
             for part in dict.fromkeys(over):
                 parts.remove(part)
                 owner = None if owner is part else owner
-                part.end()
+                part.end(silence if part in silent else None)
                 yield part, None
             waiting = [part for part in parts if part.asked is not None]
             if owner is None and waiting:

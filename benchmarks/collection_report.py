@@ -14,6 +14,10 @@ SLOWER = 0.9
 """Rows with a smaller ratio are listed one by one."""
 UNTUNED = 1.25
 """A default that takes so many times the time of its best forced version is listed."""
+MORE_MEMORY = 1.2
+"""A default that needs so many times the peer's memory is listed."""
+LITTLE_MEMORY = 1e6
+"""Defaults that need fewer bytes are not listed."""
 
 
 def joined(files: Sequence[Path]) -> dict[str, Any]:
@@ -38,6 +42,11 @@ def mean(ratios: Iterable[float]) -> float:
     return math.exp(sum(logs) / len(logs)) if logs else math.nan
 
 
+def with_least(found: dict[str, Any]) -> dict[str, Any]:
+    """The results with the least times of each side instead of the medians: for loaded hosts."""
+    return {**found, "rows": [{**row, **row.get("least", {})} for row in found["rows"]]}
+
+
 def by_program(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """The rows that were measured, by program."""
     found: dict[str, list[dict[str, Any]]] = {}
@@ -56,6 +65,17 @@ def ratio(row: dict[str, Any], which: str) -> float:
     return float(peer / row[which])
 
 
+def memory(row: dict[str, Any]) -> float:
+    """The most device memory of ours, in parts of the peer's; NaN if one is not known."""
+    return float(row["peak"] / row["peer_peak"]) if row.get("peer_peak") else math.nan
+
+
+def _most_memory(rows: Iterable[dict[str, Any]]) -> float:
+    """The largest share of the peer's memory among rows that need a notable amount."""
+    known = [memory(row) for row in rows if row.get("peer_peak") and row["peak"] > LITTLE_MEMORY]
+    return max(known, default=math.nan)
+
+
 def print_tables(found: dict[str, Any]) -> None:
     """Print everything that results tell."""
     rows, cold = found["rows"], found["cold"]
@@ -66,13 +86,14 @@ def print_tables(found: dict[str, Any]) -> None:
     tuned = all("tuned" in row for row in measured) and bool(measured)
     which = ["default", "best", *(["tuned"] if tuned else [])]
     print(f"{'program':36}{'rows':>5}" + "".join(f"{'/ ' + each:>10}" for each in which)
-          + f"{'least':>8}{'< 0.9':>7}{'cold':>8}{'peer':>8}")
+          + f"{'least':>8}{'< 0.9':>7}{'memory':>8}{'cold':>8}{'peer':>8}")
     for name, its in sorted(programs.items()):
         seconds = cold.get(name, {})
         print(f"{name:36}{len(its):>5}"
               + "".join(f"{mean(ratio(row, each) for row in its):>10.2f}" for each in which)
               + f"{min(ratio(row, 'default') for row in its):>8.2f}"
               + f"{sum(ratio(row, 'default') < SLOWER for row in its):>7}"
+              + f"{_most_memory(its):>8.2f}"
               + f"{seconds.get('ours', math.nan):>8.1f}{seconds.get('peer', math.nan):>8.1f}")
     for each in which:
         print(f"geometric mean of peer / {each}: "
@@ -81,6 +102,7 @@ def print_tables(found: dict[str, Any]) -> None:
               f"({len(measured)})")
     _print_slower(measured)
     _print_untuned(measured)
+    _print_memory(measured)
     for row in rows:
         if "error" in row:
             print(f"not measured: {_label(row)}: {row['error']}")
@@ -112,3 +134,15 @@ def _print_untuned(rows: Sequence[dict[str, Any]]) -> None:
     for row in sorted(behind, key=lambda row: row["best"] / row["default"]):
         print(f"{_label(row)[:63]:64}{row['default']:>9.0f}{row['best']:>9.0f}  "
               f"{row['best_version']}")
+
+
+def _print_memory(rows: Sequence[dict[str, Any]]) -> None:
+    """The rows whose default needs far more memory than the peer."""
+    known = [row for row in rows if row.get("peer_peak")]
+    more = [row for row in known
+            if memory(row) > MORE_MEMORY and row["peak"] > LITTLE_MEMORY]
+    print(f"\n{len(more)} of {len(known)} rows need more than {MORE_MEMORY} times the peer's memory")
+    print(f"{'row':64}{'MB peak':>9}{'peer':>9}{'ratio':>7}")
+    for row in sorted(more, key=memory, reverse=True):
+        print(f"{_label(row)[:63]:64}{row['peak'] / 1e6:>9.1f}{row['peer_peak'] / 1e6:>9.1f}"
+              f"{memory(row):>7.2f}")

@@ -25,17 +25,26 @@ HOPELESS = 4.0
 """A version whose first run takes so many times the default's is not run again."""
 
 
-def prebuild(program: Any, entry: str, values: Sequence[Any], forced: float) -> None:
+def prebuild(program: Any, entry: str, values: Sequence[Any], forced: float) -> float:
     """Build what the runs of a row need, the forced versions for so many seconds.
 
-    Builds that depend on results of the device come later.
+    Returns the seconds for the default.  Builds that depend on results of the device come later.
     """
     measured, started = MeasuredProgram(program), time.perf_counter()
-    for force in [{}, *plans(program.tree.entry(entry))]:
-        if time.perf_counter() - started > forced and force:
+    with suppress(RuneliftError):
+        measured.prebuild(entry, values, [{}])
+    default_seconds = time.perf_counter() - started
+    for force in plans(program.tree.entry(entry)):
+        if time.perf_counter() - started > forced:
             break
         with suppress(RuneliftError):
             measured.prebuild(entry, values, [force])
+    return default_seconds
+
+
+def _grown(before: int, after: int) -> int | None:
+    """The most bytes of a run, None if those of a run before hide them."""
+    return after if after > before else None
 
 
 class TimedRow:
@@ -51,9 +60,10 @@ class TimedRow:
         self.first_seconds = time.perf_counter() - started
         self._bytes = sum(int(getattr(each, "nbytes", 0)) for each in [*values, *results])
         del results
-        self._peer = peers["peer"]
+        before = peers["peer"].peak()
         self._theirs = {name: each.prepare(entry, values) for name, each in peers.items()}
         self.peer_first_seconds = self._theirs["peer"]() / 1e6
+        self._peer_peak = _grown(before, peers["peer"].peak())
 
     def measure(self, forced: float, tuned: Mapping[str, int] | None) -> dict[str, Any]:
         """Times of all, and what else is known of the default."""
@@ -79,12 +89,14 @@ class TimedRow:
         return {**{name: value for name, value in medians.items() if not name.startswith("{")},
                 "best": min(ours.values()), "best_version": min(ours, key=ours.__getitem__),
                 "mad": {name: summarise(times[name]).mad for name in ("peer", "default")},
+                "least": {name: min(each) for name, each in times.items()
+                          if not name.startswith("{")},
                 "versions": {name: value for name, value in ours.items()
                              if name.startswith("{")},
                 "versions_left_out": len(versions) - sum(name.startswith("{") for name in ours),
                 "launches": record.launches, "waits": record.waits,
                 "busy": 1e6 * record.busy, "span": 1e6 * record.span,
-                "bytes": self._bytes, "peak": record.peak_bytes, "peer_peak": self._peer.peak()}
+                "bytes": self._bytes, "peak": record.peak_bytes, "peer_peak": self._peer_peak}
 
     def _hopeful(self, versions: Sequence[Mapping[str, int]], forced: float
                  ) -> dict[str, Callable[[], float]]:

@@ -7,6 +7,8 @@ All entry points of a file compute the same from the same data.  They run in tur
 thresholds, or with their fastest version with ``--best``.  Times are medians of host time for a
 call with inputs and outputs on the device.  ``ratio`` is the time over that of the family's fastest
 spelling.  Loops over elements, which must keep their order, are marked ``*`` and count for nothing.
+The last columns are the launches and the most bytes of device memory beyond the inputs, of one
+recorded run.
 """
 
 from __future__ import annotations
@@ -47,6 +49,16 @@ ROWS: list[tuple[str, list[str], list[str]]] = [
     ("transposed", ["[100000][100]f32"], ["[20000][10]f32"]),
     ("vectors", ["[1000000][3]f32"], ["[100000][3]f32"]),
     ("time_loop", ["200i64", "[1000000]f32"], ["50i64", "[20000]f32"]),
+    ("extremes", ["[4000000]f32"], ["[100000]f32"]),
+    ("matrix_vector", ["[4096][4096]f32", "[4096]f32"], ["[512][512]f32", "[512]f32"]),
+    ("matrix_vector", ["[1000000][8]f32", "[8]f32"], ["[40000][8]f32", "[8]f32"]),
+    ("distances", ["[4096][16]f32", "[4096][16]f32"], ["[256][16]f32", "[256][16]f32"]),
+    ("averages", ["[4096][4096]f32"], ["[512][512]f32"]),
+    ("dot", ["[4000000]f32", "[4000000]f32"], ["[100000]f32", "[100000]f32"]),
+    ("normalised", ["[4096][4096]f32"], ["[512][512]f32"]),
+    ("normalised", ["[200000][16]f32"], ["[20000][16]f32"]),
+    ("softmax", ["[4096][4096]f32"], ["[512][512]f32"]),
+    ("counts", ["[4000000]i32"], ["[100000]i32"]),
 ]
 
 
@@ -97,10 +109,12 @@ def family_times(args: argparse.Namespace, family: str, inputs: list[str]) -> li
     for entry, microseconds in times.items():
         ratio = microseconds / best
         mark = "*" if entry in IN_ORDER else ""
-        print(f"{family:12s} {' '.join(inputs):36.36s} {entry + mark:18s} {microseconds:10.1f} us "
-              f"{ratio:6.2f}", flush=True)
+        record = measured.record(entry, values, force=forces[entry])
+        print(f"{family:13s} {' '.join(inputs):30.30s} {entry + mark:18s} {microseconds:10.1f} us "
+              f"{ratio:6.2f} {record.launches:3d} {record.peak_bytes:12,d}", flush=True)
         rows.append({"family": family, "inputs": inputs, "spelling": entry,
-                     "microseconds": microseconds, "ratio": ratio})
+                     "microseconds": microseconds, "ratio": ratio, "launches": record.launches,
+                     "peak_bytes": record.peak_bytes})
     return rows
 
 

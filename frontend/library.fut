@@ -63,6 +63,26 @@ module intrinsics = {
     in scatter xs (flatten_4d places) (flatten_4d values)
 }
 
+-- Layouts: windows, margins, tiles and orders of dimensions, which are only looked at.
+module lift = {
+  def split 'a [n] (m: i64) (xs: [n]a): [n / m][m]a = unflatten (xs :> [n / m * m]a)
+
+  def split_nd_2 'a [n] (m: i64) (k: i64) (xs: [n]a): [n / k / m][m][k]a =
+    lift.split m (lift.split k xs)
+
+  def split_nd_3 'a [n] (m: i64) (k: i64) (l: i64) (xs: [n]a): [n / l / k / m][m][k][l]a =
+    lift.split m (lift.split k (lift.split l xs))
+
+  def slide2d 'a [n] [m] (size1: i64) (step1: i64) (size2: i64) (step2: i64) (xss: [n][m]a)
+                       : [(n - size1) / step1 + 1][(m - size2) / step2 + 1][size1][size2]a =
+    map transpose (lift.slide size1 step1 (map (lift.slide size2 step2) xss))
+
+  def pad2d 'a [n] [m] (top: i64) (bottom: i64) (left: i64) (right: i64) (value: a)
+                       (xss: [n][m]a): [top + n + bottom][left + m + right]a =
+    let rows = map (lift.pad left right value) xss
+    in transpose (map (lift.pad top bottom value) (transpose rows))
+}
+
 def exscan 'a [n] (op: a -> a -> a) (neutral: a) (xs: [n]a): *[n]a =
   scatter (replicate n neutral) (map (+ 1) (iota n)) (scan op neutral xs)
 

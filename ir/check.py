@@ -123,6 +123,11 @@ class _Checker:
             case ir.Rearrange(perm, array):
                 if sorted(perm) != list(range(len(shape_of(self.type(array, stm))))):
                     raise self.fail(stm, f"{perm} is no permutation of the dimensions")
+            case ir.Slide(dim, size, step, count, array):
+                self._window(stm, dim, (size, step, count), array, 1)
+            case ir.Pad(dim, before, after, value, array):
+                self._window(stm, dim, (before, after), array, 0)
+                self.same_kinds([self.type(value, stm)], [elem_of(self.type(array, stm))], stm)
             case (ir.Map(_, lam, arrays) | ir.Redomap(_, _, lam, arrays)
                   | ir.Scanomap(_, _, lam, arrays)):
                 if len(lam.params) != len(arrays):
@@ -155,6 +160,16 @@ class _Checker:
             self.lambda_(lam, stm)
         for body in bodies_of(exp):
             self.body(body, None, stm)
+
+    def _window(self, stm: ir.Stm, dim: int, numbers: Sequence[Atom], array: VName,
+                more: int) -> None:
+        """Windows or padding of dimension ``dim``; the result has ``more`` dimensions."""
+        rank = len(shape_of(self.type(array, stm)))
+        if not 0 <= dim < rank:
+            raise self.fail(stm, f"{array} has no dimension {dim}")
+        if len(shape_of(stm.pat[0].type)) != rank + more:
+            raise self.fail(stm, "the result has the wrong rank")
+        self.same_kinds([self.type(a, stm) for a in numbers], [Prim.I64] * len(numbers), stm)
 
     def _loop(self, loop: ir.Loop, stm: ir.Stm) -> None:
         with self.scope():

@@ -42,6 +42,8 @@ def view_of(exp: ir.Exp) -> VName | None:
     match exp:
         case ir.AtomExp(VName() as array) | ir.Rearrange(_, array) | ir.Reshape(_, array):
             return array
+        case ir.Slide(array=array) | ir.Pad(array=array):
+            return array
         case ir.Index(array, dims) if any(isinstance(d, ir.SliceDim) for d in dims):
             return array
     return None

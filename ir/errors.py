@@ -23,12 +23,12 @@ Code: TypeAlias = Literal[
     "size-mismatch", "ambiguous-size", "unused-size", "anonymous-size",
     "anonymous-nonconstructive", "unused-existential", "inaccessible-size", "unknown-param-size",
     "causality-check", "irregular-array", "size-polymorphic-entry", "use-after-consume",
-    "not-consumable", "consume-free", "self-alias", "loop-self-alias", "unique-result",
-    "unique-constant", "returns-constant",
+    "not-consumable", "write-through-window", "consume-free", "self-alias", "loop-self-alias",
+    "unique-result", "unique-constant", "returns-constant",
     "unknown-module", "unknown-module-type", "missing-member", "not-a-module",
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
-    "assertion-failed",
+    "invalid-windows", "assertion-failed",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]
 """A kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""

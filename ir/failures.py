@@ -20,6 +20,10 @@ DIVISION = _failure("division-by-zero", "Division by zero.")
 EXPONENT = _failure("division-by-zero", "Negative exponent: {}.")
 SIZE = _failure("negative-size", "The size {} is negative.")
 RESHAPE = _failure("unequal-sizes", "Cannot reshape an array of {} elements to {}.")
+WINDOWS = _failure("invalid-windows", "Windows of {} elements, each {} behind the last: both "
+                   "numbers must be positive.")
+TOO_SHORT = _failure("invalid-windows", "Windows of {} elements, each {} behind the last, do not "
+                     "fit an array of {}.")
 SIZES = _failure("unequal-sizes", "Sizes {} and {} should be equal.")
 ARGUMENT = _failure("unequal-sizes", "An argument has an invalid size: {}, where its type says {}.")
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")

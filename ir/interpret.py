@@ -183,6 +183,11 @@ class Interpreter:
                         env[array].size, math.prod(sizes)))
                 check_room(sizes, env[array].itemsize)
                 return [env[array].reshape(sizes)]
+            case ir.Slide(dim, size, step, count, array):
+                return [_windows(env[array], dim, *(_size(a, env) for a in (size, step, count)))]
+            case ir.Pad(dim, before, after, value, array):
+                return [_padded(env[array], dim, int(atom(before, env)), int(atom(after, env)),
+                                atom(value, env))]
             case ir.Copy(array):
                 return [env[array].copy()]
             case ir.Assert(cond, message, args):
@@ -391,6 +396,30 @@ def _size(a: Atom, env: Env) -> int:
     if size < 0:
         raise ProgramFailure(failures.SIZE.format(size))
     return size
+
+
+def _windows(array: Value, dim: int, size: int, step: int, count: int) -> Value:
+    """``count`` windows of ``size`` elements along a dimension, each ``step`` further."""
+    check_room((*array.shape[:dim], count, size, *array.shape[dim + 1:]), array.itemsize)
+    places = np.add.outer(np.arange(count) * step, np.arange(size))
+    if not array.shape[dim]:
+        places = places[:0]
+    return np.take(array, places, axis=dim, mode="clip")
+
+
+def _padded(array: Value, dim: int, before: int, after: int, value: Value) -> Value:
+    """An array with copies of a scalar in front and behind, along a dimension."""
+    length = array.shape[dim]
+    total = max(0, before + length + after)
+    shape = (*array.shape[:dim], total, *array.shape[dim + 1:])
+    check_room(shape, array.itemsize)
+    padded = np.full(shape, value, array.dtype)
+    first, last = max(0, -before), min(length, total - before)
+    if first < last:
+        around = (slice(None),) * dim
+        padded[(*around, slice(first + before, last + before))] = array[
+            (*around, slice(first, last))]
+    return padded
 
 
 def _selection(dims: tuple[ir.Dim, ...], env: Env, shape: tuple[int, ...],

@@ -186,6 +186,14 @@ class Reader(Transformer[Token, Any]):
     def reshape(self, shape: tuple[Atom, ...], array: Token) -> ir.Exp:
         return ir.Reshape(shape, vname(array))
 
+    def slide(self, dim: Token, numbers: tuple[Atom, ...], array: Token) -> ir.Exp:
+        size, step, count = numbers
+        return ir.Slide(int(dim[1:]), size, step, count, vname(array))
+
+    def pad(self, dim: Token, numbers: tuple[Atom, ...], array: Token) -> ir.Exp:
+        before, after, value = numbers
+        return ir.Pad(int(dim[1:]), before, after, value, vname(array))
+
     def copy(self, array: Token) -> ir.Exp:
         return ir.Copy(vname(array))
 

@@ -143,6 +143,10 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"rearrange ({', '.join(map(str, perm))}) {array}"
         case ir.Reshape(shape, array):
             yield f"reshape [{', '.join(map(_atom, shape))}] {array}"
+        case ir.Slide(dim, size, step, count, array):
+            yield f"slide@{dim} {_atoms((size, step, count))} {array}"
+        case ir.Pad(dim, before, after, value, array):
+            yield f"pad@{dim} {_atoms((before, after, value))} {array}"
         case ir.Copy(array):
             yield f"copy {array}"
         case ir.Assert(cond, message, args):

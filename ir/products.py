@@ -15,7 +15,8 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, needed_for
 from runelift.ir.types import Atom, Type
 
-REPEATED = (ir.Index, ir.Rearrange, ir.Reshape, ir.AtomExp, ir.PrimOp, ir.Convert, ir.Iota)
+REPEATED = (ir.Index, ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad, ir.AtomExp, ir.PrimOp,
+            ir.Convert, ir.Iota)
 """Expressions allowed before the reduction: they are computed again for every element loaded."""
 
 

@@ -204,8 +204,27 @@ def greatest(*sizes: Size) -> Size:
 
 
 def applied(op: str, *args: Size) -> Size:
-    """An operator or function of the source applied to sizes."""
+    """An operator or function of the source applied to sizes, simplified if it is a division."""
+    if op in ("/", "//") and len(args) == 2 and (divisor := args[1].constant):
+        return _quotient(op, args[0], divisor)
     return Size((((Applied(op, args),), 1),))
+
+
+def _quotient(op: str, number: Size, divisor: int) -> Size:
+    """``number op divisor`` for the division that rounds down, or that to zero."""
+    if all(c % divisor == 0 for _, c in number.terms):
+        return Size(tuple((m, c // divisor) for m, c in number.terms))
+    if op == "//" or divisor < 0:
+        if number.constant is not None and op == "//":
+            size = abs(number.constant) // abs(divisor)
+            return Size.of(size if (number.constant < 0) == (divisor < 0) else -size)
+        return Size((((Applied(op, (number, Size.of(divisor))),), 1),))
+    whole = Size(tuple((m, c // divisor) for m, c in number.terms if m == () or c % divisor == 0))
+    rest = Size(tuple((m, c % divisor if m == () else c) for m, c in number.terms
+                      if c % divisor != 0))
+    if rest.constant is not None:
+        return whole
+    return whole + Size((((Applied(op, (rest, Size.of(divisor))),), 1),))
 
 
 def written(op: str, left: Size, right: Size) -> Size:

@@ -18,6 +18,7 @@ Both are first-order, in A-normal form, with arrays of primitive elements and un
       xs[d, ...]                    Index                1   d ::= a | start :+ count * stride
       xs with [d, ...] <- a         Update               1   (a new value; xs is not changed)
       iota, replicate, concat, rearrange, reshape, copy  1
+      slide, pad                                         1
       assert                        Assert               0
       if a then Body else Body      If                   any
       loop (p = a)... form do Body  Loop                 any
@@ -214,6 +215,35 @@ class Reshape:
     """The elements of ``array`` in row-major order with another shape of the same size."""
 
     shape: tuple[Atom, ...]
+    array: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """Windows of ``size`` neighbours along dimension ``dim``, each ``step`` behind the last.
+
+    The dimension becomes two, of ``count`` and ``size``: element ``i, j`` there is element
+    ``i * step + j`` of ``array``.  All windows are inside.
+    """
+
+    dim: int
+    size: Atom
+    step: Atom
+    count: Atom
+    array: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """``before`` times the scalar ``value``, ``array``, ``after`` times ``value``, along ``dim``.
+
+    A negative number leaves so many elements of ``array`` out.
+    """
+
+    dim: int
+    before: Atom
+    after: Atom
+    value: Atom
     array: VName
 
 
@@ -548,7 +578,7 @@ SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
 SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist, SegAccumulate)
 Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
-    | Rearrange | Reshape | Copy | Assert | If | Loop
+    | Rearrange | Reshape | Slide | Pad | Copy | Assert | If | Loop
     | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite
     | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
 )

@@ -19,7 +19,7 @@ from runelift.ir.types import ArrayType, Atom, Const, Type
 
 FLAT = frozenset({ir.AccWrite, ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Concat, ir.Convert, ir.Copy,
                   ir.Index, ir.Iota, ir.PrimOp,
-                  ir.Rearrange, ir.Replicate, ir.Reshape, ir.Update})
+                  ir.Pad, ir.Rearrange, ir.Replicate, ir.Reshape, ir.Slide, ir.Update})
 """The expressions with nothing inside: most of a program, so that a look at the kind saves time."""
 
 
@@ -206,6 +206,10 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
             return ir.Rearrange(perm, m.name(array))
         case ir.Reshape(shape, array):
             return ir.Reshape(m.atoms(shape), m.name(array))
+        case ir.Slide(dim, size, step, count, array):
+            return ir.Slide(dim, m.atom(size), m.atom(step), m.atom(count), m.name(array))
+        case ir.Pad(dim, before, after, value, array):
+            return ir.Pad(dim, m.atom(before), m.atom(after), m.atom(value), m.name(array))
         case ir.Copy(array):
             return ir.Copy(m.name(array))
         case ir.Assert(cond, message, args):

@@ -24,6 +24,7 @@ from runelift.rewrite.registry import (
     PREDICATE,
     SHORT_CIRCUIT,
     SIMPLIFY,
+    WRITE_OUT,
     Pass,
 )
 
@@ -35,6 +36,8 @@ STANDARD: tuple[Pass, ...] = (
     HOIST,  # before fusion: statements still in a lambda then belong there
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
     FUSE,
+    SIMPLIFY,  # reductions over views have loops for dimensions
+    WRITE_OUT,
     SIMPLIFY,
     CSE,  # fused lambdas often load or compute the same thing
     HOIST,  # flattening wants every size as far out as it can be

@@ -13,7 +13,7 @@ from runelift.rewrite.passes.concat_parts import concat_in_parts
 from runelift.rewrite.passes.cse import SHARING, eliminate_common
 from runelift.rewrite.passes.default_guards import EVERYWHERE, estimate
 from runelift.rewrite.passes.fuse import fuse
-from runelift.rewrite.passes.hoist import hoist, hoist_invariant
+from runelift.rewrite.passes.hoist import hoist, hoist_invariant, hoist_quotient
 from runelift.rewrite.passes.in_place import made_in_place
 from runelift.rewrite.passes.layouts import LAYOUTS, arrange
 from runelift.rewrite.passes.predicate import predicate, predicated_scatter, predicated_updates
@@ -25,6 +25,7 @@ from runelift.rewrite.passes.save_launches import (
     scatter_with_map,
 )
 from runelift.rewrite.passes.short_circuit import short_circuit, update_early
+from runelift.rewrite.passes.short_widths import SHORT_WIDTHS, write_out
 from runelift.rewrite.passes.simplify import SIMPLIFICATION, simplify
 from runelift.rewrite.passes.sink import sink_elements
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
@@ -47,11 +48,13 @@ SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dea
                 simplify, SIMPLIFICATION.rules)
 CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
 HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
-             (hoist_invariant,))
+             (hoist_invariant, hoist_quotient))
 ARRANGE = Pass("layouts", "move layouts in front of the maps that make the arrays", arrange,
                LAYOUTS)
 FUSE = Pass("fuse", "make one array operation of two", fuse,
             (*VERTICAL, *HORIZONTAL, reduce_by_rows))
+WRITE_OUT = Pass("short-widths", "write out short reductions and loops in maps", write_out,
+                 SHORT_WIDTHS)
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates, predicated_scatter))
@@ -62,8 +65,8 @@ ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, BOUNDS, PREDICATE, LAUNCHES,
-                            ESTIMATE, SHORT_CIRCUIT)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, WRITE_OUT, BOUNDS, PREDICATE,
+                            LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +128,45 @@ def test_rows_are_measured_once(options: list[str], server: Path, tmp_path: Path
     assert both[0] == first[0]
     assert both[1]["launches"] >= 1
     assert both[1]["bytes"] >= 4000
+    assert all("sums" in each["cold"] for each in json.loads(file.read_text()))
     assert "by program (1)" in printed
     assert "by row (2)" in printed
+
+
+def _end(turns: Any, how: str) -> None:
+    """Begin a row, and end in some way."""
+    turns.send(begun={"entry": "main"})
+    if how == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "hangs":
+        time.sleep(60)
+    raise ValueError("two\nlines")
+
+
+@pytest.mark.parametrize(("how", "words"), [
+    ("raises", "ValueError: two"), ("killed", "ended by SIGKILL"),
+    ("hangs", "ended: it took longer than 1 s")])
+def test_the_reason_of_an_end_is_told(how: str, words: str, tmp_path: Path) -> None:
+    from collection_parts import Part, messages
+
+    waiting = ["one"]
+    found = list(messages(lambda: Part(waiting.pop(), tmp_path, partial(_end, how=how))
+                          if waiting else None, 1, time.perf_counter() + 30, 1.0))
+    assert [message for _, message in found] == [{"begun": {"entry": "main"}}, None]
+    assert found[-1][0].last_words == words
+
+
+def test_memory_is_compared_where_both_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    from collection_report import print_tables
+
+    row = {"entry": "main", "peer": 10.0, "default": 5.0, "best": 5.0}
+    rows = [{**row, "program": "a", "dataset": "x", "peak": 3_000_000, "peer_peak": 2_000_000},
+            {**row, "program": "a", "dataset": "y", "peak": 9_000_000, "peer_peak": None},
+            {**row, "program": "b", "dataset": "z", "peak": 3_000, "peer_peak": 1_000}]
+    print_tables({"rows": rows, "cold": {}, "device": "card", "sittings": []})
+    printed = capsys.readouterr().out
+    assert "1 of 2 rows need more than 1.2 times" in printed
+    assert "a x" in printed.split("MB peak")[1]
 
 
 def test_results_are_joined_by_row(tmp_path: Path) -> None:

@@ -279,6 +279,8 @@ class _Writer:
 
     def step(self, step: plan.Step, version: str) -> None:
         match step:
+            case plan.Alloc(name, is_cell=True):
+                self.line(f"{_var(name)} = rt.allocate_cell()")
             case plan.Alloc(name, prim, count):
                 self.line(f"{_var(name)} = rt.allocate(({_size(count)}) * {prim.bytes})")
             case plan.Release(names):

@@ -6,7 +6,7 @@ that write into a buffer; indices are checked on the host.
 
 from __future__ import annotations
 
-from runelift.codegen.hostplan.segops import SegOps
+from runelift.codegen.hostplan.packing import Packed
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import replicate
 from runelift.ir import failures, imp
@@ -21,7 +21,7 @@ LITERAL_ELEMENTS = 64
 """The most scalars that one kernel puts into an array: each is an argument of it."""
 
 
-class Arrays(SegOps):
+class Arrays(Packed):
     """The steps of accesses to arrays, and of arrays that are put together from parts."""
 
     __slots__ = ()
@@ -178,8 +178,13 @@ class Arrays(SegOps):
         self.views[param.name] = whole
 
     def literal(self, stm: ir.Stm, elems: tuple[Atom, ...], row: Type) -> None:
-        """A kernel that writes the elements if they are scalars, else one for each element."""
+        """A kernel that writes the elements if they are scalars, else one for each element.
+
+        Elements that reductions have made in their places need none.
+        """
         (param,) = stm.pat
+        if any(elem in self.places.elements for elem in elems):
+            return
         self.allocate(param)
         rows = shape_of(row)
         if not rows:

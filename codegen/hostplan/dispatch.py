@@ -17,6 +17,7 @@ when it knows the sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from runelift.codegen.intragroup.group_version import lower_group
 from runelift.codegen.kernel import launch_builder as launches
@@ -24,6 +25,7 @@ from runelift.codegen.kernel.kernel_builder import PlanEnv, Scratch, Value, is_s
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.segops.hist_parts import atomic_update
+from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.product_tiles import lower_product
 from runelift.codegen.segops.seghist import seghist
 from runelift.codegen.segops.segmap_wide import lower_wide
@@ -45,8 +47,10 @@ from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap, product_of
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
+    Body,
     Level,
     Loop,
+    Param,
     SegAccumulate,
     SegHist,
     SegMap,
@@ -55,7 +59,7 @@ from runelift.ir.syntax import (
     SegScatter,
     Stm,
 )
-from runelift.ir.types import elem_of, i64, shape_of
+from runelift.ir.types import array_of, elem_of, i64, shape_of
 
 REGISTER_ARRAYS_BYTES = 256
 """Kernels are built for the lengths of a work-item's arrays if these have up to this many bytes."""
@@ -87,6 +91,18 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
             _segaccumulate(lowering, stm.exp)
         case _:
             raise CompilerBug(f"{type(stm.exp).__name__} is no segmented operation")
+    return lowering.done()
+
+
+def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: PlanEnv,
+                  names: Names, parameters: Parameters | None = None) -> launches.Lowered:
+    """The kernels and launches of a scan whose results ``scanned`` are the places of a scatter.
+
+    The first of the pattern gets the last count, the others are the destinations.
+    """
+    assert isinstance(stm.exp, SegScan)
+    lowering = launches.Lowering(stm, env, names, parameters)
+    segscan(lowering, stm.exp, PackedScan(scanned, scatter))
     return lowering.done()
 
 
@@ -185,8 +201,22 @@ def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
 
 def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:
     """The segments by themselves, small arrays of a work-item in registers."""
-    steps, arrays = _with_arrays(lowering, lambda: segred(lowering, exp))
-    _or_small(lowering, steps, arrays, lambda: segred(lowering, exp))
+    def make() -> None:
+        segred(lowering, exp, lambda: lower_group(lowering, _rows(lowering, exp)))
+
+    steps, arrays = _with_arrays(lowering, make)
+    _or_small(lowering, steps, arrays, make)
+
+
+def _rows(lowering: launches.Lowering, exp: SegRed) -> SegMap:
+    """The segments as rows, each of which a work-group reduces."""
+    *outer, last = exp.space
+    reduced = sum(len(op.lam.ret) for op in exp.ops)
+    ret = (*exp.ret[:reduced], *(array_of((last.width,), type_) for type_ in exp.ret[reduced:]))
+    pat = tuple(Param(lowering.names.fresh(out.name), type_)
+                for out, type_ in zip(lowering.stm.pat, ret, strict=True))
+    inside = Stm(pat, replace(exp, level=Level.LOCAL, space=(last,)), loc=lowering.stm.loc)
+    return SegMap(Level.GROUP, tuple(outer), Body((inside,), tuple(p.name for p in pat)), ret)
 
 
 def _segscatter(lowering: launches.Lowering, exp: SegScatter) -> None:

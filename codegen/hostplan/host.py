@@ -22,8 +22,11 @@ from runelift.codegen.hostplan.coalescing import (
     coalesce,
 )
 from runelift.codegen.hostplan.control import Control
+from runelift.codegen.hostplan.in_place import elements_of_literals
+from runelift.codegen.hostplan.packing import packings
 from runelift.codegen.hostplan.scalar_residence import residence
 from runelift.codegen.plan import plan
+from runelift.codegen.plan.host_cells import with_host_cells
 from runelift.codegen.plan.interface import interface
 from runelift.codegen.plan.liveness import release_dead
 from runelift.codegen.plan.views import iota
@@ -70,8 +73,8 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
             specs.append(plan.ValueSpec(host.any_buffer(atom), param.type.elem, shape))
     host.read_back(scalars)
     given = interface(fun)
-    return release_dead(plan.Plan(given.entry, given.sizes, given.params, tuple(specs),
-                                  tuple(host.steps)))
+    return release_dead(with_host_cells(plan.Plan(
+        given.entry, given.sizes, given.params, tuple(specs), tuple(host.steps))))
 
 
 class HostBuilder(Control):
@@ -82,12 +85,19 @@ class HostBuilder(Control):
     def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
-        followed = with_uses_after(body, used_after)
+        followed, packed = with_uses_after(body, used_after), packings(body)
+        elements = elements_of_literals(followed, self.residence.needed)
+        self.places.elements |= elements
+        for array, _ in elements.values():
+            self.views.pop(array.name, None)
         for place, (stm, after) in enumerate(followed):
             self.later.append(after)
             if isinstance(stm.exp, ir.SegMap):
                 self.place_results(followed, place)
-            self.statement(stm)
+            if (packing := packed.get(id(stm))) is not None:
+                self.packed(stm, packing)
+            else:
+                self.statement(stm)
             self.later.pop()
         return body.result
 
@@ -117,6 +127,13 @@ class HostBuilder(Control):
                 self.check_reshape(stm, shape, array)
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
+            case ir.Slide(dim, size, step, count, array):
+                self.bind_view(stm.pat[0], self.views[array].slide(
+                    dim, self.scalar(size), self.scalar(step), self.scalar(count)))
+            case ir.Pad(dim, before, _, value, array):
+                self.bind_view(stm.pat[0], self.views[array].pad(
+                    dim, self.scalar(before), self.shape(stm.pat[0].type)[dim],
+                    self.scalar(value)))
             case ir.Copy(array) if LAZY in stm.attrs:
                 beside = attribute_number(stm, WALKED_TOGETHER)
                 self.copy_lazily(stm.pat[0], array, attribute_number(stm, CONTIGUOUS_ALONG),

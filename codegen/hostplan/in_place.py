@@ -1,4 +1,4 @@
-"""Results that a map makes in the memory of the array that they are meant for.
+"""Results that are made in the memory of the array that they are meant for.
 
 :mod:`runelift.rewrite.passes.short_circuit` has marked the updates whose values may be made in
 place, as far as the reads of the map allow.  Here it is checked that the memory is free, and that
@@ -11,12 +11,17 @@ which :mod:`runelift.codegen.passes.barriers` finds the barrier before the resul
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from runelift.codegen.plan.views import View
 from runelift.ir import imp
 from runelift.ir.names import VName
-from runelift.ir.syntax import Level, SegMap
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import ArrayLit, Level, Param, SegMap, SegRed, Stm
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import Const
 
 SHORT_ROW_BYTES = 256
 """Rows of up to this many bytes are complete before they leave the cache."""
@@ -27,13 +32,15 @@ class Places:
     """Names of the same memory, slices of arrays, and results made in place.
 
     ``given``: the place that a result will have.  ``waiting``: results that are in place, and views
-    of them, before the update that they are meant for.
+    of them, before the update that they are meant for.  ``elements``: scalars that are made as
+    elements of an array, which is the result of a literal, and their places there.
     """
 
     origins: dict[VName, VName] = field(default_factory=dict)
     arrays: dict[VName, VName] = field(default_factory=dict)
     given: dict[VName, View] = field(default_factory=dict)
     waiting: set[VName] = field(default_factory=set)
+    elements: dict[VName, tuple[Param, int]] = field(default_factory=dict)
 
     def rename(self, mem: VName, other: VName) -> None:
         """``mem`` is another name for the memory ``other``."""
@@ -49,6 +56,32 @@ class Places:
         while name in self.arrays:
             name = self.arrays[name]
         return name
+
+
+def elements_of_literals(followed: Sequence[tuple[Stm, Set[VName]]], needed: Set[VName]
+                         ) -> dict[VName, tuple[Param, int]]:
+    """The scalars of a body that can be made as elements of an array, and their places there.
+
+    All elements of such a literal are results of reductions of the body, and are used nowhere else.
+    ``followed``: the statements, with the names that are used after each.  ``needed``: scalars that
+    the host must know.
+    """
+    literals = [(place, stm) for place, (stm, _) in enumerate(followed)
+                if isinstance(stm.exp, ArrayLit) and len(set(stm.exp.elems)) == len(stm.exp.elems)]
+    if not literals:
+        return {}
+    made = {p.name for stm, _ in followed if isinstance(stm.exp, SegRed) for p in stm.pat
+            if isinstance(p.type, Prim)} - needed
+    users = Counter(name for stm, _ in followed for name in free_vars(stm))
+    found: dict[VName, tuple[Param, int]] = {}
+    for place, stm in literals:
+        assert isinstance(stm.exp, ArrayLit)
+        if all(elem in made and users[elem] == 1 and elem not in followed[place][1]
+               for elem in stm.exp.elems if isinstance(elem, VName)) and not any(
+                   isinstance(elem, Const) for elem in stm.exp.elems):
+            found |= {elem: (stm.pat[0], k) for k, elem in enumerate(stm.exp.elems)
+                      if isinstance(elem, VName)}
+    return found
 
 
 def place_of(target: View, perm: tuple[int, ...], exp: SegMap, mem: VName, *,

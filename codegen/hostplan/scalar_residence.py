@@ -280,11 +280,11 @@ def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
                 yield from (op.bins for op in exp.ops)
         case ir.Replicate(shape) | ir.Reshape(shape):
             yield from shape
-        case ir.Iota(count):
+        case ir.Iota(count) | ir.Slide(count=count):
             yield count
         case ir.Loop(form=ir.ForLoop(_, bound)):
             yield bound
-        case ir.If() | ir.Loop() | ir.Assert():
+        case ir.If() | ir.Loop() | ir.Assert() | ir.ArrayLit():
             return
         case _:
             yield from free_vars(exp)

@@ -7,13 +7,15 @@ copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.hostplan.lazy_copies import LazyCopies
+from runelift.codegen.kernel.launch_builder import Lowered
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.views import interleaved
+from runelift.codegen.plan.parameters import Parameters
+from runelift.codegen.plan.views import View, interleaved, lit
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import product
@@ -27,7 +29,7 @@ from runelift.ir.syntax import (
     SegScatter,
     Stm,
 )
-from runelift.ir.types import Type, shape_of
+from runelift.ir.types import Type, elem_of, shape_of
 
 INTERLEAVE_ABOVE = 4
 """Arrays of rows of up to so many elements, or of so few rows, gain nothing by interleaving."""
@@ -40,8 +42,12 @@ class SegOps(LazyCopies):
 
     def segop(self, stm: Stm) -> None:
         """The steps of a segmented operation whose result buffers exist."""
-        parameters = self.new_operation(stm.pat)
-        lowered = lower_segop(stm, self, self.names, parameters)
+        self.lowered(stm.pat, lambda parameters: lower_segop(stm, self, self.names, parameters))
+
+    def lowered(self, pat: Sequence[Param], lower: Callable[[Parameters], Lowered]) -> None:
+        """The steps of an operation that makes ``pat``, as ``lower`` finds them."""
+        parameters = self.new_operation(pat)
+        lowered = lower(parameters)
         self.fill(_buffers(lowered.steps))
         self.local_bytes.append(lowered.local_bytes)
         found = tuple(parameters.found.values())
@@ -63,13 +69,25 @@ class SegOps(LazyCopies):
             case SegAccumulate(dests=accumulated):
                 self._destinations(stm, accumulated)
             case _:
-                for param in pat:
-                    self._make_room(param, exp)
+                for name, param in zip(scalars, pat, strict=True):
+                    if name in self.places.elements:
+                        self._make_element(param, *self.places.elements[name])
+                    else:
+                        self._make_room(param, exp)
         self.segop(stm)
         self.commit_versions(p.name for p in pat)
         for name, param in zip(scalars, pat, strict=True):
-            if isinstance(param.type, Prim):
+            if isinstance(param.type, Prim) and name not in self.places.elements:
                 self.scalar_result(name, param.type, param.name)
+
+    def _make_element(self, param: Param, array: Param, place: int) -> None:
+        """A scalar result becomes the element at ``place`` of a new array, before the array is
+        put together.
+        """
+        if array.name not in self.views:
+            self.allocate(array)
+        at = lit(place)
+        self.bind_view(param, View(elem_of(array.type), (), array.name, lambda _: at))
 
     def _make_room(self, param: Param, exp: SegOp) -> None:
         """A buffer for a result, interleaved if work-items make rows of it."""

@@ -21,7 +21,7 @@ from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import FALSE, Atom, Const, elem_of
+from runelift.ir.types import FALSE, Atom, Const, elem_of, shape_of
 
 MOST_SELECTED_STATEMENTS = 4
 """Branches with at most this many cheap operations together run both."""
@@ -67,6 +67,13 @@ class KernelBuilder(SecondOrder):
             case ir.Reshape(shape, array):
                 self.bind(stm.pat[0], self.array(array).reshape(
                     tuple(self.scalar(s) for s in shape)))
+            case ir.Slide(dim, size, step, count, array):
+                self.bind(stm.pat[0], self.array(array).slide(
+                    dim, self.scalar(size), self.scalar(step), self.scalar(count)))
+            case ir.Pad(dim, before, _, value, array):
+                length = self.scalar(shape_of(stm.pat[0].type)[dim])
+                self.bind(stm.pat[0], self.array(array).pad(
+                    dim, self.scalar(before), length, self.scalar(value)))
             case ir.Copy(array) if stm.pat[0].name in self.idle:
                 self.bind(stm.pat[0], self.array(array))
             case ir.Copy(array):

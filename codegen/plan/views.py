@@ -170,6 +170,31 @@ class View:
         return View(self.prim, shape, self.mem, at, self.order if whole else None,
                     kept.index(self.near) if self.near in kept else None)
 
+    def slide(self, dim: int, size: Exp, step: Exp, count: Exp) -> View:
+        """``count`` windows of ``size`` neighbours along a dimension, each ``step`` further."""
+        shape = (*self.shape[:dim], count, size, *self.shape[dim + 1:])
+
+        def at(ix: Indices) -> Exp:
+            place = op("add", op("mul", ix[dim], step), ix[dim + 1])
+            return self.at([*ix[:dim], place, *ix[dim + 2:]])
+
+        near = None if self.near is None else self.near + (self.near >= dim)
+        return View(self.prim, shape, self.mem, at, None, near)
+
+    def pad(self, dim: int, before: Exp, length: Exp, value: Exp) -> View:
+        """The elements from place ``before`` on, and ``value`` at other places of ``length``.
+
+        It is virtual: there is nothing to write to.
+        """
+        shape = (*self.shape[:dim], length, *self.shape[dim + 1:])
+
+        def at(ix: Indices) -> Exp:
+            place = op("sub", ix[dim], before)
+            element = self.read([*ix[:dim], place, *ix[dim + 1:]])
+            return imp.Select(within(place, self.shape[dim]), element, value, self.prim)
+
+        return View(self.prim, shape, None, at)
+
     def row(self, *indices: Exp) -> View:
         """The part of the array behind the outermost indices."""
         rest = self.shape[len(indices):]

@@ -18,6 +18,7 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import PADDING, insert_barriers, padded
 from runelift.codegen.plan import distribution
 from runelift.codegen.plan.views import View, lit, op, unflat_index
+from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -34,7 +35,8 @@ MOST_REPEATED_STATEMENTS = 16
 class Scan:
     """A scan in tiles: the types of scanned values per operator, and the shape of tiles.
 
-    ``subgroup`` neighbouring work-items can exchange values.
+    ``subgroup`` neighbouring work-items can exchange values.  ``packed`` says what becomes of the
+    results if they are not stored.
     """
 
     exp: SegScan
@@ -42,6 +44,7 @@ class Scan:
     tile_shape: distribution.ScanTileShape
     subgroup: VName
     tiles: VName
+    packed: PackedScan | None = None
 
     def values(self) -> list[Prim]:
         """The types of scanned values, over all operators."""
@@ -136,7 +139,7 @@ class ScanTile:
         """The values to be scanned; other results of the map are stored if wanted."""
         launches.bind_point(self.k, self.scan.exp.space, indices)
         values, count = self.k.body(self.scan.exp.body), len(self.held)
-        if stored:
+        if stored and self.scan.packed is None:
             launches.store_results(self.k, self.outs[count:], indices, values[count:])
         return [v for v in values[:count] if not isinstance(v, View)]
 
@@ -349,6 +352,9 @@ class ScanTile:
                cell: Callable[[Exp], Exp]) -> None:
         """Write a cell of ``memories`` for each offset."""
         k = self.k
+        if self.scan.packed is not None:
+            self._each(lambda offset: self._pack(position(offset), memories[0], cell(offset)))
+            return
         outs = [out.reshape((self.points,)) for out in self.outs[: len(self.held)]]
 
         def element(offset: Exp, *, guarded: bool) -> None:
@@ -363,6 +369,16 @@ class ScanTile:
         with k.block() as last:
             self._each(lambda offset: element(offset, guarded=True))
         k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
+
+    def _pack(self, position: Exp, memory: VName, cell: Exp) -> None:
+        """Do what a packed scan does with an element of the scan."""
+        k, packed = self.k, self.scan.packed
+        assert packed is not None
+        place = k.declare("p", Prim.I64, position)
+        with k.block() as inside:
+            packed.element(k, self.scan.exp, self.outs, place,
+                           imp.Load(memory, cell, self.scan.values()[0]))
+        k.emit(imp.If(imp.Apply("lt", Prim.I64, (place, self.points)), tuple(inside)))
 
 
 class _Walk:

@@ -3,8 +3,10 @@
 Strategies, by the length and the number of segments:
 
 - *small* segments (``segred_small``): a work-item per segment;
-- *medium* segments (``segred_large``): a group per segment, small if the segment is short.  Its
-  work-items fold a part each, then combine their totals in local memory or by shuffles;
+- *medium* segments (``segred_large``): a group per segment.  Its work-items fold a part each, then
+  combine their totals in local memory or by shuffles.  On devices with coalesced accesses the
+  segments are those of an intra-group version (:mod:`~runelift.codegen.intragroup.group_version`),
+  whose groups have several short segments side by side;
 - *large* segments (``segred``): several groups per segment write partial results.  The last group
   to finish combines them, if the device shows it the writes of the others. Otherwise a second
   launch does (``segred_final``).
@@ -23,7 +25,7 @@ Source: Larsen and Henriksen 2017, "Strategies for regular segmented reductions 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -33,7 +35,7 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.passes.barriers import IS_FIRST, insert_barriers
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.segments import segments_of_reduction
@@ -124,18 +126,23 @@ class _Segment:
         return k.declare("start", Prim.I64, op("add", part.start, op("mul", rows, lanes)))
 
 
-def segred(lowering: launches.Lowering, exp: SegRed) -> None:
-    """Reduce small segments by work-items, medium ones by groups, large ones by several groups."""
+def segred(lowering: launches.Lowering, exp: SegRed, side_by_side: Callable[[], None]) -> None:
+    """Reduce small segments by work-items, medium ones by groups, large ones by several groups.
+
+    ``side_by_side`` lowers the segments as those of an intra-group version.
+    """
     if len(exp.space) == 1:
-        _segred_long(lowering, exp)
+        _segred_long(lowering, exp, lambda: _segred_groups(lowering, exp))
         return
-    lower_blocked(lowering, segments_of_reduction(exp), lambda: _segred_each(lowering, exp))
+    medium = side_by_side if lowering.interleave else lambda: _segred_groups(lowering, exp)
+    lower_blocked(lowering, segments_of_reduction(exp),
+                  lambda: _segred_each(lowering, exp, medium))
 
 
-def _segred_each(lowering: launches.Lowering, exp: SegRed) -> None:
+def _segred_each(lowering: launches.Lowering, exp: SegRed, medium: Callable[[], None]) -> None:
     """Each segment by itself."""
     short = launches.branch(lowering, lambda: _segred_items(lowering, exp))
-    long = launches.branch(lowering, lambda: _segred_long(lowering, exp))
+    long = launches.branch(lowering, lambda: _segred_long(lowering, exp, medium))
     launches.choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
                      _longest_alone(lowering, exp))
 
@@ -152,9 +159,9 @@ def _longest_alone(lowering: launches.Lowering, exp: SegRed) -> Atom | None:
     return lowering.scalar("alone", least(Size.of(1), waves - 1) * usual)
 
 
-def _segred_long(lowering: launches.Lowering, exp: SegRed) -> None:
+def _segred_long(lowering: launches.Lowering, exp: SegRed, by_groups: Callable[[], None]) -> None:
     per = _groups_per_segment(lowering, exp)
-    medium = launches.branch(lowering, lambda: _segred_groups(lowering, exp))
+    medium = launches.branch(lowering, by_groups)
     large = launches.branch(lowering, lambda: _segred_several_groups(lowering, exp, per))
     one = lowering.names.fresh("one")
     lowering.steps += [plan.Compute(one, "le", Prim.I64, (per, i64(1))),
@@ -207,19 +214,7 @@ def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
         found = total_of_group(k, op_, mems, total_)
         k.emit(imp.If(IS_FIRST, tuple(next(place).write(outer, value) for value in found)))
     segments = launches.total(lowering, exp.space[:-1])
-    group = _group(lowering, k)
-    if lowering.interleave:
-        group = least(group, _useful_group(lowering, lowering.size(exp.space[-1].width), segments))
-    lowering.launch_groups(k, "segred_large", segments, group)
-
-
-def _useful_group(lowering: launches.Lowering, length: Size, segments: Size) -> Size:
-    """The work-items for which a segment has enough elements."""
-    fresh = lowering.names.fresh
-    shape = distribution.GroupShape(fresh("useful"), fresh("staged"), fresh("subgroup"), (),
-                                    (length,), (), segments)
-    lowering.steps.append(shape)
-    return Size.var(shape.group)
+    lowering.launch_groups(k, "segred_large", segments, _group(lowering, k))
 
 
 def _group(lowering: launches.Lowering, k: KernelBuilder) -> Size:

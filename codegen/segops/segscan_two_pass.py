@@ -27,6 +27,7 @@ from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import lit, op
+from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
 from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
@@ -39,10 +40,13 @@ from runelift.ir.syntax import SegScan
 from runelift.ir.types import i64
 
 
-def segscan(lowering: launches.Lowering, exp: SegScan) -> None:
-    """Scan small segments by work-items, all others by tiles."""
+def segscan(lowering: launches.Lowering, exp: SegScan, packed: PackedScan | None = None) -> None:
+    """Scan small segments by work-items, all others by tiles.
+
+    A ``packed`` scan, of one segment, does as that says with its results.
+    """
     if len(exp.space) == 1:
-        _segscan_tiles(lowering, exp)
+        _segscan_tiles(lowering, exp, packed)
         return
     length = lowering.size(exp.space[-1].width)
     short = launches.branch(lowering, lambda: _segscan_items(lowering, exp))
@@ -76,9 +80,10 @@ def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
 # Tiles
 
 
-def _segscan_tiles(lowering: launches.Lowering, exp: SegScan) -> None:
+def _segscan_tiles(lowering: launches.Lowering, exp: SegScan,
+                   packed: PackedScan | None = None) -> None:
     """In one pass if the host lets groups wait for each other, else in two."""
-    scan = _choose_tiles(lowering, exp)
+    scan = _choose_tiles(lowering, exp, packed)
     once = launches.branch(lowering, lambda: scan_single_pass(lowering, scan))
     twice = launches.branch(lowering, lambda: _scan_in_two_passes(lowering, scan))
     patient = lowering.names.fresh("patient")
@@ -86,7 +91,8 @@ def _segscan_tiles(lowering: launches.Lowering, exp: SegScan) -> None:
                        plan.Branch(patient, once, twice)]
 
 
-def _choose_tiles(lowering: launches.Lowering, exp: SegScan) -> Scan:
+def _choose_tiles(lowering: launches.Lowering, exp: SegScan,
+                  packed: PackedScan | None) -> Scan:
     """The step that chooses the tiles, and the scan in these."""
     prims = [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
@@ -99,7 +105,8 @@ def _choose_tiles(lowering: launches.Lowering, exp: SegScan) -> Scan:
     subgroup = fresh("subgroup")
     lowering.steps += [shape, distribution.SubGroupSize(subgroup, shape.group)]
     lowering.env = launches.WithScalar(lowering.env, shape.patience)
-    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
+    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)),
+                packed)
 
 
 # Two passes

@@ -33,11 +33,13 @@ class Origin:
 
     ``depth`` counts the functions and loops around the place where it is bound, -1 for a
     constant of the program.  ``fixed`` is why it must not be consumed, empty if it may be.
+    ``window`` is true of what a function of the module ``lift`` shows of an array, by its name.
     """
 
     name: str
     depth: int
     fixed: str = ""
+    window: bool = False
 
     @property
     def shown(self) -> str:

@@ -328,7 +328,7 @@ class Base(ABC):
         owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
         if owners:
             return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
-        plain = (each for each in FUNCTIONS if not each.startswith("intrinsics."))
+        plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
         names = (*self.scope.values, *self.scope.top, *plain)
         near = difflib.get_close_matches(name.name, names, n=1)
         return (), [f"Did you mean '{each}'?" for each in near]

@@ -20,7 +20,7 @@ from runelift.frontend.syntax.prelude import ACCUMULATOR, FOREIGN_TYPES, LIFTED,
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, written
+from runelift.ir.sizes import Size, applied, written
 from runelift.ir.source import Span
 
 PRIMS = {prim.value: prim for prim in Prim}
@@ -275,7 +275,8 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
             case ast.Literal(_, value):
                 return Size.of(int(value))
             case ast.BinExp(_, op, left, right):
-                return written(str(op), size(left), size(right))
+                return (written if str(op) in ("+", "-", "*") else applied)(
+                    str(op), size(left), size(right))
         raise AssertionError(f"size in the signature of {name}")
 
     def anonymous() -> Size:

@@ -49,6 +49,9 @@ from runelift.ir.source import Span
 
 Env = Layered[str, Tree]
 
+WINDOWS = frozenset(f"lift.{name}" for name in ("slide", "pad", "slide2d", "pad2d"))
+"""Functions whose results show elements in places where they are not."""
+
 
 def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
         list[Diagnostic], Leaf]:
@@ -159,6 +162,10 @@ class Walk:
 
     def consume(self, found: Origins, span: Span) -> None:
         """Mark as consumed, or say why that is not allowed."""
+        if (view := next((o.name for o in found if o.window), None)) is not None:
+            self.error("write-through-window", span, f"This may be what {view} shows of another "
+                       "array, which cannot be overwritten there.", "Update a copy: copy (...).")
+            return
         for origin in sorted(found, key=lambda o: o.name):
             hint = f"Update a copy: copy {origin.name}."
             if origin.fixed:
@@ -328,6 +335,8 @@ class Walk:
             known = function.unique
             fresh = known if rest == 0 else fresh
         found = closure.union(*kept)
+        if (called := name.strip('"')) in WINDOWS:
+            found |= {Origin(called, self.depth, window=True)}
         if isinstance(exp.type, Arrow):
             found = found.union(*(each for each, _ in taken))
             return Leaf(found, known, rest) if rest > 0 else Leaf(found)

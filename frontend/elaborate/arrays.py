@@ -28,6 +28,7 @@ from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Span
 from runelift.ir.types import (
+    TRUE,
     ArrayType,
     Atom,
     Const,
@@ -384,6 +385,50 @@ class Arrays:
 
         pairs = zip(leaves(left), leaves(right), strict=True)
         return rebuild(left, iter([joined(a, b) for a, b in pairs]))
+
+    def slide(self, size: Atom, step: Atom, value: Value, span: Span) -> Value:
+        """Windows of ``size`` elements, each ``step`` behind the last."""
+        op, length = self.builder.op, outer_size(value)
+        smaller = op("min", Prim.I64, (size, step), span)
+        self._require(op("lt", Prim.I64, (i64(0), smaller), span), failures.WINDOWS,
+                      (size, step), span)
+        rest = op("div", Prim.I64, (op("sub", Prim.I64, (length, size), span), step), span)
+        count = op("add", Prim.I64, (rest, i64(1)), span)
+        self._require(op("le", Prim.I64, (i64(0), count), span), failures.TOO_SHORT,
+                      (size, step, length), span)
+
+        def leaf(part: Dynamic) -> Dynamic:
+            type_ = array_of((count, size), row_of(part.type))
+            node = ir.Slide(0, size, step, count, self._name(part, span))
+            return Dynamic(self.builder.emit1(node, type_, "ws", span), type_)
+        return each_leaf(leaf, value)
+
+    def pad(self, before: Atom, after: Atom, value: Value, array: Value, span: Span) -> Value:
+        """``array`` between copies of ``value``; where elements are arrays, joined to them."""
+        value, array = self.aligned([value, array], span)
+        front = self.builder.op("add", Prim.I64, (before, outer_size(array)), span)
+        size = self.builder.op("add", Prim.I64, (front, after), span)
+        self.require_length(size, span)
+
+        def padded(part: Dynamic, rim: Dynamic) -> Dynamic:
+            type_ = array_of((size,), row_of(part.type))
+            node: ir.Exp
+            if isinstance(rim.type, Prim):
+                node = ir.Pad(0, before, after, rim.atom, self._name(part, span))
+            else:
+                parts = (self.replicate(before, rim, span), part,
+                         self.replicate(after, rim, span))
+                node = ir.Concat(0, tuple(self._name(each, span) for each in parts
+                                          if isinstance(each, Dynamic)), size)
+            return Dynamic(self.builder.emit1(node, type_, "ps", span), type_)
+
+        pairs = zip(leaves(array), leaves(value), strict=True)
+        return rebuild(array, iter([padded(part, rim) for part, rim in pairs]))
+
+    def _require(self, holds: Atom, message: str, values: tuple[Atom, ...], span: Span) -> None:
+        """Fail at run time with a message unless a condition holds."""
+        if holds != TRUE:
+            self.builder.emit_stm((), ir.Assert(holds, message, values), span)
 
     def copy(self, value: Value, span: Span) -> Value:
         """Fresh memory for every array."""

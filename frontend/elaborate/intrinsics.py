@@ -16,6 +16,7 @@ from runelift.frontend.elaborate.values import (
     leaves,
     outer_size,
 )
+from runelift.frontend.syntax.prelude import TRANSPOSES
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
@@ -202,6 +203,10 @@ def _transpose(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     return e.arrays.rearrange((1, 0), args[0], span)
 
 
+def _reordered(perm: tuple[int, ...]) -> Run:
+    return lambda e, args, span: e.arrays.rearrange(perm, args[0], span)
+
+
 def _flatten(rank: int) -> Run:
     def run(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
         total: Atom = i64(1)
@@ -232,6 +237,16 @@ def unflatten(e: Evaluator, sizes: Sequence[Atom | None], array: Value, span: Sp
         total = op("mul", total, missing)
     e.arrays.require_equal(total, outer_size(array), span)
     return e.arrays.reshape(1, tuple(found), array, span)
+
+
+def _slide(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
+    size, step, array = args
+    return e.arrays.slide(atom_of(size), atom_of(step), array, span)
+
+
+def _pad(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
+    before, after, value, array = args
+    return e.arrays.pad(atom_of(before), atom_of(after), value, array, span)
 
 
 def _zip(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
@@ -302,6 +317,10 @@ _TABLE: dict[str, tuple[int, Run]] = {
     "take": (2, _take), "drop": (2, _drop), "reverse": (1, _reverse), "rotate": (2, _rotate),
     "concat": (2, _concat), "++": (2, _concat), "transpose": (1, _transpose),
     "flatten": (1, _flatten(2)), "flatten_3d": (1, _flatten(3)), "flatten_4d": (1, _flatten(4)),
+    "lift.slide": (3, _slide), "lift.pad": (4, _pad),
+    "lift.join": (1, _flatten(2)), "lift.join_nd_2": (1, _flatten(3)),
+    "lift.join_nd_3": (1, _flatten(4)),
+    **{f"lift.{name}": (1, _reordered(order)) for name, order in TRANSPOSES.items()},
     "zip": (2, _zip), "zip2": (2, _zip), "zip3": (3, _zip), "zip4": (4, _zip), "zip5": (5, _zip),
     "unzip": (1, _first), "unzip2": (1, _first), "unzip3": (1, _first), "unzip4": (1, _first),
     "unzip5": (1, _first),

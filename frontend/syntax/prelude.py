@@ -8,14 +8,22 @@ The elaborator gives each name its meaning (:mod:`runelift.frontend.elaborate.in
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from itertools import permutations
 
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, SAME_BITS, Prim
 
 _AD = "automatic differentiation"
+TRANSPOSES = {f"transpose_nd_{''.join(map(str, order))}": order
+              for rank in (2, 3, 4) for order in permutations(range(rank))}
+"""The orders of dimensions in the module ``lift``: dimension k of the result is ``order[k]``."""
+
 LIBRARY_MODULES = {"intrinsics": (
     *(f"flat_{what}_{rank}d" for what in ("index", "update") for rank in (2, 3, 4)),
-    "scatter_stream", "hist_stream", "acc_write")}
+    "scatter_stream", "hist_stream", "acc_write"),
+    "lift": ("slide", "pad", "split", "join", "slide2d", "pad2d", "split_nd_2", "split_nd_3",
+             "join_nd_2", "join_nd_3", *TRANSPOSES)}
 """The modules of the library and their values."""
 
 ACCUMULATOR = "intrinsics.acc"
@@ -51,6 +59,12 @@ ASSUMED = "?"
 
 _ACC = f"{ACCUMULATOR} ([k]a)"
 _WRITER = f"(*{_ACC} -> b -> {_ACC})"
+
+
+
+def _sizes(order: Iterable[int]) -> str:
+    return "".join(f"[n{k}]" for k in order)
+
 
 FUNCTIONS: dict[str, str] = {
     # second-order
@@ -116,6 +130,14 @@ FUNCTIONS: dict[str, str] = {
     "unzip5": "[n](a, b, c, d, e) -> ([n]a, [n]b, [n]c, [n]d, [n]e)",
     "and": "[n]bool -> bool",
     "or": "[n]bool -> bool",
+    # layouts
+    "lift.slide": "(size: i64) -> (step: i64) -> [n]a -> [(n - size) / step + 1][size]a",
+    "lift.pad": "(before: i64) -> (after: i64) -> a -> [n]a -> [before + n + after]a",
+    "lift.join": "[n][m]a -> [n*m]a",
+    "lift.join_nd_2": "[n][m][o]a -> [n*m*o]a",
+    "lift.join_nd_3": "[n][m][o][p]a -> [n*m*o*p]a",
+    **{f"lift.{name}": f"{_sizes(range(len(order)))}a -> {_sizes(order)}a"
+       for name, order in TRANSPOSES.items()},
     # functions
     "id": "a -> a",
     "const": "a -> b -> a",

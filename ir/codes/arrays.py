@@ -177,6 +177,20 @@ entry main [n] (xs: [n]i32): [n]i32 = xs with [0] = 1
 entry main [n] (xs: *[n]i32): [n]i32 = xs with [0] = 1
 """),
     Explanation(
+        "write-through-window", "windows or margins of an array overwritten",
+        "lift.slide and lift.pad show elements of an array in other places: one element in several "
+        "windows, or a margin that is stored nowhere.  So there is no place to write to.  Update "
+        "the array before, or a copy of what is shown.",
+        wrong="""\
+entry main [n] (xs: *[n]i32): []i32 =
+  let padded = lift.pad 1 1 0 xs
+  in padded with [0] = 5
+""", cure="""\
+entry main [n] (xs: *[n]i32): []i32 =
+  let padded = copy (lift.pad 1 1 0 xs)
+  in padded with [0] = 5
+"""),
+    Explanation(
         "consume-free", "an array from outside overwritten many times",
         "The body of a function or loop runs many times, perhaps at once, so it must not overwrite "
         "an array that was made outside of it.  Make the array inside, copy it, or carry it along "

@@ -47,6 +47,20 @@ entry main (n: i64): []i64 = iota (n - 3)
 entry main (n: i64): []i64 = iota (i64.max 0 (n - 3))
 """),
     Explanation(
+        "invalid-windows", "windows that an array does not have",
+        "Windows of lift.slide have at least one element, and each is at least one element behind "
+        "the last.  An array of n elements has (n - size) / step + 1 of them, which must not be "
+        "negative.",
+        wrong="""\
+-- ==
+-- input { [1, 2, 3] 0i64 } output { [6] }
+entry main (xs: []i32) (step: i64): []i32 = map i32.sum (lift.slide 3 step xs)
+""", cure="""\
+-- ==
+-- input { [1, 2, 3] 0i64 } output { [6] }
+entry main (xs: []i32) (step: i64): []i32 = map i32.sum (lift.slide 3 (i64.max 1 step) xs)
+"""),
+    Explanation(
         "unequal-sizes", "sizes that differ while the program runs",
         "A coercion e :> [n]t says that an array has a size which the compiler cannot prove; the "
         "same is said by an update of a slice and by operations on arrays whose sizes only the "

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from runelift.ir import failures
+from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     Assert,
@@ -13,12 +16,14 @@ from runelift.ir.syntax import (
     Exp,
     If,
     Index,
+    Param,
     PrimOp,
     SliceDim,
     Stm,
     Update,
 )
 from runelift.ir.traverse import bodies_inside
+from runelift.ir.types import Const
 
 
 def is_scalar_code(stms: Iterable[Stm]) -> bool:
@@ -53,3 +58,21 @@ def may_fail(exp: Exp) -> bool:
 def body_may_fail(body: Body) -> bool:
     """True if a statement of a body may fail so."""
     return any(may_fail(stm.exp) for stm in body.stms)
+
+
+def total_division(stm: Stm, names: Names) -> tuple[tuple[Stm, ...], Stm, Stm]:
+    """A division that cannot fail, as it divides by 1 instead of 0.
+
+    They are the statements before it, the assertion that the divisor is not 0, and the division.
+    """
+    exp = stm.exp
+    assert isinstance(exp, PrimOp)
+    *args, divisor = exp.args
+    fine, zero, one, safe = (names.fresh(name) for name in ("fine", "zero", "one", "safe"))
+    before = (
+        Stm((Param(zero, Prim.BOOL),), PrimOp("eq", exp.prim, (divisor, Const(0, exp.prim)))),
+        Stm((Param(fine, Prim.BOOL),), PrimOp("not", Prim.BOOL, (zero,))),
+        Stm((Param(one, exp.prim),), Convert(Prim.BOOL, exp.prim, zero)),
+        Stm((Param(safe, exp.prim),), PrimOp("add", exp.prim, (divisor, one))))
+    check = Stm((), Assert(fine, failures.DIVISION), (), stm.loc)
+    return before, check, replace(stm, exp=replace(exp, args=(*args, safe)))

@@ -39,7 +39,8 @@ from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn
 
-VIEWS = (ir.Iota, ir.Replicate, ir.Index, ir.Rearrange, ir.Reshape)
+VIEWS = (ir.Iota, ir.Replicate, ir.Index, ir.Rearrange, ir.Reshape,
+         ir.Slide, ir.Pad)
 """Expressions that take no memory."""
 
 

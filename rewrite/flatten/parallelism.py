@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from runelift.ir import syntax as ir
 from runelift.ir.prim import FLOATS, OPS, Prim
-from runelift.ir.traverse import bodies_of
+from runelift.ir.sizes import Size, greatest, least, product
+from runelift.ir.traverse import bodies_of, free_vars
 from runelift.ir.types import Atom, Const, elem_of
+from runelift.rewrite.flatten.nest import size_of
 
 INTRA_WIDTH = 32
 """Constant widths below this are not worth the work-items of a group (Futhark's figure)."""
@@ -25,6 +27,7 @@ def is_cheap(exp: ir.Exp) -> bool:
         case ir.PrimOp(op=op):
             return op in CHEAP_OPS
         case (ir.AtomExp() | ir.Convert() | ir.Index() | ir.Rearrange() | ir.Reshape()
+              | ir.Slide() | ir.Pad()
               | ir.Iota() | ir.Replicate() | ir.Copy()):
             return True
     return False
@@ -128,6 +131,21 @@ def left_alone(body: ir.Body) -> Iterator[tuple[Atom, ...]]:
             case ir.If(then_=then_, else_=else_):
                 yield from left_alone(then_)
                 yield from left_alone(else_)
+
+
+def work_of_group(groups: ir.SegMap) -> tuple[Size, Size]:
+    """The points of the smallest operation of a work-group, and the elements of the largest.
+
+    Elements are also those that a work-item runs through alone.
+    """
+    outside = free_vars(groups)
+    points, elements = [], []
+    for segop in segops(groups.body):
+        points.append(product([size_of(dim.width) for dim in segop.space]))
+        alone = [widths for widths in left_alone(segop.body)
+                 if all(isinstance(width, Const) or width in outside for width in widths)]
+        elements += [points[-1] * product(list(map(size_of, widths))) for widths in [(), *alone]]
+    return least(*points), greatest(*elements)
 
 
 def worth_sequentialising(body: ir.Body, depth: int = 0) -> int:

@@ -24,8 +24,8 @@ from runelift.rewrite.engine.rule import Replacement, Rewriting, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.passes.dead import remove_unused
 
-EVERYWHERE = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.Map, ir.Redomap,
-              ir.Scanomap, ir.If, ir.Loop)
+EVERYWHERE = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad, ir.Map,
+              ir.Redomap, ir.Scanomap, ir.If, ir.Loop)
 """Expressions that are shared with the lambdas inside of their scope."""
 NEARBY = (ir.Iota, ir.Replicate, ir.ArrayLit, ir.Concat)
 """Expressions that a lambda makes for itself faster than it reads them from memory."""

@@ -37,7 +37,7 @@ from runelift.ir.traverse import (
     stm_of,
     uses,
 )
-from runelift.ir.types import Type, elem_of
+from runelift.ir.types import Type, elem_of, shape_of
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.versions import (
     Types,
@@ -47,6 +47,7 @@ from runelift.rewrite.engine.versions import (
     with_guards,
 )
 from runelift.rewrite.flatten.nest import size_of
+from runelift.rewrite.flatten.parallelism import work_of_group
 from runelift.rewrite.passes.rivals import (
     columns_lie_side_by_side,
     maps_share_nothing,
@@ -191,32 +192,36 @@ def rows_stream(exp: ir.Versions, types: Types) -> ir.Exp | None:
         row waits for memory no more than a group.
     """
     rows = _rows(exp)
-    if rows is None or _reads_apart(rows.body, {rows.space[-1].index}):
+    if rows is None or not _reduces_rows(exp) or _reads_apart(
+            rows.body, {rows.space[-1].index}):
         return None
     inside = list(statements_inside((rows.body,)))
     made = len(inside) <= FEW_STATEMENTS and not any(isinstance(s.exp, ir.Index) for s in inside)
     return with_guards(exp, lambda version, guard: replace(guard, streams=True, made=made)
-                       if _reduces_rows(version) else guard)
+                       if _decides_for_rows(guard) else guard)
 
 
 @rule(ir.Versions)
 def rows_lie_apart(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: s, group: r, …) ⇒ versions (rows: s, group apart b: r, …)
 
-    Provided: a group does nothing together but reduce to scalars.  In s, each row reads rows of
-        arrays, b bytes for each element.
-    Because: neighbours that read far apart move more of the memory than they use.
+    Provided: a group does nothing together but reduce or scan rows.  In s, each row reads rows of
+        arrays, and writes rows if it scans; b bytes for each element.
+    Does not handle: scans among other operations, for which rows are transposed.
+    Because: neighbours that read far apart move more of the memory than they use, if their rows
+        have no room in the cache.
     """
     rows = _rows(exp)
-    if rows is None:
+    if rows is None or not (_reduces_rows(exp) or _scans_rows(exp)):
         return None
     read = {stm.exp.array for stm in rows.body.stms if isinstance(stm.exp, ir.Index)
             and any(rows.space[-1].index in _named(dim) for dim in stm.exp.dims[:-1])}
     bytes_ = sum(elem_of(types[array]).bytes for array in read if array in types)
     if not bytes_:
         return None
+    bytes_ += sum(elem_of(type_).bytes for type_ in rows.ret if shape_of(type_))
     return with_guards(exp, lambda version, guard: replace(guard, apart=bytes_)
-                       if _reduces_rows(version) else guard)
+                       if _decides_for_rows(guard) else guard)
 
 
 def _rows(exp: ir.Versions) -> ir.SegMap | None:
@@ -253,10 +258,29 @@ def _named(dim: ir.Dim) -> list[VName]:
     return [part for part in parts if isinstance(part, VName)]
 
 
-def _reduces_rows(version: ir.Version) -> bool:
+def _decides_for_rows(guard: Guard) -> bool:
+    """True if the guard of a version with rows asks how they lie in memory."""
+    return guard.kind is Kind.INTRA or (guard.kind is Kind.OUTER and guard.default is None)
+
+
+def _groups(exp: ir.Versions) -> ir.Version | None:
+    """The version with a work-group for each row."""
+    return next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
+
+
+def _reduces_rows(exp: ir.Versions) -> bool:
     """True if the work-items of a group do nothing together but reduce a row to scalars."""
-    inside = list(operations_of_groups(version)) if version.kind is Kind.INTRA else []
+    groups = _groups(exp)
+    inside = [] if groups is None else list(operations_of_groups(groups))
     return bool(inside) and all(isinstance(op, ir.SegRed) and len(op.space) == 1 for op in inside)
+
+
+def _scans_rows(exp: ir.Versions) -> bool:
+    """True if a group does nothing but scan a row, and a work-item nothing else either."""
+    groups, rows = _groups(exp), _rows(exp)
+    inside = [] if groups is None else list(operations_of_groups(groups))
+    return rows is not None and len(inside) == 1 and isinstance(inside[0], ir.SegScan) and sum(
+        isinstance(stm.exp, (*ir.SOACS, ir.Loop)) for stm in rows.body.stms) == 1
 
 
 @rule(ir.Versions)
@@ -294,18 +318,22 @@ def _in_loops(body: ir.Body) -> Iterator[ir.SegOp]:
 def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: …, group g groups n: …) ⇒ versions (rows, group g groups n: …, …)
 
+    The version with groups may also be the last one, which has no guard.
+
     Because: a work-item each is better for rows that no group can take, and for many rows that
         neither version keeps.
     """
-    beside = next((v.guard for v in exp.alternatives
-                   if v.guard is not None and v.guard.kind is Kind.INTRA), None)
-    if beside is None:
+    beside = _groups(exp)
+    found = [] if beside is None else list(operations(beside.body))
+    if beside is None or len(found) != 1 or not isinstance(found[0], ir.SegMap):
         return None
-    return with_guards(exp, lambda version, guard: replace(
-        guard, group=beside.group, groups=beside.groups,
-        streams=beside.streams and guard.default is None,
-        made=beside.made and guard.default is None,
-        apart=0 if guard.default else beside.apart) if guard.kind is Kind.OUTER else guard)
+    if beside.guard is not None:
+        group, groups = beside.guard.group, beside.guard.groups
+    else:  # the last version, which runs without a condition
+        group = work_of_group(found[0])[1]
+        groups = product([size_of(dim.width) for dim in found[0].space])
+    return with_guards(exp, lambda version, guard: replace(guard, group=group, groups=groups)
+                       if guard.kind is Kind.OUTER else guard)
 
 
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,

@@ -32,13 +32,16 @@ from runelift.ir.traverse import (
 from runelift.ir.types import Atom, Const, shape_of
 from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.rule import Rewriting, rule
+from runelift.rewrite.engine.scalar_code import total_division
 from runelift.rewrite.engine.scope import Scope, is_counting
 from runelift.rewrite.rules.unused import sizes_of
 
-LEAVING = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.ArrayLit, ir.Concat,
-           ir.If, ir.Loop, ir.Map, ir.Redomap,
-           ir.Scanomap)
+LEAVING = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad,
+           ir.ArrayLit, ir.Concat, ir.If, ir.Loop, ir.Map, ir.Redomap, ir.Scanomap)
 """Expressions that are hoisted.  Iota and replicate are made faster than they are read."""
+
+DIVISIONS = ("div", "mod", "quot", "rem")
+"""Operations that fail if their second argument is 0, and else succeed."""
 
 
 class Around(Enum):
@@ -78,6 +81,26 @@ def hoist_invariant(hoister: Hoister, stm: ir.Stm) -> int | None:
         if hoister.may_leave(stm, target):
             return target
     return None
+
+
+@rule(ir.PrimOp)
+def hoist_quotient(hoister: Hoister, stm: ir.Stm) -> tuple[int, list[ir.Stm], ir.Stm] | None:
+    """map (λx → let y = a / b in e) xs ⇒ let y = a / (b or 1) in map (λx → assert b ≠ 0; e) xs
+
+    Provided: x occurs neither in a nor in b, and y is a size.  The same for other divisions and for
+        remainders.
+    Because: a width that is known outside of a map makes what is inside regular.
+    """
+    exp = stm.exp
+    if not isinstance(exp, ir.PrimOp) or exp.op not in DIVISIONS:
+        return None
+    target = max((hoister.level.get(each, 0) for each in free_vars(stm)), default=0)
+    crossed = {frame.around for frame in hoister.frames[target + 1 :]}
+    if (hoister.cannot_fail(stm, target) or stm.pat[0].name not in hoister.sizes
+            or Around.LAMBDA not in crossed):
+        return None
+    before, check, division = total_division(stm, hoister.scope.names)
+    return target, [*before, division], check
 
 
 class Hoister:
@@ -125,11 +148,22 @@ class Hoister:
         if not is_flat(stm.exp):
             stm = stm_of(stm, self.inside(stm.exp))
         target = len(self.frames) - 1
-        if isinstance(stm.exp, LEAVING) and target and self.rewriting.permits(hoist_invariant):
+        if target and self.rewriting.permits(hoist_quotient) and (
+                divided := hoist_quotient.apply(self, stm)) is not None:
+            target, outside, check = divided
+            self.rewriting.record(hoist_quotient, (stm,), (*outside, check))
+            for each in outside:
+                self._put(each, target)
+            stm, target = check, len(self.frames) - 1
+        elif isinstance(stm.exp, LEAVING) and target and self.rewriting.permits(hoist_invariant):
             found: int | None = hoist_invariant.apply(self, stm)
             if found is not None:
                 self.rewriting.record(hoist_invariant, (stm,), (stm,))
                 target = found
+        self._put(stm, target)
+
+    def _put(self, stm: ir.Stm, target: int) -> None:
+        """Put ``stm`` into the body at ``target``."""
         self.frames[target].out.append(stm)
         self.bind(stm.pat, target)
         self.scope.define(stm)
@@ -185,7 +219,8 @@ class Hoister:
         match stm.exp:
             case ir.PrimOp(op, prim, args):
                 return not (OPS[op].traps and prim.is_int) or (
-                    isinstance(args[-1], Const) and args[-1].value != 0)
+                    isinstance(args[-1], Const) and args[-1].value != 0) or (
+                    op in DIVISIONS and self._is_positive(args[-1]))
             case ir.Convert() | ir.AtomExp() | ir.ArrayLit() | ir.Concat():
                 return True
             case ir.Index(array, dims):
@@ -195,6 +230,8 @@ class Hoister:
                 return shape_of(stm.pat[0].type) == tuple(shape[k] for k in perm)
             case ir.Reshape(shape, array):
                 return self._count(shape) == self._count(shape_of(self.scope.type(array)))
+            case ir.Slide(dim) | ir.Pad(dim):
+                return self.is_length(shape_of(stm.pat[0].type)[dim], target)
             case ir.Iota(count) | ir.Replicate((count,), _):
                 return self.is_length(count, target)
             case ir.If(then_=then_, else_=else_):
@@ -205,6 +242,13 @@ class Hoister:
                 return self._map_succeeds(width, arrays, (lam,), target)
             case ir.Redomap(width, ops, lam, arrays) | ir.Scanomap(width, ops, lam, arrays):
                 return self._map_succeeds(width, arrays, (lam, *(op.lam for op in ops)), target)
+        return False
+
+    def _is_positive(self, divisor: Atom) -> bool:
+        """True if a divisor is at least a positive constant."""
+        match None if isinstance(divisor, Const) else self.scope.exp(divisor):
+            case ir.PrimOp("max", args=args):
+                return any(isinstance(arg, Const) and arg.value > 0 for arg in args)
         return False
 
     def _map_succeeds(self, width: Atom, arrays: tuple[VName, ...], lams: tuple[ir.Lambda, ...],

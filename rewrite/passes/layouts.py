@@ -1,8 +1,9 @@
 """Layouts: a map makes its results in the layout that they are wanted in.
 
-A layout operation between two array operations keeps them apart: the first stores what the second
-reads.  Here the layout moves in front of the maps that make the array, to what they read.  So the
-same nest comes of a map over flat places and of maps over rows, and fusion finds its partners.
+A layout operation or a slice between two array operations keeps them apart: the first stores what
+the second reads.  Here the layout moves in front of the maps that make the array, to what they
+read.  So the same nest comes of a map over flat places and of maps over rows, and fusion finds its
+partners.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -24,10 +25,11 @@ from runelift.ir.traverse import (
     map_inside,
     stm_of,
 )
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
-from runelift.rewrite.engine.scope import whole
+from runelift.rewrite.engine.scalar_code import body_may_fail
+from runelift.rewrite.engine.scope import is_whole, whole
 from runelift.rewrite.flatten.parallelism import is_cheap
 
 FLAT_READERS = (ir.Map, ir.Scanomap, ir.Hist, ir.Scatter)
@@ -177,7 +179,40 @@ def transpose_nest(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
     return built.done(nest)
 
 
-LAYOUTS: tuple[Rule, ...] = (unflatten_map, flatten_nest, transpose_nest)
+@rule(ir.Index)
+def slice_of_map(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
+    """(map f xs)[a :+ m, j] ⇒ map (λx → (f x)[j]) xs[a :+ m]
+
+    Provided: nothing else needs map f xs, and the slice needs no check.  f cannot fail, unless the
+    slice is whole.
+    Because: elements outside of the slice are not computed, and what is inside is not stored.
+    """
+    exp, made = wanted.layout.exp, wanted.made.exp
+    assert isinstance(exp, ir.Index)
+    assert isinstance(made, ir.Map)
+    first, *rest = exp.dims
+    if (exp.checked or not isinstance(first, ir.SliceDim) or wanted.made.attrs
+            or len(wanted.made.pat) != 1
+            or not (is_whole(first, made.width) or not body_may_fail(made.lam.body))):
+        return None
+    fresh, loc = wanted.names.fresh, wanted.layout.loc
+    parts = [ir.Param(fresh("part"), array_of((first.count,), p.type)) for p in made.lam.params]
+    slices = [ir.Stm((part,), ir.Index(a, (first, *map(whole, shape_of(p.type)))), loc=loc)
+              for part, a, p in zip(parts, made.arrays, made.lam.params, strict=True)]
+    (out,), (result,) = wanted.layout.pat, made.lam.body.result
+    if not rest:
+        lam = made.lam
+    else:
+        assert isinstance(result, VName)
+        element = ir.Param(fresh("x"), row_of(out.type))
+        picked = ir.Stm((element,), ir.Index(result, tuple(rest)), loc=loc)
+        lam = ir.Lambda(made.lam.params, ir.Body((*made.lam.body.stms, picked), (element.name,)),
+                        (element.type,))
+    return (*slices, replace(wanted.layout, exp=ir.Map(
+        first.count, lam, tuple(part.name for part in parts))))
+
+
+LAYOUTS: tuple[Rule, ...] = (unflatten_map, flatten_nest, transpose_nest, slice_of_map)
 """The rules of this pass."""
 
 
@@ -297,7 +332,7 @@ class _Arranger:
     def _arranged(self, stms: list[ir.Stm], result: tuple[Atom, ...]) -> list[ir.Stm] | None:
         """The statements with one layout moved; None if none moves."""
         layouts = [k for k, stm in enumerate(stms)
-                   if isinstance(stm.exp, ir.Rearrange | ir.Reshape)]
+                   if isinstance(stm.exp, ir.Rearrange | ir.Reshape | ir.Index)]
         if not layouts:
             return None
         uses = Counter(names_in(result))
@@ -306,7 +341,7 @@ class _Arranger:
         places = {p.name: k for k, stm in enumerate(stms) for p in stm.pat}
         for place in layouts:
             layout = stms[place]
-            assert isinstance(layout.exp, ir.Rearrange | ir.Reshape)
+            assert isinstance(layout.exp, ir.Rearrange | ir.Reshape | ir.Index)
             array = layout.exp.array
             maker = places.get(array)
             if (maker is None or uses[array] != 1 or not isinstance(stms[maker].exp, ir.Map)

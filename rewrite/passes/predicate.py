@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from runelift.ir import failures
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -20,6 +19,7 @@ from runelift.ir.traverse import body_of, free_vars, stm_of
 from runelift.ir.types import Atom, Const, Type, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.engine.rule import Rewriting, rule
+from runelift.rewrite.engine.scalar_code import total_division
 
 SCALAR_CODE = (ir.PrimOp, ir.Convert, ir.AtomExp, ir.Index, ir.Assert)
 OUTSIDE = i64(-1)
@@ -178,16 +178,9 @@ def _total(stms: Iterable[ir.Stm], names: Names) -> tuple[list[ir.Stm], list[ir.
             asserts.append(stm)
             continue
         if isinstance(exp, ir.PrimOp) and exp.may_trap:
-            *args, divisor = exp.args
-            fine, zero, one, safe = (names.fresh(n) for n in ("fine", "zero", "one", "safe"))
-            early += [
-                ir.Stm((ir.Param(zero, Prim.BOOL),), ir.PrimOp("eq", exp.prim, (
-                    divisor, Const(0, exp.prim)))),
-                ir.Stm((ir.Param(fine, Prim.BOOL),), ir.PrimOp("not", Prim.BOOL, (zero,))),
-                ir.Stm((ir.Param(one, exp.prim),), ir.Convert(Prim.BOOL, exp.prim, zero)),
-                ir.Stm((ir.Param(safe, exp.prim),), ir.PrimOp("add", exp.prim, (divisor, one)))]
-            asserts.append(ir.Stm((), ir.Assert(fine, failures.DIVISION), (), stm.loc))
-            stm = replace(stm, exp=replace(exp, args=(*args, safe)))
+            safe, check, stm = total_division(stm, names)
+            early += safe
+            asserts.append(check)
         early.append(stm)
     return early, asserts
 

@@ -8,17 +8,21 @@ from runelift.rewrite.engine.forward import copy_propagation, rewrite_forward
 from runelift.rewrite.engine.rule import Rewriting, RuleBook
 from runelift.rewrite.passes.dead import remove_unused
 from runelift.rewrite.rules.algebra import ALGEBRA
+from runelift.rewrite.rules.commutativity import COMMUTATIVITY
 from runelift.rewrite.rules.control import CONTROL
 from runelift.rewrite.rules.flat_places import FLAT_PLACES
 from runelift.rewrite.rules.index import INDEX
 from runelift.rewrite.rules.joined_views import JOINED_VIEWS
 from runelift.rewrite.rules.nested_reductions import NESTED_REDUCTIONS
 from runelift.rewrite.rules.soac import SOAC
+from runelift.rewrite.rules.soac_inputs import SOAC_INPUTS
+from runelift.rewrite.rules.special_sizes import SPECIAL_SIZES
 from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS
 from runelift.rewrite.rules.views import VIEWS
+from runelift.rewrite.rules.windows import WINDOWS
 
-FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + SOAC + VIEWS + JOINED_VIEWS
-                     + NESTED_REDUCTIONS)
+FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + COMMUTATIVITY + WINDOWS + SOAC
+                     + SOAC_INPUTS + SPECIAL_SIZES + VIEWS + JOINED_VIEWS + NESTED_REDUCTIONS)
 """The rules of the forward walk."""
 
 SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNUSED_INPUTS

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.prim import Prim
+from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import rename_lambda
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda, bound_in, let, pick, pick_body, repeated
@@ -61,9 +61,17 @@ def branch_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
 def branch_on_bools(scope: Scope, stm: ir.Stm) -> Replacement:
     """if c then true else y ⇒ c || y,  if c then x else false ⇒ c && x, ...
 
-    Provided: neither branch computes anything (true and false may stand on either side).
+    Provided: a branch is true or false.  The other one computes little, and cannot fail.
+    Because: few comparisons cost less than a branch, and vectors of processors can hold them.
     """
     match stm.exp:
+        case ir.If(cond, then_, else_, (Prim.BOOL,)) if then_.stms or else_.stms:
+            if (all(map(_is_little, (*then_.stms, *else_.stms)))
+                    and len(then_.stms) + len(else_.stms) <= MOST_IN_ADVANCE
+                    and {TRUE, FALSE} & {*then_.result, *else_.result}):
+                chosen = ir.If(cond, ir.Body((), then_.result), ir.Body((), else_.result),
+                               (Prim.BOOL,))
+                return (*then_.stms, *else_.stms, ir.Stm(stm.pat, chosen, stm.attrs, stm.loc))
         case ir.If(cond, ir.Body((), (x,)), ir.Body((), (y,)), (Prim.BOOL,)):
             if (x, y) == (TRUE, FALSE):
                 return ir.AtomExp(cond)
@@ -80,6 +88,51 @@ def branch_on_bools(scope: Scope, stm: ir.Stm) -> Replacement:
                         ir.Stm(stm.pat, ir.PrimOp(op, Prim.BOOL, (negated.name, other)), stm.attrs,
                             stm.loc))
     return None
+
+
+MOST_IN_ADVANCE = 4
+"""The most operations that are made before a condition, which they may turn out to be part of."""
+
+
+def _is_little(stm: ir.Stm) -> bool:
+    """True if a statement is an operation on scalars that costs little and cannot fail."""
+    match stm.exp:
+        case ir.PrimOp(op, prim) if not stm.exp.may_trap:
+            return OPS[op].predicate or (prim is Prim.BOOL and op in ("and", "or", "not"))
+        case ir.AtomExp():
+            return True
+    return False
+
+
+@rule(ir.If)
+def branch_joined(scope: Scope, stm: ir.Stm) -> Replacement:
+    """if c then x else (if d then x else y) ⇒ if c || d then x else y,
+    if c then (if d then x else y) else y ⇒ if c && d then x else y, ...
+
+    Provided: nothing but d is computed; that is little, and cannot fail.
+    """
+    match stm.exp:
+        case ir.If(cond, ir.Body((), outer), ir.Body((*before, ir.Stm(pat, ir.If(
+                inner, ir.Body((), yes), ir.Body((), no)), ())), last)):
+            op, first = "or", True
+        case ir.If(cond, ir.Body((*before, ir.Stm(pat, ir.If(
+                inner, ir.Body((), yes), ir.Body((), no)), ())), last), ir.Body((), outer)):
+            op, first = "and", False
+        case _:
+            return None
+    if (last != tuple(p.name for p in pat) or outer not in (yes, no)
+            or len(before) > MOST_IN_ADVANCE or not all(map(_is_little, before))
+            or {p.name for each in before for p in each.pat} & {*yes, *no}):
+        return None
+    stms = list(before)
+    if (outer == yes) is not first:
+        stms.append(ir.Stm((scope.fresh("not", Prim.BOOL),), ir.PrimOp("not", Prim.BOOL, (inner,))))
+        inner = stms[-1].pat[0].name
+    joined = scope.fresh("joined", Prim.BOOL)
+    stms.append(ir.Stm((joined,), ir.PrimOp(op, Prim.BOOL, (cond, inner))))
+    other = ir.Body((), no if outer == yes else yes)
+    sides = (ir.Body((), outer), other) if first else (other, ir.Body((), outer))
+    return (*stms, replace(stm, exp=ir.If(joined.name, *sides, stm.exp.ret)))
 
 
 @rule(ir.If)
@@ -271,7 +324,8 @@ def _is_known_early(scope: Scope, atom: Atom) -> bool:
 
 
 CONTROL = RuleBook([
-    branch_known, branch_negated, branch_invariant, branch_on_bools, branch_same_result,
-    branch_extreme, loop_never, loop_once, loop_unrolled, loop_invariant, loop_duplicate,
+    branch_known, branch_negated, branch_invariant, branch_on_bools, branch_joined,
+    branch_same_result, branch_extreme, loop_never, loop_once, loop_unrolled, loop_invariant,
+    loop_duplicate,
     assert_true, assert_invariant,
 ])

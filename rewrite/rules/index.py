@@ -423,7 +423,7 @@ class IndexTerms:
         self.stm = stm
         self.stms: list[ir.Stm] = []
 
-    def then(self, exp: ir.AtomExp | ir.Index | ir.Iota) -> tuple[ir.Stm, ...]:
+    def then(self, exp: ir.AtomExp | ir.Index | ir.Iota | ir.Pad) -> tuple[ir.Stm, ...]:
         """The arithmetic, then the statement with ``exp`` instead of its expression."""
         return (*self.stms, ir.Stm(self.stm.pat, exp, self.stm.attrs, self.stm.loc))
 

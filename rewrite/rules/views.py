@@ -44,7 +44,7 @@ def _looks_inside(scope: Scope, stm: ir.Stm) -> bool:
             return op in ARITHMETIC
         case ir.Index(_, dims):
             return any(isinstance(dim, ir.SliceDim) for dim in dims)
-        case ir.Rearrange() | ir.Reshape() | ir.AtomExp() | ir.Iota():
+        case ir.Rearrange() | ir.Reshape() | ir.Slide() | ir.Pad() | ir.AtomExp() | ir.Iota():
             return True
         case ir.Map(_, lam):
             return (all(not isinstance(type_, Prim) for type_ in lam.ret) and not stm.attrs
@@ -82,14 +82,14 @@ def input_view(scope: Scope, stm: ir.Stm) -> Replacement:
 def input_of_view(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f (transpose (map g xs)) ⇒ map (λi → f (transpose (map g xs))[i]) (iota n)
 
-    Provided: g only looks.  The same for slices.
+    Provided: g only looks.  The same for slices, and for windows in place of the map.
     Because: the index goes through the layout to what is looked at.
     """
     soac = stm.exp
     assert isinstance(soac, ir.Soac)
     for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
-        if (not isinstance(scope.exp(array), ir.Rearrange | ir.Index) or scope.consumes(param.name)
-                or not views_map(scope, array)
+        if (not isinstance(scope.exp(array), ir.Rearrange | ir.Index | ir.Slide)
+                or scope.consumes(param.name) or not views_map(scope, array)
                 or shape_of(scope.type(array))[0] != soac.width):
             continue
 
@@ -119,8 +119,10 @@ def counted_input(scope: Scope, stm: ir.Stm, place: int,
 
 
 def views_map(scope: Scope, array: VName) -> bool:
-    """True if an array is what a map looks at, in another order or a slice of it."""
+    """True if an array is windows, or what a map looks at, in another order or a slice of it."""
     match scope.exp(array):
+        case ir.Slide(array=origin):
+            return not scope.consumes(origin)
         case ir.Rearrange(_, origin) | ir.Index(origin, _, False):
             return views_map(scope, origin)
     return looks(scope, scope.defs.get(array))

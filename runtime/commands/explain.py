@@ -37,7 +37,7 @@ from runelift.runtime.commands.options import (
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
-from runelift.runtime.geometry.parameter_space import render
+from runelift.runtime.geometry.explained_spaces import render
 from runelift.runtime.testing import error_index as explained
 
 

@@ -306,6 +306,12 @@ OCCUPANCY = 8
 FEWER = 16
 """A GPU is used well enough by so many times fewer work-items where groups are no better."""
 
+SECTOR = 32
+"""The bytes that the memory of a GPU moves at least."""
+
+CACHED = 128
+"""The bytes of a compute unit's cache for each work-item that it runs (NVIDIA, since 2017)."""
+
 TAKEN = 32
 """The most work-groups that a thread of PoCL takes at a time.
 
@@ -321,7 +327,8 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults
                     part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
                     together=gpu, busy=units * OCCUPANCY if gpu else units,
                     streamed=2 if gpu else 1, even=shares.group if gpu else 0,
-                    shared=0 if gpu else TAKEN * units * units)
+                    shared=0 if gpu else TAKEN * units * units,
+                    cached=CACHED if merged else SECTOR)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

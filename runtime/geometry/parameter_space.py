@@ -1,36 +1,35 @@
 """Parameter spaces: the values that the parameters of a plan can have on a device.
 
-The space of an operation is inferred.  The device gives the possible sizes of groups.  The kernels
-give the local memory that a setting takes, as far as it does not depend on data.  A setting outside
-of the space is never run.
+The space of an operation is inferred.  The device gives the possible values of each parameter.  The
+kernels give constraints on them (:mod:`~runelift.runtime.geometry.setting_constraints`).  A setting
+outside of the space is never run.  Settings are counted and drawn without listing them
+(:mod:`runelift.ir.solutions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import cached_property
+from random import Random
+from typing import TYPE_CHECKING, TypeAlias
 
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Parameter, Quantity
+from runelift.ir.constraints import System
 from runelift.ir.names import VName
-from runelift.ir.types import Atom
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
-from runelift.runtime.geometry.tiles import Combining, SegmentBatch, block, coarse
-from runelift.runtime.geometry.work_groups import tile
+from runelift.runtime.geometry.setting_constraints import constraints_of, device_quantities
 
-MOST_CELLS = 64
-"""Points of a product that a work-item keeps in registers."""
-MOST_STRAIGHT = 256
-"""Steps times segments that a work-item combines at a time if it keeps nothing for each."""
+if TYPE_CHECKING:
+    from runelift.ir.solutions import Solutions
+
 LONGEST_PRIVATE_CHUNK = 64
 """The longest chunk that a work-item of a large group keeps in private memory."""
 LARGEST_GROUP = 1024
 """Larger groups pay nowhere; on CPUs some devices allow them."""
 MOST_SPLIT = 256
 """More work-items than this do not share a segment with others beside them."""
-PLENTY_OF_DATA = 1 << 40
-"""Data enough for all that a device can do at once."""
 
 Setting = tuple[int, ...]
 """A value for each parameter of an operation."""
@@ -47,13 +46,16 @@ class _ParameterRange:
     values: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ParameterSpace:
-    """The settings of an operation: combinations of values whose kernels fit the device."""
+    """The settings of an operation: combinations of values whose kernels fit the device.
+
+    ``system`` has the constraints, and the values of parameters before any constraint.
+    """
 
     operation: plan.Operation
     ranges: tuple[_ParameterRange, ...]
-    info: DeviceInfo = field(repr=False)
+    system: System = field(repr=False)
 
     @property
     def default(self) -> Setting:
@@ -75,197 +77,89 @@ class ParameterSpace:
                 for each, value in zip(self.ranges, setting, strict=True)
                 if value != each.default}
 
-    def settings(self) -> Iterator[Setting]:
-        """All settings, the default first.
+    # All settings
 
-        Depth first: values that do not go with those chosen before are never combined with others.
-        """
-        yield self.default
-        for setting in self._all(lambda each: each.values):
-            if setting != self.default:
-                yield setting
+    @cached_property
+    def _solutions(self) -> Solutions:
+        # late: networkx; programs run without
+        from runelift.ir.solutions import Solutions
+
+        return Solutions(self.system)
+
+    @cached_property
+    def _first(self) -> int | None:
+        """The number of the default among the solutions; None if it is none of them."""
+        return self._solutions.number(self._named(self.default))
+
+    @property
+    def count(self) -> int:
+        """The number of settings, the default among them."""
+        return self._solutions.count + (self._first is None)
+
+    def setting(self, number: int) -> Setting:
+        """The setting with a number below the count; the default has number 0."""
+        if number == 0:
+            return self.default
+        if self._first is None or number <= self._first:
+            number -= 1
+        return self._setting(self._solutions.solution(number))
+
+    def settings(self) -> Iterator[Setting]:
+        """All settings, the default first."""
+        return map(self.setting, range(self.count))
+
+    def shuffled(self, random: Random) -> Iterator[Setting]:
+        """All settings in random order, each drawn uniformly from the rest, without a list."""
+        moved: dict[int, int] = {}
+        for left in range(self.count - 1, -1, -1):
+            place = random.randint(0, left)
+            yield self.setting(moved.get(place, place))
+            moved[place] = moved.pop(left, left)
 
     def nearest(self, wanted: Chosen) -> Setting:
         """A setting that has these values, or others near them where they do not go together."""
-        def near(each: _ParameterRange) -> Sequence[int]:
-            place = each.values.index(wanted.get(each.parameter.quantity, each.default))
-            return sorted(each.values, key=lambda v: abs(each.values.index(v) - place))
+        found = self._solutions.nearest({
+            each.parameter.variable: wanted.get(each.parameter.quantity, each.default)
+            for each in self.ranges})
+        return self.default if found is None else self._setting(found)
 
-        return next(self._all(near), self.default)
+    def _setting(self, values: Mapping[VName, int]) -> Setting:
+        return tuple(values[each.parameter.variable] for each in self.ranges)
 
-    def _all(self, values: Callable[[_ParameterRange], Sequence[int]]) -> Iterator[Setting]:
-        """All settings, their values tried in the order given."""
-        steps = tuple(plan.all_steps(self.operation.steps))
-        known: dict[Setting, bool] = {}
-        for chosen in _choices({}, sorted(self.ranges, key=_precedence), values):
-            setting = tuple(chosen[each.parameter.quantity] for each in self.ranges)
-            room = tuple(v for q, v in chosen.items() if q is not Quantity.UNROLL)
-            if room not in known:
-                known[room] = not self._unfit(setting, steps)
-            if known[room]:
-                yield setting
+    def _named(self, setting: Setting) -> dict[VName, int]:
+        return {each.parameter.variable: value
+                for each, value in zip(self.ranges, setting, strict=True)}
+
+    # One setting
+
+    def apart(self, setting: Setting) -> Iterator[Setting]:
+        """The settings that differ from one in one parameter at most."""
+        for k, each in enumerate(self.ranges):
+            for value in each.values:
+                changed = (*setting[:k], value, *setting[k + 1:])
+                if self.allows(changed):
+                    yield changed
+
+    def neighbours(self, setting: Setting) -> Iterator[Setting]:
+        """The settings that differ from one by a step in one parameter."""
+        for k, each in enumerate(self.ranges):
+            place = each.values.index(setting[k])
+            for other in each.values[max(0, place - 1): place + 2]:
+                changed = (*setting[:k], other, *setting[k + 1:])
+                if changed != setting and self.allows(changed):
+                    yield changed
 
     def allows(self, setting: Setting) -> bool:
         """True if the kernels fit the device with a setting."""
         return not self.obstacle(setting)
 
     def obstacle(self, setting: Setting) -> str:
-        """The reason why a setting is not possible; empty if it is."""
+        """The reason why a setting is not possible, and its source; empty if it is possible."""
         for each, value in zip(self.ranges, setting, strict=True):
             if value not in each.values:
                 return (f"'{each.parameter.name}' can be "
                         f"{', '.join(map(str, each.values))} on this device, not {value}")
-        chosen: Chosen = {each.parameter.quantity: value
-                          for each, value in zip(self.ranges, setting, strict=True)}
-        for each in self.ranges:
-            if why_not := _clash(each, chosen[each.parameter.quantity], chosen):
-                return why_not
-        return self._unfit(setting, tuple(plan.all_steps(self.operation.steps)))
-
-    def _unfit(self, setting: Setting, steps: Sequence[plan.Step]) -> str:
-        """The reason why the kernels of these steps do not fit the device; empty if they do."""
-        try:
-            known = self._sizes(setting, steps)
-        except _Impossible as why:
-            return str(why)
-        for step in steps:
-            if isinstance(step, plan.Launch) and (why_not := self._misfit(step, known)):
-                return why_not
-        return ""
-
-    def _misfit(self, launch: plan.Launch, known: Mapping[VName, int]) -> str:
-        """The limit of the device that a launch exceeds, whatever the data are; empty if none."""
-        sizes = [array.length for array in launch.kernel.local_memory]
-        need = sum(size.value(known) * array.prim.bytes
-                   for size, array in zip(sizes, launch.kernel.local_memory, strict=True)
-                   if set(size.variables()) <= known.keys())
-        if need > self.info.local_bytes:
-            return f"{launch.kernel.name} would need {need} bytes of local memory"
-        if (set(launch.group.variables()) <= known.keys()
-                and (group := launch.group.value(known)) > self.info.max_group):
-            return f"{launch.kernel.name} would have groups of {group} work-items"
-        return ""
-
-    def _sizes(self, setting: Setting, steps: Sequence[plan.Step]) -> dict[VName, int]:
-        """The sizes of the device, the parameters, and what follows where data are plenty."""
-        info = self.info
-        known = {name: getattr(info, name.base) for name in (
-            plan.GROUP_SIZE, plan.NUM_GROUPS, plan.SEQUENTIAL_SEGMENT, plan.LOCAL_BYTES)}
-        known |= {each.parameter.variable: value
-                  for each, value in zip(self.ranges, setting, strict=True)}
-        for step in steps:
-            match step:
-                case distribution.ScanTileShape():
-                    known |= self._tile(step, known)
-                case distribution.ProductTileShape():
-                    known |= self._block(step, known)
-                case distribution.SegmentBlockShape():
-                    known |= self._coarse(step, known)
-        return known
-
-    def _tile(self, step: distribution.ScanTileShape, known: Mapping[VName, int]
-              ) -> Iterator[tuple[VName, int]]:
-        """The tiles of a scan."""
-        info = self.info
-        group, chunk = _wanted(step.wanted, known)
-        found = tile(info.shares, PLENTY_OF_DATA, step.bytes, info.num_groups, info.local_bytes,
-                     (group, chunk))
-        if info.shares.staged and (found[0] != group or found[2] != (chunk or found[2])):
-            raise _Impossible(f"tiles of {group} times {chunk} elements do not fit into local "
-                              "memory")
-        return zip(step.names(), (*found, 0), strict=True)
-
-    def _block(self, step: distribution.ProductTileShape, known: Mapping[VName, int]
-               ) -> Iterator[tuple[VName, int]]:
-        """The tiles of a product."""
-        shares = block(self.info.shares, PLENTY_OF_DATA, PLENTY_OF_DATA, 1, 1, 1, step.bytes,
-                       self.info.local_bytes, _wanted(step.wanted, known))
-        return zip(step.names(), shares, strict=True)
-
-    def _coarse(self, step: distribution.SegmentBlockShape,
-                known: Mapping[VName, int]) -> Mapping[VName, int]:
-        """The tiles of segments that are reduced together."""
-        wanted = _wanted(step.wanted, known)
-        combining = Combining(step.slides, step.roots, step.loops, step.bytes,
-                              tuple((box.bytes, box.sides) for box in step.boxes))
-        found = dict(zip(step.names(), coarse(
-            self.info.shares, SegmentBatch(PLENTY_OF_DATA, PLENTY_OF_DATA, 1, PLENTY_OF_DATA),
-            combining, 1,
-            self.info.local_bytes, wanted), strict=True))
-        if found[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
-            raise _Impossible("a work-item cannot keep so many steps for so many points in "
-                              "registers")
-        tiled = wanted[-1]
-        if tiled > 1 and found[step.tile] != tiled:
-            raise _Impossible(f"what {tiled} iterations need does not fit into local memory")
-        return found
-
-
-def _wanted(atoms: Sequence[Atom], known: Mapping[VName, int]) -> tuple[int, ...]:
-    """The wanted values of tiles; 0, for any, where there is no parameter."""
-    return tuple(known.get(atom, 0) if isinstance(atom, VName) else 0 for atom in atoms)
-
-
-@dataclass(frozen=True, slots=True)
-class _ParameterRule:
-    """A condition on values of ``quantities``, given the values chosen before, and its reason."""
-
-    quantities: tuple[Quantity, ...]
-    allows: Callable[[int, Chosen], bool]
-    why: str
-
-
-def _points(chosen: Chosen) -> int:
-    """The number of segments that a work-item reduces together; 0 where work-items share them."""
-    return chosen.get(Quantity.POINTS, 0)
-
-
-PARAMETER_RULES = (
-    _ParameterRule((Quantity.STEPS, Quantity.SPLIT, Quantity.TILE),
-                   lambda value, c: not value or bool(_points(c)),
-                   "steps, split and tile go with points of their own"),
-    _ParameterRule((Quantity.SPLIT,), lambda split, c: split <= c.get(Quantity.GROUP, split),
-                   "a group cannot be split among more work-items than it has"),
-    _ParameterRule((Quantity.ROWS, Quantity.COLUMNS), lambda value,
-                   c: not value or bool(c[Quantity.SIDE]),
-                   "rows and columns of points go with a side of their own"),
-    _ParameterRule((Quantity.COLUMNS,), lambda columns, c: columns * c[Quantity.ROWS] <= MOST_CELLS,
-                   "a work-item cannot keep so many rows and columns of points in registers"),
-)
-UNUSED_WITH_POINTS = (Quantity.GROUPS, Quantity.SHORT)
-"""Quantities that make no difference to work-items that have several segments."""
-
-
-def _choices(chosen: Chosen, ranges: Sequence[_ParameterRange],
-             values: Callable[[_ParameterRange], Sequence[int]]) -> Iterator[Chosen]:
-    """All ways to choose from the other ranges, too."""
-    if not ranges:
-        yield chosen
-        return
-    first, *others = ranges
-    for value in values(first):
-        if not _clash(first, value, chosen):
-            yield from _choices({**chosen, first.parameter.quantity: value}, others, values)
-
-
-def _clash(each: _ParameterRange, value: int, chosen: Chosen) -> str:
-    """The reason why a value does not go with those of other parameters; empty if it does."""
-    quantity = each.parameter.quantity
-    if quantity in UNUSED_WITH_POINTS and value != each.default and _points(chosen):
-        return f"'{each.parameter.name}' makes no difference where work-items have several segments"
-    return next((rule.why for rule in PARAMETER_RULES
-                 if quantity in rule.quantities and not rule.allows(value, chosen)), "")
-
-
-def _precedence(each: _ParameterRange) -> int:
-    """The place of a parameter in the order of choosing."""
-    first = (Quantity.GROUP, Quantity.SIDE, Quantity.ROWS, Quantity.POINTS)
-    quantity = each.parameter.quantity
-    return first.index(quantity) if quantity in first else len(first)
-
-
-class _Impossible(Exception):
-    """A setting whose sizes do not go together."""
+        return self.system.obstacle(self._named(setting))
 
 
 def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
@@ -276,12 +170,27 @@ def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
 
 def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
     """The space of an operation."""
+    parameters = sorted(operation.parameters, key=lambda each: _precedence(each.quantity))
+    defaults = {each.variable: default_of(each.quantity, info) for each in parameters}
+    domains = {each.variable: sorted({
+        defaults[each.variable], *_values(each.quantity, operation, info)}) for each in parameters}
+    device = device_quantities(info)
+    constraints, derived = constraints_of(operation, defaults, info)
     ranges = []
-    for parameter in operation.parameters:
-        default = default_of(parameter.quantity, info)
-        values = {default, *_values(parameter.quantity, operation, info)}
-        ranges.append(_ParameterRange(parameter, default, tuple(sorted(values))))
-    return ParameterSpace(operation, tuple(ranges), info)
+    for each in operation.parameters:
+        alone = [known for constraint in constraints
+                 if (known := constraint.given(device)).variables() == {each.variable}]
+        ranges.append(_ParameterRange(each, defaults[each.variable], tuple(
+            value for value in domains[each.variable] if value == defaults[each.variable]
+            or all(constraint.holds({each.variable: value}) for constraint in alone))))
+    return ParameterSpace(operation, tuple(ranges), System(
+        {**domains, **{name: (value,) for name, value in device.items()}}, constraints, derived))
+
+
+def _precedence(quantity: Quantity) -> int:
+    """The place of a parameter in the order of choosing."""
+    first = (Quantity.GROUP, Quantity.SIDE, Quantity.ROWS, Quantity.POINTS)
+    return first.index(quantity) if quantity in first else len(first)
 
 
 def default_of(quantity: Quantity, info: DeviceInfo) -> int:
@@ -293,20 +202,18 @@ def default_of(quantity: Quantity, info: DeviceInfo) -> int:
 def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> Sequence[int]:
     """The possible values of a parameter besides its default."""
     shares, default = info.shares, default_of(quantity, info)
-    largest = min(info.max_group, LARGEST_GROUP)
     match quantity:
         case Quantity.GROUP:
-            return _powers(shares.lanes, largest)
+            return _powers(shares.lanes, LARGEST_GROUP)
         case Quantity.GROUPS:
             return [max(1, default * MOST_GROUPS >> k) for k in range(5)]
         case Quantity.SHORT:
             return [max(1, (default << 4) >> k) for k in range(0, 11, 2)]
         case Quantity.LANES:
             alone = all(p.quantity is not Quantity.TEAMS for p in operation.parameters)
-            return _powers(32 if alone and shares.lanes >= 32 else 1,
-                           min(largest, shares.max_group))
+            return _powers(32 if alone and shares.lanes >= 32 else 1, LARGEST_GROUP)
         case Quantity.TEAMS:
-            return _powers(1, shares.group)
+            return _powers(1, LARGEST_GROUP)
         case Quantity.WIDTH:
             return _powers(1, max(s.most for s in plan.all_steps(operation.steps)
                                   if isinstance(s, distribution.MapWidth)))
@@ -317,9 +224,9 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
         case Quantity.CHUNK:
             return _powers(1, shares.max_chunk)
         case Quantity.SIDE:
-            return [side for side in (4, 8, 16, 32) if side * side <= largest]
+            return _powers(4, 32)
         case Quantity.SPLIT:
-            return _powers(1, min(largest, MOST_SPLIT))
+            return _powers(1, MOST_SPLIT)
         case Quantity.TILE:
             return [1, *_powers(16, 256)]
         case Quantity.POINTS | Quantity.STEPS:
@@ -331,21 +238,6 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
 def _powers(least: int, most: int) -> list[int]:
     """The powers of two from ``least``, which is one, up to ``most``."""
     return [1 << k for k in range(least.bit_length() - 1, most.bit_length())]
-
-
-def render(found: Iterable[ParameterSpace]) -> str:
-    """The parameters of operations with their values, the default in brackets, as text."""
-    lines = list[str]()
-    for space in found:
-        kernels = ", ".join(dict.fromkeys(
-            k.name.partition("_")[0] for k in plan.kernels(space.operation.steps)))
-        count = sum(1 for _ in space.settings())
-        lines.append(f"{space.operation.name} ({kernels}): {count} settings")
-        for each in space.ranges:
-            values = " ".join(f"[{v}]" if v == each.default else f"{v}" for v in each.values)
-            lines.append(f"  {each.parameter.quantity.value:<8} {values}"
-                         f"  -- {each.parameter.quantity.meaning}")
-    return "\n".join(lines)
 
 
 def settings_under(host: Mapping[str, ParameterSpace], chosen: Mapping[str, int]) -> Setting:

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from runelift.ir.guards import Guard, Kind, Rival
 
-SECTOR_BYTES = 32
-"""The bytes that memory moves at least; work-items that read apart waste what they do not use."""
+ANY = 1 << 62
+"""More bytes than any row has."""
 MADE_ROWS = 128
 """Rows of made numbers want a work-item each from one of so many parts of the threshold on."""
 MADE_ELEMENTS = 16
@@ -40,7 +40,8 @@ class Defaults:
       the work-items of a group.
     * Where a row is made of numbers that are not read, a work-item needs only time.  Groups need
       some for each row as well.
-    * Work-items whose rows lie apart do not pay if a row is longer than a sector of memory.
+    * Work-items whose rows lie apart do not pay if a row has more than ``cached`` bytes.  Fewer
+      stay in the cache until all are used, of each work-item that a compute unit runs.
     * Launches in a loop with up to ``merged`` work-items become one, if they are flat.  So groups
       that only map have no part in them, unless they map lines.
     * ``together`` says that neighbouring work-items run together.  Then groups do not pay that only
@@ -52,7 +53,8 @@ class Defaults:
       points each.
 
     >>> h200 = Defaults(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
-    ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256)
+    ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256,
+    ...               cached=128)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.guards import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
@@ -106,6 +108,7 @@ class Defaults:
     streamed: int = 1
     even: int = 0
     shared: int = 0
+    cached: int = ANY
 
     def fills(self, guard: Guard, occupancy: Occupancy | None) -> bool:
         """True if the work-groups of an intra version, if it is one, are the best use."""
@@ -151,7 +154,7 @@ class Defaults:
     def _wastes(self, guard: Guard, occupancy: Occupancy | None) -> bool:
         """True if work-items with a row each would move more memory than they use."""
         return self.together and occupancy is not None and (
-            guard.apart * occupancy[1] > SECTOR_BYTES)
+            guard.apart * occupancy[1] > self.cached)
 
     def _part(self, guard: Guard, occupancy: Occupancy | None) -> int:
         """The divisor of the threshold of an outer version, for the groups beside it."""

@@ -17,6 +17,7 @@ import pytest
 import runelift
 from runelift.codegen.plan import plan
 from runelift.ir.files import read_source
+from runelift.ir.imp import Lit
 from runelift.ir.names import VName
 from runelift.ir.types import Const
 from runelift.runtime.compilation.pipeline import compile_source
@@ -84,6 +85,8 @@ class ProgramMachine(ModelMachine):
             case plan.CopyBuffer(target, source, _, count, plan.FROM_START):
                 number = self.size(count)
                 self.buffers[target][:number] = self.buffers[source][:number]
+            case plan.Read(name, _, buffer, Lit(index)):
+                self.scalars[name] = self.buffers[buffer][int(index.value)].item()
             case _:
                 super().control(step)
 

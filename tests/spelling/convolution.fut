@@ -35,3 +35,12 @@ entry slid [c][h][w][m] (x: [c][h][w]f32) (ker: [m][c][3][3]f32): [m][][]f32 =
   let slide2d (plane: [h][w]f32) = map transpose (slide (map slide plane))
   let wins = map transpose (transpose (map slide2d x))
   in map (\k -> map (map (\win -> f32.sum (map2 (*) (flatten_3d win) (flatten_3d k)))) wins) ker
+
+entry lifted [c][h][w][m] (x: [c][h][w]f32) (ker: [m][c][3][3]f32): [m][][]f32 =
+  let wins = map transpose (transpose (map (lift.slide2d 3 1 3 1) x))
+  in map (\k -> map (map (\win -> f32.sum (map2 (*) (flatten_3d win) (flatten_3d k)))) wins) ker
+
+entry lifted_nest [c][h][w][m] (x: [c][h][w]f32) (ker: [m][c][3][3]f32): [m][][]f32 =
+  let wins = lift.transpose_nd_120 (map (lift.slide2d 3 1 3 1) x)
+  in map (\k -> map (map (\win ->
+    f32.sum (map2 (\a b -> f32.sum (map2 (\c d -> f32.sum (map2 (*) c d)) a b)) win k))) wins) ker

@@ -5,12 +5,10 @@ from __future__ import annotations
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
-from runelift.ir.sizes import greatest, least, product
-from runelift.ir.traverse import free_vars
-from runelift.ir.types import Const, i64
+from runelift.ir.types import i64
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.nest import Nest, size_of
-from runelift.rewrite.flatten.parallelism import has_parallelism, left_alone, segop_spaces, segops
+from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces, work_of_group
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
 from runelift.rewrite.flatten.rules.common import (
     base_name,
@@ -160,15 +158,8 @@ def _bound_inside(stm: ir.Stm) -> list[VName]:
 
 
 def _intra_guard(walk: Walk, stm: ir.Stm, nest: Nest, intra: ir.SegMap) -> Guard:
-    outside = free_vars(intra)
-    points, elements = [], []
-    for segop in segops(intra.body):
-        points.append(product([size_of(dim.width) for dim in segop.space]))
-        alone = [widths for widths in left_alone(segop.body)
-                 if all(isinstance(width, Const) or width in outside for width in widths)]
-        elements += [points[-1] * product(list(map(size_of, widths))) for widths in [(), *alone]]
-    return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), least(*points),
-                                greatest(*elements), nest.par)
+    points, elements = work_of_group(intra)
+    return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), points, elements, nest.par)
 
 
 def single_version(walk: Walk, host: tuple[ir.Param, ...], exp: ir.Exp, stm: ir.Stm) -> ir.Body:

@@ -8,6 +8,7 @@ setting is generated to be thrown away.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from itertools import islice
 from random import Random
 from typing import TypeAlias
 
@@ -29,10 +30,9 @@ def exhaustively(space: ParameterSpace, random: Random, policy: ParameterPolicy)
 
 def at_random(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
     """All settings, in random order."""
-    everything = list(space.settings())
-    random.shuffle(everything)
-    for start in range(0, len(everything), policy.batch):
-        yield everything[start: start + policy.batch]
+    drawn = space.shuffled(random)
+    while batch := list(islice(drawn, policy.batch)):
+        yield batch
 
 
 def genetically(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
@@ -40,17 +40,18 @@ def genetically(space: ParameterSpace, random: Random, policy: ParameterPolicy) 
 
     Where the values of its parents do not go together, the nearest possible child is born.
     """
-    everything = list(space.settings())
-    times = yield random.sample(everything, min(policy.population, len(everything)))
+    drawn = space.shuffled(random)
+    times = yield list(islice(drawn, policy.population))
     tried = set(times)
-    while len(tried) < len(everything):
+    while True:
         parents = sorted(times, key=lambda s: times[s])[:policy.population]
         children = set[Setting]()
         if parents:
             children |= {_child(space, parents, random, policy.mutation)
                          for _ in range(policy.children)}
-        fresh = sorted(children - tried) or random.sample(
-            [s for s in everything if s not in tried], 1)
+        fresh = sorted(children - tried) or list(islice((s for s in drawn if s not in tried), 1))
+        if not fresh:
+            return
         tried |= set(fresh)
         times = yield fresh
 

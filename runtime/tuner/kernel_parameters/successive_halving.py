@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.trials.protocol import Search, UpcomingSettings
@@ -73,14 +74,6 @@ class SuccessiveHalving:
     samples: list[_TrialTimes] = field(default_factory=list)
     impossible: dict[Setting, str] = field(default_factory=dict)
     tries: int = 0
-    _everything: list[Setting] = field(default_factory=list)
-
-    @property
-    def everything(self) -> list[Setting]:
-        """All settings that are possible, gone through once."""
-        if not self._everything:
-            self._everything = list(self.space.settings())
-        return self._everything
 
     @property
     def name(self) -> str:
@@ -110,7 +103,7 @@ class SuccessiveHalving:
                 break
             alive = alive[: max(finalists, len(alive) // 2)]
             if local and not self.samples and len(alive) <= finalists:
-                alive = [*alive, *(n for s in alive[:1] for n in self._neighbours(s)
+                alive = [*alive, *(n for s in alive[:1] for n in self.space.neighbours(s)
                                    if n not in times and n not in same
                                    and n not in self.impossible)]
         if default in times:
@@ -157,28 +150,11 @@ class SuccessiveHalving:
         if self.samples:
             known = self.samples[0].seconds
             return _ranked(list(known), {s: [self.score(s)] for s in known})[:self.policy.handed_on]
-        everything, policy = self.everything, self.policy
-        if len(everything) <= policy.exhaustive * policy.thorough:
-            return everything
-        drawn = random.Random(self.seed).sample(everything, policy.drawn * policy.thorough)
-        return list(dict.fromkeys([*self._apart(self.space.default), *drawn]))
-
-    def _apart(self, setting: Setting) -> Iterator[Setting]:
-        """The settings that differ in one parameter."""
-        for k, each in enumerate(self.space.ranges):
-            for value in each.values:
-                changed = (*setting[:k], value, *setting[k + 1:])
-                if self.space.allows(changed):
-                    yield changed
-
-    def _neighbours(self, setting: Setting) -> Iterator[Setting]:
-        """The settings that differ by one step in one parameter."""
-        for k, each in enumerate(self.space.ranges):
-            place = each.values.index(setting[k])
-            for other in each.values[max(0, place - 1): place + 2]:
-                changed = (*setting[:k], other, *setting[k + 1:])
-                if changed != setting and self.space.allows(changed):
-                    yield changed
+        space, policy = self.space, self.policy
+        if space.count <= policy.exhaustive * policy.thorough:
+            return list(space.settings())
+        drawn = islice(space.shuffled(random.Random(self.seed)), policy.drawn * policy.thorough)
+        return list(dict.fromkeys([*space.apart(space.default), *drawn]))
 
     def score(self, setting: Setting) -> float:
         """The time of a setting on all inputs, relative to the default; infinite if unknown."""

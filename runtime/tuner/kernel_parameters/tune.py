@@ -244,11 +244,9 @@ def _try_settings(scope: _SearchScope, search: ParameterSearch, budget: float
 
 def _settled(contest: SuccessiveHalving) -> OperationResult:
     best, space = contest.best(), contest.space
-    settings = (len(contest.everything) if contest.tries else
-                math.prod(len(each.values) for each in space.ranges))
-    return OperationResult(contest.name, settings, contest.tries,
-                           contest.space.named(best),
-                           contest.score(best) if best != contest.space.default else 1.0,
+    return OperationResult(contest.name, space.count, contest.tries,
+                           space.named(best),
+                           contest.score(best) if best != space.default else 1.0,
                            sum(sample.weight for sample in contest.samples),
                            dict(Counter(contest.impossible.values())), tuple(contest.trials()))
 

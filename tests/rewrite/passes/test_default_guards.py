@@ -262,23 +262,28 @@ entry main (n: i64) (m: i64): [n]i32 =
   tabulate n (\\i -> i32.sum (tabulate m (\\j -> i32.i64 (i ^ j))))
 """
 BYTES = "entry main [n][m] (xss: [n][m]i8): [n]i8 = map i8.sum xss"
+TWO_SCANS = """
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
+  map (\\xs -> scan f32.max f32.lowest (map (* 2) (scan (+) 0 xs))) xss
+"""
 
 
 @pytest.mark.parametrize(("text", "made", "apart"), [
     (SUMS, False, 4), (BYTES, False, 1), (MADE, True, 0), (NEAR_ALL, False, 0),
-    (SCANS.format(""), False, 0)])
+    (SCANS.format(""), False, 8), (TWO_SCANS, False, 0)])
 def test_rows_that_lie_apart_and_rows_of_made_numbers(text: str, made: bool, apart: int) -> None:
     """Of both versions, since they are compared."""
     for found in (outer_guards, group_guards):
         assert (found(text)[-1].made, found(text)[-1].apart) == (made, apart)
 
 
-def test_work_items_do_not_have_rows_that_lie_apart_and_are_longer_than_a_sector() -> None:
-    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, least=32, together=True)
+def test_work_items_do_not_have_rows_that_lie_apart_and_are_too_long_for_the_cache() -> None:
+    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, least=32, together=True, cached=64)
     (outer,), (group,) = outer_guards(BYTES), group_guards(BYTES)
-    for row in (32, 33):
-        assert gpu.holds(outer, 2000, (2000, row)) == (row == 32)
-    shorts = replace(group, apart=2)
+    for row in (64, 65):
+        assert gpu.holds(outer, 2000, (2000, row)) == (row == 64)
+        assert replace(gpu, cached=100).holds(outer, 2000, (2000, row))
+    shorts = replace(group, apart=4)
     assert gpu.holds(shorts, 17, (2000, 17))
     assert not gpu.holds(shorts, 16, (2000, 16))
 
@@ -327,7 +332,7 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
 def test_points_that_go_through_loops_alone_need_no_groups_of_rows() -> None:
     text = """
 entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
-  map (map (\\x -> loop y = x for _i < 9 do 2 * y + 1)) xss
+  map (map (\\x -> loop y = x for _i < 99 do 2 * y + 1)) xss
 """
     (outer,), (group,) = outer_guards(text), group_guards(text)
     assert (outer.rival, group.rival) == (None, Rival.POINTS)

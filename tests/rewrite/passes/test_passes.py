@@ -154,6 +154,33 @@ def test_what_may_fail_stays_where_it_is(inside: str) -> None:
     assert len(found) == 0
 
 
+QUOTIENT = ("entry main [n] (xs: [n]i32) (k: i64) (m: i64) = map (\\x -> "
+            "loop x for _i < 2 do i32.sum (map (+ x) (map i32.i64 (iota (k OP m))))) xs")
+
+
+@pytest.mark.parametrize("op", ["/", "%", "//", "%%"])
+@pytest.mark.parametrize(("k", "m"), [(7, 2), (7, -8), (-7, -2), (0, 3)])
+def test_divided_sizes_leave_the_nest(op: str, k: int, m: int) -> None:
+    core, optimised = compiled(QUOTIENT.replace("OP", op))
+    text = pretty(optimised)
+    assert text.index("safe") < text.index("map n")
+    args = [XS, np.int64(k), np.int64(m)]
+    try:
+        (want,) = interpret(core, "main", args)
+    except ProgramFailure as failure:
+        with pytest.raises(ProgramFailure, match=str(failure).split(":")[0]):
+            interpret(optimised, "main", args)
+    else:
+        np.testing.assert_array_equal(interpret(optimised, "main", args)[0], want)
+
+
+def test_a_divided_size_fails_only_if_there_are_elements() -> None:
+    _, optimised = compiled(QUOTIENT.replace("OP", "/"))
+    assert len(interpret(optimised, "main", [XS[:0], np.int64(3), np.int64(0)])[0]) == 0
+    with pytest.raises(ProgramFailure, match="Division by zero"):
+        interpret(optimised, "main", [XS, np.int64(3), np.int64(0)])
+
+
 def test_branches_keep_their_work() -> None:
     text = ("entry main (x: f32) (b: bool) = if b then f32.exp x else f32.sin x")
     (fun,) = compiled(text)[1].funs

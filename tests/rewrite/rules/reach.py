@@ -44,6 +44,18 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "index_quotient": (MATRIX + "tabulate (n * m) (\\p -> xss[p / m, p % m] + i32.i64 p)", [XSS]),
     "input_view": (MATRIX + "let rows = map (\\xs -> xs[1:]) xss "
                    "in map (\\x -> map (map (* x)) rows) [1, 2]", [XSS]),
+    "slice_of_map": (MATRIX + "(map (\\xs -> [i32.sum xs, 1]) xss)[:, 0]", [XSS]),
+    "reduce_few": (MATRIX + "map (\\i -> map (\\j -> i32.sum xss[i, j:j + 2]) (iota (m - 1))) "
+                   "(iota n)", [XSS]),
+    "loop_few": (MATRIX + "map (map (\\x -> loop y = x for i < 3 do y * y - i32.i64 i)) xss",
+                 [XSS]),
+    "input_spread": (MATRIX + "let rows = transpose (replicate m (map i32.sum xss)) "
+                     "in map2 (map2 (-)) xss rows", [XSS]),
+    "literal_of_array": (VECTOR + "[map (+ 1) xs]", [XS]),
+    "rearrange_unit": (VECTOR + "transpose [xs]", [XS]),
+    "index_unit": (VECTOR + "let ys = transpose [xs] in tabulate n (\\i -> ys[i, 0] + 1)", [XS]),
+    "branch_joined": (VECTOR + "map (\\x -> (if x < 1 then 7 else if x == 4 then 7 else x, "
+                      "if x < 4 then (if x == 1 then 8 else x) else 8i32)) xs", [XS]),
     "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
                       "in map i32.sum (transpose ws)", [XS]),
     "index_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
@@ -64,6 +76,19 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "transpose_nest": (MATRIX + "(map i32.sum (transpose (map (map (* 2)) xss)), "
                        "transpose (map (\\i -> map (\\j -> i32.i64 (i - j)) (iota m)) (iota n)))",
                        [XSS]),
+    "map_layouts": (MATRIX + "(map (lift.pad 1 2 7) xss, "
+                    "map (\\xs -> transpose (lift.slide 2 1 xs)) xss)", [XSS]),
+    "index_slide": (MATRIX + "let ws = lift.slide2d 2 1 2 1 xss in (ws[0, 1, 1, 0], ws[0, :, 1], "
+                    "map (map (\\w -> i32.sum (flatten w))) ws)", [XSS]),
+    "index_pad": (VECTOR + "let ps = lift.pad 2 1 7 xs in map (\\i -> ps[i + 2] - ps[i]) (iota n)",
+                  [XS]),
+    "pad_pad": (VECTOR + "lift.pad 1 (-3) 7 (lift.pad 2 1 7 xs)", [XS]),
+    "pad_nothing": (VECTOR + "lift.pad 0 0 7 xs", [XS]),
+    "rearrange_pad": (MATRIX + "lift.pad2d 1 2 0 1 7 xss", [XSS]),
+    "slide_single": (VECTOR + "lift.slide 1 1 xs", [XS]),
+    "slide_tiling": ("entry main (xs: [11]i32) = let ws = lift.slide 3 2 xs "
+                     "in (lift.split 5 ws, map (map i32.sum) (unflatten (ws :> [5 * 1][3]i32)))",
+                     [np.arange(11, dtype=I32) ** 2]),
     "check_inside": ("entry main [n] (xs: [n]i32) = loop s = 0 for i < n do s * 2 + xs[i]", [XS]),
     "index_whole": (VECTOR + "xs[0:n]", [XS]),
     "index_joined": (VECTOR + "map (\\i -> (rotate 2 xs)[i]) (iota n)", [XS]),
@@ -135,6 +160,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "common_subexpression": (ONE + "(x & y) * (y & x)", [X, Y]),
     "hoist_invariant": (
         "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
+    "hoist_quotient": (
+        "entry main [n] (xs: [n]i32) (m: i64) = "
+        "map (\\x -> i32.sum (map (+ x) (map i32.i64 (iota (n / m))))) xs", [XS, I64(2)]),
     "map_map": (VECTOR + "map (+ 1) (map (* 2) xs)", [XS]),
     "map_redomap": (VECTOR + "i32.sum (map (* 2) xs)", [XS]),
     "map_scanomap": (VECTOR + "scan (+) 0 (map (* 2) xs)", [XS]),
@@ -185,7 +213,7 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n][m] (xss: [n][m]i32) (yss: [m][n]i32): [n][n]i32 = "
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
         [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
-    "points_need_no_rows": (MATRIX + "map (map (\\x -> loop s = x for _k < 3 do s * 3 + x)) xss",
+    "points_need_no_rows": (MATRIX + "map (map (\\x -> loop s = x for _k < 30 do s * 3 + x)) xss",
                             [XSS]),
     "columns_lie_side_by_side": (MATRIX + "map i32.sum (transpose xss)", [XSS]),
     "points_beat_rows": (MATRIX + "map (\\xs -> map (\\x -> loop s = 0 for k < 3 do "

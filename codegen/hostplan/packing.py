@@ -1,0 +1,210 @@
+"""Packing: a scan of places and the scatter to them in one operation, as for ``filter``.
+
+A filter is a scan that counts the elements that are kept, a scatter that puts each into its place,
+and a result as long as the count.  The host waits for the count before it can allocate the result.
+Here the kernels of the scan write the elements themselves, into arrays as long as the input, and
+the last count into a buffer of one element.  So the places are never in memory, and the host waits
+for one launch fewer.
+
+A scan is packed if its results are used for nothing but the scatter and the last count.  The
+scatter must need nothing that is made between, and elements must be cheap, as they are computed
+twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from runelift.codegen.hostplan.dispatch import lower_packing
+from runelift.codegen.hostplan.segops import SegOps
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.views import View, lit, row_major
+from runelift.ir.names import VName
+from runelift.ir.placement import SCRATCH
+from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
+from runelift.ir.syntax import (
+    Body,
+    If,
+    Index,
+    Level,
+    Param,
+    PrimOp,
+    Replicate,
+    SegScan,
+    SegScatter,
+    Stm,
+)
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, Const, array_of, elem_of, i64, shape_of
+
+FEW = 4
+"""Results that fill less than this part of their memory are copied."""
+LARGE_BYTES = 1 << 20
+"""Smaller arrays are not copied: the copy would take longer than it is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """A scan and its scatter; ``memory`` are the buffers of the destinations, by their names."""
+
+    scan: Stm
+    scatter: Stm
+    memory: dict[VName, VName]
+
+    @property
+    def width(self) -> Atom:
+        """The number of elements of the scan."""
+        return _width(self.scan)
+
+
+def packings(body: Body) -> dict[int, Packing]:
+    """The packings of a body, by the identity of each statement that one changes."""
+    found: dict[int, Packing] = {}
+    scatters = [(place, stm) for place, stm in enumerate(body.stms)
+                if isinstance(stm.exp, SegScatter)]
+    if not scatters:
+        return found
+    makers = {param.name: stm for stm in body.stms for param in stm.pat}
+    for first, stm in enumerate(body.stms):
+        if not _is_scan(stm):
+            continue
+        for last, scatter in scatters:
+            if first < last and _fit(body, first, last, makers):
+                assert isinstance(scatter.exp, SegScatter)
+                arrays = [dest.array for dest in scatter.exp.dests]
+                packing = Packing(stm, scatter, {})
+                for changed in (stm, scatter, *(makers[array] for array in arrays)):
+                    found[id(changed)] = packing
+                break
+    return found
+
+
+def _is_scan(stm: Stm) -> bool:
+    """True if a statement scans one sequence of scalars that cost little."""
+    return (isinstance(stm.exp, SegScan) and stm.exp.level is Level.GRID
+            and len(stm.exp.space) == len(stm.exp.ops) == 1
+            and stm.exp.ops[0].lam.ret == (Prim.I64,) and is_cheap(stm.exp.body)
+            and all(len(shape_of(param.type)) == 1 for param in stm.pat))
+
+
+def _fit(body: Body, first: int, last: int, makers: Mapping[VName, Stm]) -> bool:
+    """True if the scan at place ``first`` and the scatter at ``last`` can be packed."""
+    scan, scatter = body.stms[first], body.stms[last]
+    exp, width, names = scatter.exp, _width(scan), {param.name for param in scan.pat}
+    assert isinstance(exp, SegScatter)
+    if not (exp.level is Level.GRID and len(exp.space) == 1 and exp.space[0].width == width):
+        return False
+    blanks = [makers.get(dest.array) for dest in exp.dests]
+    if not all(blank is not None and _is_blank(blank, width, makers) for blank in blanks):
+        return False
+    between = {param.name for stm in body.stms[first:last] for param in stm.pat}
+    if not (free_vars(exp.body) & between <= names) or scan.pat[0].name not in free_vars(exp.body):
+        return False
+    arrays = {dest.array for dest in exp.dests}
+    return (arrays | names).isdisjoint(body.result) and all(
+        stm is scatter or (arrays.isdisjoint(free_vars(stm)) and (
+            names.isdisjoint(free_vars(stm)) or _reads_last(stm, scan, makers)))
+        for stm in body.stms)
+
+
+def _is_blank(stm: Stm, width: Atom, makers: Mapping[VName, Stm]) -> bool:
+    """True for scratch memory of scalars, as many as a minimum of something and ``width``."""
+    if not (isinstance(stm.exp, Replicate) and SCRATCH in stm.attrs and len(stm.exp.shape) == 1
+            and len(shape_of(stm.pat[0].type)) == 1):
+        return False
+    (count,) = stm.exp.shape
+    made = makers.get(count) if isinstance(count, VName) else None
+    return (made is not None and isinstance(made.exp, PrimOp) and made.exp.op == "min"
+            and width in made.exp.args)
+
+
+def _reads_last(stm: Stm, scan: Stm, makers: Mapping[VName, Stm]) -> bool:
+    """True if a statement only reads the last count, if there is one."""
+    counts, width = scan.pat[0].name, _width(scan)
+    match stm.exp:
+        case Index(array, (last,)) if array == counts:
+            return _is_last(last, width, makers)
+        case If(_, Body(()), Body((inner,))):
+            return _reads_last(inner, scan, makers)
+    return False
+
+
+def _is_last(index: object, width: Atom, makers: Mapping[VName, Stm]) -> bool:
+    """True for the last index below ``width``."""
+    match index, width:
+        case Const(value), Const(count):
+            return bool(value == count - 1)
+        case VName(), _ if index in makers:
+            exp = makers[index].exp
+            return isinstance(exp, PrimOp) and exp.op == "sub" and exp.args == (width, i64(1))
+    return False
+
+
+def _width(stm: Stm) -> Atom:
+    assert isinstance(stm.exp, SegScan | SegScatter)
+    return stm.exp.space[0].width
+
+
+class Packed(SegOps):
+    """The steps of packings, in place of those of their statements."""
+
+    __slots__ = ()
+
+    def packed(self, stm: Stm, packing: Packing) -> None:
+        """The steps of a statement that belongs to a packing."""
+        for param in stm.pat:
+            self.types[param.name] = param.type
+        if stm is packing.scan:
+            self._pack(packing)
+        elif stm is packing.scatter:
+            self._hand_out(packing)
+        else:  # scratch memory, which is there already
+            (param,) = stm.pat
+            self.bind_view(param, row_major(packing.memory[param.name], elem_of(param.type),
+                                            self.shape(param.type)))
+
+    def _pack(self, packing: Packing) -> None:
+        """The scan, which fills the destinations."""
+        scan, scatter = packing.scan, packing.scatter
+        exp, counts = scatter.exp, scan.pat[0]
+        assert isinstance(exp, SegScatter)
+        cell = Param(self.names.fresh("count"), array_of((i64(1),), Prim.I64))
+        pat = [cell]
+        for dest, out in zip(exp.dests, scatter.pat, strict=True):
+            room = Param(self.names.fresh(out.name),
+                         array_of((packing.width,), elem_of(out.type)))
+            packing.memory[dest.array] = room.name
+            pat.append(room)
+        for param in pat:
+            self.allocate(param)
+        self.bind_view(counts, View(Prim.I64, self.shape(counts.type), cell.name, lambda _: lit(0)))
+        packed = replace(scan, pat=tuple(pat))
+        self.lowered(packed.pat, lambda parameters: lower_packing(
+            packed, scan.pat, exp, self, self.names, parameters))
+
+    def _hand_out(self, packing: Packing) -> None:
+        """The results of the scatter; few elements in large memory are copied."""
+        exp = packing.scatter.exp
+        assert isinstance(exp, SegScatter)
+        for param, dest in zip(packing.scatter.pat, exp.dests, strict=True):
+            self.emit(*self._fitting(param, packing.memory[dest.array], packing.width))
+            self.owned[-1].add(param.name)
+            self.bind_view(param, row_major(param.name, elem_of(param.type),
+                                            self.shape(param.type)))
+
+    def _fitting(self, param: Param, room: VName, width: Atom) -> Iterator[plan.Step]:
+        """Steps that bind a result to its memory, or to a copy."""
+        prim, (count,) = elem_of(param.type), shape_of(param.type)
+        names = [self.names.fresh(base) for base in ("times", "few", "large", "copied")]
+        times, few, large, copied = names
+        yield plan.Compute(times, "mul", Prim.I64, (count, i64(FEW)))
+        yield plan.Compute(few, "lt", Prim.I64, (times, width))
+        yield plan.Compute(large, "lt", Prim.I64, (i64(LARGE_BYTES // prim.bytes), width))
+        yield plan.Compute(copied, "and", Prim.BOOL, (few, large))
+        small = self.names.fresh(param.name)
+        yield plan.Branch(copied, (
+            plan.Alloc(small, prim, self.size(count)),
+            plan.CopyBuffer(small, room, prim, self.size(count)),
+            plan.Bind(param.name, small)), (plan.Bind(param.name, room),))
