@@ -21,6 +21,7 @@ from runelift.rewrite.registry import (
     FILTER,
     FUSE,
     HOIST,
+    HOIST_ARRAYS,
     LAUNCHES,
     PREDICATE,
     SHORT_CIRCUIT,
@@ -45,7 +46,7 @@ STANDARD: tuple[Pass, ...] = (
     WRITE_OUT,
     SIMPLIFY,
     CSE,  # fused lambdas often load or compute the same thing
-    HOIST,  # flattening wants every size as far out as it can be
+    HOIST_ARRAYS,  # flattening wants every size as far out as it can be
     SIMPLIFY,
 )
 """From the core IR of the front end to the core IR that is flattened."""

@@ -68,6 +68,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "reduce_view": (MATRIX + "map (\\x -> i32.sum (map (* x) (flatten xss[:, 1:]))) [1, 2]", [XSS]),
     "reduce_quotients": (MATRIX + "map (\\x -> i32.sum (map (\\p -> i32.i64 (p / m) * x + "
                          "i32.i64 (p % m)) (iota (n * m)))) [1, 2]", [XSS]),
+    "fold_columns": ("entry main [n][m] (xss: [n][m]i32) = map (\\x -> let add = reduce (map2 (+)) "
+                     "(replicate m 0) (map (map (* x)) xss) in scan (map2 i32.max) "
+                     "(replicate m i32.lowest) xss |> map (map2 (+) add)) [1, 2]", [XSS]),
     "comparison_known": (VECTOR + "map (\\i -> (if i < n then 1i32 else 2, i < 0)) (iota n)", [XS]),
     "branch_extreme": ("entry main (x: i64) (y: i64) = ((if x < y then x else y), "
                        "if x <= y then y else x)", [N, I64(4)]),
@@ -164,6 +167,10 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "common_subexpression": (ONE + "(x & y) * (y & x)", [X, Y]),
     "hoist_invariant": (
         "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
+    "hoist_stored": (
+        "entry main [n] (xs: [n]i32) = "
+        "map (\\x -> let ys = map (\\i -> i32.i64 i * 3) (iota n) "
+        "in i32.sum (map (\\j -> if j < x then ys[(j % 2)] * ys[0] else ys[1]) xs)) xs", [XS]),
     "hoist_quotient": (
         "entry main [n] (xs: [n]i32) (m: i64) = "
         "map (\\x -> i32.sum (map (+ x) (map i32.i64 (iota (n / m))))) xs", [XS, I64(2)]),
@@ -230,6 +237,8 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "i32.sum (map2 (*) xs ys)) xss let most = i32.maximum zs in map (most -) zs) xss", [XSS]),
     "loops_stay_in_groups": (MATRIX + "map (\\xs -> loop xs for _i < 3 do scan (+) 0 xs) xss",
                              [XSS]),
+    "rows_save_launches": (
+        MATRIX + "map (\\xs -> let y = i32.sum xs in map (+ y) xs) xss", [XSS]),
     "rows_lie_apart": (MATRIX + "map i32.sum xss", [XSS]),
     "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
