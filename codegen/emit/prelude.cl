@@ -95,6 +95,15 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 
 #define LID ((long)get_local_id(0))
 
+#define FAILURE volatile __global int *failure_code, __global long *failure_args
+
+// Arithmetic on i64, which wraps around.
+#define ADD(A, B) ((long)((ulong)(A) + (ulong)(B)))
+
+#define SUB(A, B) ((long)((ulong)(A) - (ulong)(B)))
+
+#define MUL(A, B) ((long)((ulong)(A) * (ulong)(B)))
+
 #define LOCAL_ARRAY(T, NAME) __local T *NAME = (__local T *)NAME##_cells
 
 #define INSIDE(I, SIZE) (0L <= (I) && (I) < (SIZE))
