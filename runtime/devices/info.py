@@ -276,10 +276,10 @@ def _optimised_by_pocl(version: str) -> float:
     more blocks of code, because nothing was optimised.
 
     >>> _optimised_by_pocl("5.0+debian"), _optimised_by_pocl("3.0-rc2")
-    (40000, 30000)
+    (30000, 22000)
     """
     major = version.partition(".")[0]
-    return 40_000 if major.isdigit() and int(major) >= 5 else 30_000
+    return 30_000 if major.isdigit() and int(major) >= 5 else 22_000
 
 
 def _capability(handle: Any, cl: Any) -> int:
