@@ -89,17 +89,6 @@ def is_atomic(op: ir.Operator) -> bool:
     return len(op.lam.ret) == 1 and scalar_operator(op) and elem_of(op.lam.ret[0]).bits >= 32
 
 
-def vector_operator(op: ir.Operator) -> ir.Map | None:
-    """The map that is the whole of the operator, if it is ``λ a b → map ⊕ a b``."""
-    match op.lam.body:
-        case ir.Body((ir.Stm(pat, ir.Map() as inner),), result) if (
-            inner.arrays == tuple(p.name for p in op.lam.params)
-            and result == tuple(p.name for p in pat)
-        ):
-            return inner
-    return None
-
-
 def segops(body: ir.Body) -> Iterator[ir.SegOp]:
     """The segmented operations in ``body``, also inside control flow."""
     for stm in body.stms:
