@@ -99,9 +99,11 @@ class LoadedProgram:
         forked.check()
         if entry not in self._executables:
             _import_running()
+            info = self.device.info
+            kept = self._texts.of(self.compiled, entry, interleave=info.interleaves,
+                                  coherent=info.coherent)
             self._executables[entry] = running.Executable(
-                self.plan(entry), self.device, contract=self.fp_contract,
-                kept=self._texts.of(self.compiled, entry, self.device.info))
+                self.plan(entry), self.device, contract=self.fp_contract, kept=kept)
             self._store_new_plans()
         return self._executables[entry]
 

@@ -1,7 +1,7 @@
 """Texts of kernels on disk: to write them takes longer than to load what was built of them.
 
-They serve as long as the plan is the same: for a text of the program, of its imports and of
-Runelift's files, and for values of its attributes ``#[param(name)]``.
+They serve while the plan does not change.  It depends on the texts of the program, of its imports
+and of Runelift's files, and on values of attributes ``#[param(name)]``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Hashable, Mapping
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.info import DeviceInfo
 
 
 class KernelTexts:
@@ -21,14 +20,15 @@ class KernelTexts:
         self._found: dict[str, dict[Hashable, str]] | None = None
         self._stored = 0
 
-    def of(self, compiled: Compiled, entry: str, info: DeviceInfo) -> dict[Hashable, str]:
-        """The texts of an entry point's plan for a device, to which others may be added."""
+    def of(self, compiled: Compiled, entry: str, *, interleave: bool, coherent: bool
+           ) -> dict[Hashable, str]:
+        """The texts of a plan (:meth:`Compiled.plan`), to which others may be added."""
         if self._found is None:
             found = ProgramEntry.of(compiled.source, compiled.policy).texts.load()
             self._found = found if isinstance(found, dict) else {}
             self._stored = _count(self._found)
         key = disk.key(*(each.text for each in compiled.imports), repr(compiled.parameters),
-                       compiled.interfaces[entry].entry, str((info.interleaves, info.coherent)))
+                       compiled.interfaces[entry].entry, str((interleave, coherent)))
         return self._found.setdefault(key, {})
 
     def store(self, compiled: Compiled) -> None:
