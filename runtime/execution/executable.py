@@ -132,10 +132,12 @@ arguments."""
 class Executable:
     """A plan with its kernels, on one device.
 
-    ``contract``: the device may round ``a * b + c`` once instead of twice.
+    ``contract``: the device may round ``a * b + c`` once instead of twice.  ``kept`` has texts of
+    this plan's kernels that are known already, and gets those written here.
     """
 
-    def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
+    def __init__(self, plan: Plan, device: Device, *, contract: bool = False,
+                 kept: dict[Hashable, str] | None = None) -> None:
         forked.keep(self)
         self.waits_long = True
         """The last wait for the device was long, or there was none."""
@@ -176,6 +178,7 @@ class Executable:
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
         self._fused: dict[str, BoundKernel | None] = {}
         self._texts: dict[Hashable, str] = {}
+        self._kept = {} if kept is None else kept
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
@@ -484,7 +487,10 @@ class Executable:
     def _text(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> str:
         kernels = [s.launch.kernel for s in sites]
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
-        return self._once(key, lambda: opencl_program(kernels, self.bases, constants))
+        if key not in self._kept:
+            self._kept[key] = self._once(
+                key, lambda: opencl_program(kernels, self.bases, constants))
+        return self._once(key, lambda: self._kept[key])
 
     def _once(self, key: Hashable, text: Callable[[], str]) -> str:
         """The text of a program, which is written once."""
