@@ -18,6 +18,7 @@ from runelift.rewrite.registry import (
     BOUNDS,
     CSE,
     ESTIMATE,
+    FILTER,
     FUSE,
     HOIST,
     HOIST_ARRAYS,
@@ -38,6 +39,10 @@ STANDARD: tuple[Pass, ...] = (
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
     FUSE,
     SIMPLIFY,  # reductions over views have loops for dimensions
+    FILTER,
+    SIMPLIFY,
+    FUSE,  # reductions of chosen elements with what makes all of them
+    SIMPLIFY,
     WRITE_OUT,
     SIMPLIFY,
     CSE,  # fused lambdas often load or compute the same thing

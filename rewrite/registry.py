@@ -12,6 +12,7 @@ from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.passes.concat_parts import concat_in_parts
 from runelift.rewrite.passes.cse import SHARING, eliminate_common
 from runelift.rewrite.passes.default_guards import EVERYWHERE, estimate
+from runelift.rewrite.passes.filters import FILTERS, without_filters
 from runelift.rewrite.passes.fuse import fuse
 from runelift.rewrite.passes.hoist import (
     hoist,
@@ -61,6 +62,7 @@ ARRANGE = Pass("layouts", "move layouts in front of the maps that make the array
                LAYOUTS)
 FUSE = Pass("fuse", "make one array operation of two", fuse,
             (*VERTICAL, *HORIZONTAL, reduce_by_rows))
+FILTER = Pass("filters", "reduce without filters and scans in between", without_filters, FILTERS)
 WRITE_OUT = Pass("short-widths", "write out short reductions and loops in maps", write_out,
                  SHORT_WIDTHS)
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
@@ -73,8 +75,8 @@ ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, HOIST_ARRAYS, WRITE_OUT, BOUNDS,
-                            PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, FILTER, HOIST_ARRAYS, WRITE_OUT,
+                            BOUNDS, PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

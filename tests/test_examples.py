@@ -11,7 +11,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SANITIZED = ("coulomb", "conv1d", "knapsack", "lcs", "mandelbrot", "nn", "pathfinder", "radix",
-             "stencil", "variant")
+             "stencil", "variant", "windows")
 """Examples that the quick suite runs under the sanitizer: each takes seconds."""
 REPORTS = ("data race", "Invalid read", "Invalid write", "divergence", "Uninitialized")
 

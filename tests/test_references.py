@@ -124,6 +124,7 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "conv1d": lambda rng: [uniform(rng, 301), uniform(rng, 70)],
     "conv2d": lambda rng: [uniform(rng, 39, 75), uniform(rng, 9, 34)],
     "conv3d": lambda rng: [uniform(rng, 9, 13, 37), uniform(rng, 3, 5, 7)],
+    "windows": lambda rng: [uniform(rng, 5, 19, 33), uniform(rng, 7, 5, 3, 3)],
     "coulomb": coulomb_inputs,
     "syrk": syrk_inputs,
     "syr2k": syr2k_inputs,

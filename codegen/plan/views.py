@@ -7,7 +7,7 @@ memory.  A view without memory is a *virtual* array, computed where it is read (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from runelift.ir import imp
@@ -199,6 +199,30 @@ class View:
         """The part of the array behind the outermost indices."""
         rest = self.shape[len(indices):]
         return self.slice([*indices, *((lit(0), size, lit(1)) for size in rest)])
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedLoad:
+    """An element of a pad: ``load`` if each index is inside of its size, else ``value``."""
+
+    tests: tuple[tuple[Exp, Exp], ...]
+    load: imp.Load
+    value: Exp
+
+
+def as_padded(exp: Exp) -> PaddedLoad | None:
+    """The parts of an element of pads, as :meth:`View.pad` makes them; None of something else."""
+    match exp:
+        case imp.Select(imp.Apply("and", args=(
+                imp.Apply("le", Prim.I64, (_, index)),
+                imp.Apply("lt", Prim.I64, (_, size)))) as test,
+                inner, value) if test == within(index, size):
+            if isinstance(inner, imp.Load):
+                return PaddedLoad(((index, size),), inner, value)
+            rest = as_padded(inner)
+            if rest is not None and rest.value == value:
+                return replace(rest, tests=((index, size), *rest.tests))
+    return None
 
 
 def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:

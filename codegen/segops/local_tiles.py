@@ -8,7 +8,8 @@ elements combined at a time, of neighbouring work-items, and of the loop.
 Code: the loop is cut into tiles.  Before each tile, the group copies the elements that it needs to
 a box in local memory, halo included.  A side of a box is as long as the sum of the indices that
 walk it.  The space is rectangular, so a box holds no element that the program would not read.
-Places beyond the last work-item or iteration are clamped to the box.  The sides of a box are
+Places beyond the last work-item or iteration are clamped to the box.  A margin of a pad is tested
+where the box is filled, and not where it is read.  The sides of a box are
 constants of the kernel, so the loop computes no indices any more.
 
 Source: access patterns ``RadiusPat`` and ``InnerPat``, stages 1 and 2 of the paper of
@@ -22,7 +23,16 @@ from dataclasses import dataclass, replace
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder
 from runelift.codegen.plan import distribution
-from runelift.codegen.plan.views import ceil_quot, lit, op, unflat_index, volume
+from runelift.codegen.plan.views import (
+    PaddedLoad,
+    as_padded,
+    ceil_quot,
+    lit,
+    op,
+    unflat_index,
+    volume,
+    within,
+)
 from runelift.codegen.segops.coarsen import Sum, as_sum, varies, varying, written_by
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -31,6 +41,7 @@ from runelift.ir.imp.traverse import (
     expressions,
     map_parts,
     map_statement,
+    memories,
     statements,
     subexpressions,
     variables,
@@ -232,12 +243,14 @@ class _Inside:
         indices: list[Stm] = []
 
         def change(exp: Exp) -> Exp:
+            padded = as_padded(exp)
+            load = padded.load if padded is not None else exp
+            if isinstance(load, imp.Load) and load.mem not in self.boxer.written and (
+                    array := self._array(load, padded)) is not None:
+                at = self.boxer.k.names.fresh("at")
+                indices.append(imp.Declare(at, Prim.I64, array.at(self.boxer.group)))
+                return imp.Load(array.local, imp.Var(at), load.prim)
             match exp:
-                case imp.Load(mem, index, prim) if mem not in self.boxer.written and (
-                        array := self._array(mem, index, prim)) is not None:
-                    at = self.boxer.k.names.fresh("at")
-                    indices.append(imp.Declare(at, Prim.I64, array.at(self.boxer.group)))
-                    return imp.Load(array.local, imp.Var(at), prim)
                 case imp.Select() | imp.Apply("and" | "or"):
                     return exp  # may not be evaluated, so may be beyond the array
             return map_parts(exp, change)
@@ -247,10 +260,11 @@ class _Inside:
         new = map_statement(stm, change, lambda inner: inner)
         return [*indices, new]
 
-    def _array(self, mem: VName, index: Exp, prim: Prim) -> _Array | None:
-        """The box that a load is from."""
-        total = self._sum(index)
-        if total is None or not total.lanes:
+    def _array(self, load: imp.Load, padded: PaddedLoad | None) -> _Array | None:
+        """The box that a load is from, perhaps one of a pad."""
+        total = self._sum(load.index)
+        margin = None if padded is None else self._margin(padded)
+        if total is None or not total.lanes or (margin is None) != (padded is None):
             return None
         group, seen = self.boxer.group, list[VName]()
         sides: list[_Side] = []
@@ -262,18 +276,62 @@ class _Inside:
         if len(set(seen)) != len(seen) or self.inner not in seen:
             return None
         sides.sort(key=lambda side: (group.step in side.names, group.x in side.names))
+        if margin is not None and not margin.walked <= {side.names for side in sides}:
+            return None
         for each in self.found:
-            if (each.mem, each.base, each.sides) == (mem, total.same, tuple(sides)):
+            if (each.mem, each.base, each.sides, each.margin) == (
+                    load.mem, total.same, tuple(sides), margin):
                 return each
-        array = _Array(mem, prim, total.same, tuple(sides), self.boxer.k.names.fresh("box"),
-                       self.inner)
+        array = _Array(load.mem, load.prim, total.same, tuple(sides),
+                       self.boxer.k.names.fresh("box"), self.inner, margin)
         self.found.append(array)
         return array
+
+    def _margin(self, padded: PaddedLoad) -> _Margin | None:
+        """The tests of a padded load as sums; None if they depend on something else."""
+        tests: list[tuple[Sum, Exp]] = []
+        for index, size in padded.tests:
+            total = self._sum(index)
+            if total is None or self._varies(size):
+                return None
+            tests.append((total, size))
+        return None if self._varies(padded.value) else _Margin(tuple(tests), padded.value)
+
+    def _varies(self, exp: Exp) -> bool:
+        """True if an expression may differ between the elements of a box."""
+        return bool(memories(exp)) or not variables(exp).isdisjoint(
+            (*self.varying, *self.own, *self.boxer.assigned))
+
+
+@dataclass(frozen=True, slots=True)
+class _Margin:
+    """The ``value`` where one of the indices of ``tests`` is not inside of its size."""
+
+    tests: tuple[tuple[Sum, Exp], ...]
+    value: Exp
+
+    @property
+    def walked(self) -> set[frozenset[VName]]:
+        """The sets of indices that walk the tested dimensions."""
+        return {frozenset(names) for index, _ in self.tests for _, names in index.lanes}
+
+    def around(self, load: imp.Load, places: Mapping[frozenset[VName], Exp]) -> Exp:
+        """The element that is ``load`` inside, at the places that the indices walk to."""
+        found: Exp = load
+        for index, size in reversed(self.tests):
+            place = index.same
+            for factor, names in index.lanes:
+                place = op("add", place, op("mul", places[frozenset(names)], factor))
+            found = imp.Select(within(place, size), found, self.value, load.prim)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """A box: elements ``base`` and further of ``mem`` in every dimension, the last one nearest."""
+    """A box: elements ``base`` and further of ``mem`` in every dimension, the last one nearest.
+
+    If it has a ``margin``, some of them do not exist.
+    """
 
     mem: VName
     prim: Prim
@@ -281,6 +339,7 @@ class _Array:
     sides: tuple[_Side, ...]
     local: VName
     inner: VName
+    margin: _Margin | None = None
 
     def at(self, group: GroupIndices) -> Exp:
         """The place in the box of the element that a work-item needs."""
@@ -353,15 +412,17 @@ class _Array:
         """Copy an element, or the last one if it does not exist."""
         beyond = {group.x: op("sub", op("sub", imp.Var(group.across), lit(1)), group.last_x),
                   inner: op("sub", imp.Var(group.tile), count)}
-        source = self.base
+        source, walked = self.base, dict[frozenset[VName], Exp]()
         for side, place in zip(self.sides, places, strict=True):
             length, inside = _length(group, side), place
             if missing := [exp for name, exp in beyond.items() if name in side.names]:
                 inside = imp.Apply("min", Prim.I64, (place, op("sub", op(
                     "sub", length, lit(1)), _total(missing))))
+            walked[side.names] = inside
             source = op("add", source, op("mul", inside, side.factor))
-        k.emit(imp.Store(self.local, self.place(group, places),
-                         imp.Load(self.mem, source, self.prim), self.prim))
+        load = imp.Load(self.mem, source, self.prim)
+        element = load if self.margin is None else self.margin.around(load, walked)
+        k.emit(imp.Store(self.local, self.place(group, places), element, self.prim))
 
 
 def _walks(group: GroupIndices, side: _Side) -> tuple[int, int, int, int]:

@@ -364,7 +364,7 @@ class Hoister:
             case ir.Reshape(shape, array):
                 return self._count(shape) == self._count(shape_of(self.scope.type(array)))
             case ir.Slide(dim) | ir.Pad(dim):
-                return self.is_length(shape_of(stm.pat[0].type)[dim], target)
+                return self._is_sum(shape_of(stm.pat[0].type)[dim], target)
             case ir.Iota(count) | ir.Replicate((count,), _):
                 return self.is_length(count, target)
             case ir.If(then_=then_, else_=else_):
@@ -399,6 +399,13 @@ class Hoister:
         if isinstance(size, Const):
             return size.value >= 0
         return self.lengths.get(size, len(self.frames)) <= target
+
+    def _is_sum(self, size: Atom, target: int) -> bool:
+        """True if ``size`` is a sum of sizes of arrays that exist at ``target``."""
+        match self.scope.exp(size):
+            case ir.PrimOp("add", Prim.I64, args):
+                return all(self._is_sum(each, target) for each in args)
+        return self.is_length(size, target)
 
     def _count(self, shape: tuple[Atom, ...]) -> Size:
         return product([self._size(size) for size in shape])

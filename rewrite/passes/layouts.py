@@ -85,7 +85,7 @@ def unflatten_map(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
     """reshape (n, m) (map f xs) ⇒ map (map f) (reshape (n, m) xs)
 
     Provided: nothing else needs map f xs.  An array operation reads the rows, or f divides its
-    index by m.
+    index by m, or xs was made by flattening such rows.
     """
     exp = wanted.layout.exp
     assert isinstance(exp, ir.Reshape)
@@ -96,7 +96,8 @@ def unflatten_map(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
     outer = exp.shape[:len(exp.shape) - len(inner)]
     if len(outer) < 2 or exp.shape[len(outer):] != inner:
         return None
-    if wanted.reader is None and not _divides(nest, wanted, outer[-1]):
+    if (wanted.reader is None and not _divides(nest, wanted, outer[-1])
+            and not _flattened(nest, wanted, outer)):
         return None
     built = _Built(wanted, outer)
     place: Atom = built.indices[0].name
@@ -290,6 +291,17 @@ def _divides(nest: Nest, wanted: Wanted, size: Atom) -> bool:
     counters = {p.name for p, a in zip(level.params, level.arrays, strict=True)
                 if a in wanted.defs and isinstance(wanted.defs[a].exp, ir.Iota)}
     return any(_divided(stm, counters, size) for stm in level.stms)
+
+
+def _flattened(nest: Nest, wanted: Wanted, outer: tuple[Atom, ...]) -> bool:
+    """True if the map reads an array that has ``outer`` as its outer sizes before a reshape."""
+    for array in nest.levels[0].arrays:
+        match wanted.defs.get(array):
+            case ir.Stm(exp=ir.Reshape(array=origin)) if origin in wanted.defs:
+                (before,) = (p for p in wanted.defs[origin].pat if p.name == origin)
+                if shape_of(before.type)[:len(outer)] == outer:
+                    return True
+    return False
 
 
 def _divided(stm: ir.Stm, counters: set[VName], size: Atom) -> bool:

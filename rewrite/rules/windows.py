@@ -23,20 +23,21 @@ from runelift.rewrite.rules.index import IndexTerms
 def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → slide x) xs ⇒ slide' xs
 
-    Provided: slide' is along the next dimension.  The same for pad, rearrange, and several.
+    Provided: slide' is along the next dimension.  The same for pad, rearrange,
+    reshape, and several of them.
     Because: a view of the whole is a view of each row.
     """
     match stm.exp:
         case ir.Map(width, ir.Lambda((param,), ir.Body(stms, (result,))) as lam, (
                 array,)) if stms and not stm.attrs and len(stm.pat) == 1:
             bound = bound_by_lambda(lam)
-            at, shape = param.name, (width, *shape_of(param.type))
+            at, shape = param.name, tuple(map(scope.resolve, (width, *shape_of(param.type))))
             if shape_of(scope.type(array)) != shape or [result] != [p.name for p in stms[-1].pat]:
                 return None
             made: list[ir.Stm] = []
             here = array
             for each in stms:
-                outer = _one_further(each.exp, at, here, bound)
+                outer = _one_further(each.exp, at, here, width, bound)
                 if outer is None:
                     return None
                 (out,) = each.pat
@@ -50,8 +51,9 @@ def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
     return None
 
 
-def _one_further(exp: ir.Exp, of: VName, array: VName, bound: set[Atom]) -> ir.Exp | None:
-    """The layout ``exp`` of ``of`` for an array of such; None if it is another expression."""
+def _one_further(exp: ir.Exp, of: VName, array: VName, width: Atom, bound: set[Atom]
+                 ) -> ir.Exp | None:
+    """The layout ``exp`` of ``of`` for ``width`` of such; None if it is another expression."""
     match exp:
         case ir.Slide(dim, size, step, count, same) if same == of and bound.isdisjoint(
                 (size, step, count)):
@@ -61,6 +63,8 @@ def _one_further(exp: ir.Exp, of: VName, array: VName, bound: set[Atom]) -> ir.E
             return ir.Pad(dim + 1, before, after, value, array)
         case ir.Rearrange(perm, same) if same == of:
             return ir.Rearrange((0, *(k + 1 for k in perm)), array)
+        case ir.Reshape(shape, same) if same == of and bound.isdisjoint(shape):
+            return ir.Reshape((width, *shape), array)
     return None
 
 

@@ -27,7 +27,7 @@ from runelift.runtime.devices.driver.device_spec import (
     requested,
     split_number,
 )
-from runelift.runtime.devices.limits import ShareLimits
+from runelift.runtime.devices.limits import LOOP_ELEMENTS, ShareLimits
 from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
 from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
@@ -259,6 +259,7 @@ def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
         resident_groups=16,
         build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ()),
                        *((UNOPTIMISED,) if simulator else ()),
+                       *((FENCES,) if nvidia and _capability(handle, cl) >= FENCES_SINCE else ()),
                        *((LIBM,) if pocl and kind is DeviceKind.CPU and _has_libm() else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=_optimised_by_pocl(handle.driver_version) if pocl else math.inf,
@@ -275,10 +276,18 @@ def _optimised_by_pocl(version: str) -> float:
     more blocks of code, because nothing was optimised.
 
     >>> _optimised_by_pocl("5.0+debian"), _optimised_by_pocl("3.0-rc2")
-    (40000, 30000)
+    (30000, 22000)
     """
     major = version.partition(".")[0]
-    return 40_000 if major.isdigit() and int(major) >= 5 else 30_000
+    return 30_000 if major.isdigit() and int(major) >= 5 else 22_000
+
+
+def _capability(handle: Any, cl: Any) -> int:
+    """The major number of the compute capability of one of NVIDIA's devices; 0 if unknown."""
+    try:
+        return int(handle.compute_capability_major_nv)
+    except (AttributeError, cl.Error):
+        return 0
 
 
 def _has_libm() -> bool:
@@ -293,6 +302,8 @@ def _has_libm() -> bool:
 
 LIBM = "-DLIBM"
 """With this, processors compute roots, logarithms and the like as C does (``prelude.cl``)."""
+FENCES, FENCES_SINCE = "-DACQUIRES_AND_RELEASES", 7
+"""The option for fences that acquire and release, and the first compute capability to have them."""
 UNOPTIMISED = "-cl-opt-disable"
 """The option for Oclgrind, whose optimised code of choices between few values is wrong.
 
@@ -326,9 +337,9 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults
                     long=shares.max_group * shares.max_chunk, merged=merged,
                     part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
                     together=gpu, busy=units * OCCUPANCY if gpu else units,
-                    streamed=2 if gpu else 1, even=shares.group if gpu else 0,
+                    even=shares.group if gpu else 0,
                     shared=0 if gpu else TAKEN * units * units,
-                    cached=CACHED if merged else SECTOR)
+                    cached=CACHED if merged else SECTOR, alone=LOOP_ELEMENTS)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Issuer:
         self._most = 0 if info.is_host else info.num_groups * info.group_size
         self._sites = executable.sites
         self._pool = device.pool
-        self.allocate, self.allocate_cell = self._pool.allocate, self._pool.allocate_cell
+        self.allocate = self._pool.allocate
         self._tables = dict[bytes, Any]()  # loops may run again, and kernels are under way
         self._fallible = self._quiet = False
         self.issued = 0.0
@@ -87,15 +88,9 @@ class Issuer:
 
     def values_at(self, elements: Sequence[tuple[Any, str, int]]) -> list[Any]:
         """Elements of buffers with these handles, as :meth:`reads` finds them."""
-        found, events, compared, cells = [], [], [], self.device.cells
+        found, events = [], []
         for number, (handle, prim, index) in enumerate(elements, 1):
-            view = cells.view(handle, PRIMS[prim], index)
-            if view is not None and cells.proven:
-                found.append(view)
-                continue
             out = self.device.readback.cell(number, PRIMS[prim])
-            if view is not None:
-                compared.append((view, out))
             offset = index * out.itemsize
             if self.recorder is None:
                 self.device.reads.read(handle, out, offset)
@@ -111,9 +106,28 @@ class Issuer:
         else:
             self._wait(*events)
         self._quiet = True
-        for view, out in compared:
-            cells.compare(view, out)
         return [out.item() for out in found]
+
+    def comparison(self, elements: Sequence[tuple[Any, str, int]], values: Sequence[Any]
+                   ) -> Callable[[], bool]:
+        """A call that reads elements as :meth:`values_at`, and tells if they have these values.
+
+        Values are compared bit by bit.  No kernel before may fail.
+        """
+        read, cell, reads, cells = self.device.reads.read, self.device.readback.cell, [], []
+        for number, ((handle, name, index), value) in enumerate(
+                zip(elements, values, strict=True), 1):
+            out = cell(number, PRIMS[name])
+            reads.append(partial(read, handle, out, index * out.itemsize))
+            cells.append((out, np.array([value], out.dtype).tobytes()))
+
+        def compare() -> bool:
+            for call in reads:
+                call()
+            self._wait()
+            return all([out.tobytes() == wanted for out, wanted in cells])
+
+        return compare
 
     def fetch(self, wanted: Sequence[tuple[Buffer, Prim, tuple[int, ...]]]
               ) -> list[np.ndarray[Any, Any]]:

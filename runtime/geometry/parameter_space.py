@@ -9,7 +9,7 @@ outside of the space is never run.  Settings are counted and drawn without listi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,7 +19,12 @@ from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir.constraints import System
 from runelift.ir.names import VName
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
-from runelift.runtime.geometry.setting_constraints import constraints_of, device_quantities
+from runelift.runtime.geometry.setting_constraints import (
+    constraints_of,
+    device_quantities,
+    limits_of,
+    span_of,
+)
 
 if TYPE_CHECKING:
     from runelift.ir.solutions import Solutions
@@ -48,14 +53,21 @@ class _ParameterRange:
 
 @dataclass(frozen=True)
 class ParameterSpace:
-    """The settings of an operation: combinations of values whose kernels fit the device.
-
-    ``system`` has the constraints, and the values of parameters before any constraint.
-    """
+    """The settings of an operation: combinations of values whose kernels fit the device."""
 
     operation: plan.Operation
     ranges: tuple[_ParameterRange, ...]
-    system: System = field(repr=False)
+    info: DeviceInfo = field(repr=False)
+
+    @cached_property
+    def system(self) -> System:
+        """The constraints, the possible values of parameters, and the quantities of the device."""
+        domains = {each.parameter.variable: each.values for each in sorted(
+            self.ranges, key=lambda each: _precedence(each.parameter.quantity))}
+        constraints, derived = constraints_of(
+            self.operation, self._named(self.default), self.info)
+        device = {name: (value,) for name, value in device_quantities(self.info).items()}
+        return System({**domains, **device}, constraints, derived)
 
     @property
     def default(self) -> Setting:
@@ -77,14 +89,23 @@ class ParameterSpace:
                 for each, value in zip(self.ranges, setting, strict=True)
                 if value != each.default}
 
+    @property
+    def place(self) -> str:
+        """The place in the source that the operation is for; empty if it is unknown."""
+        span = span_of(self.operation)
+        return str(span or "")
+
     # All settings
 
-    @cached_property
-    def _solutions(self) -> Solutions:
+    def _solving(self, system: System) -> Solutions:
         # late: networkx; programs run without
         from runelift.ir.solutions import Solutions
 
-        return Solutions(self.system)
+        return Solutions(system)
+
+    @cached_property
+    def _solutions(self) -> Solutions:
+        return self._solving(self.system)
 
     @cached_property
     def _first(self) -> int | None:
@@ -161,6 +182,23 @@ class ParameterSpace:
                         f"{', '.join(map(str, each.values))} on this device, not {value}")
         return self.system.obstacle(self._named(setting))
 
+    def cure(self, values: Mapping[str, int]) -> str:
+        """Values of other parameters with which ``values`` are possible, near their defaults.
+
+        It says so if there are none, and is empty if a value is not possible on the device at all.
+        """
+        fixed = {each.parameter.variable: (values[each.parameter.name],) for each in self.ranges
+                 if each.parameter.name in values}
+        if any(values.get(each.parameter.name, each.default) not in each.values
+               for each in self.ranges):
+            return ""
+        system = replace(self.system, domains={**self.system.domains, **fixed})
+        found = self._solving(system).nearest(self._named(self.default))
+        if found is None:
+            return "  No values of other parameters go with it."
+        added = self.named(self._setting(found)).items() - values.items()
+        return f"  It goes with {', '.join(f'{name}={value}' for name, value in sorted(added))}."
+
 
 def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
     """The spaces of all operations that have parameters."""
@@ -170,21 +208,15 @@ def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
 
 def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
     """The space of an operation."""
-    parameters = sorted(operation.parameters, key=lambda each: _precedence(each.quantity))
-    defaults = {each.variable: default_of(each.quantity, info) for each in parameters}
-    domains = {each.variable: sorted({
-        defaults[each.variable], *_values(each.quantity, operation, info)}) for each in parameters}
-    device = device_quantities(info)
-    constraints, derived = constraints_of(operation, defaults, info)
-    ranges = []
-    for each in operation.parameters:
-        alone = [known for constraint in constraints
-                 if (known := constraint.given(device)).variables() == {each.variable}]
-        ranges.append(_ParameterRange(each, defaults[each.variable], tuple(
-            value for value in domains[each.variable] if value == defaults[each.variable]
-            or all(constraint.holds({each.variable: value}) for constraint in alone))))
-    return ParameterSpace(operation, tuple(ranges), System(
-        {**domains, **{name: (value,) for name, value in device.items()}}, constraints, derived))
+    device, ranges = device_quantities(info), list[_ParameterRange]()
+    limits = [(each, each.variables() - device.keys()) for each in limits_of(operation)]
+    for parameter in operation.parameters:
+        name, default = parameter.variable, default_of(parameter.quantity, info)
+        own = [limit for limit, names in limits if names == {name}]
+        ranges.append(_ParameterRange(parameter, default, tuple(sorted({default, *(
+            value for value in _values(parameter.quantity, operation, info)
+            if all(limit.holds({**device, name: value}) for limit in own))}))))
+    return ParameterSpace(operation, tuple(ranges), info)
 
 
 def _precedence(quantity: Quantity) -> int:

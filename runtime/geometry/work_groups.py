@@ -9,17 +9,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from runelift.runtime.devices.limits import ShareLimits, ceil_div, power_of_two_above
+from runelift.runtime.devices.limits import LOOP_ELEMENTS, ShareLimits, ceil_div, power_of_two_above
 
 MOST_REMEMBERED = 10_000
 """The most sizes whose launch geometry is remembered."""
-
-LOOP_ELEMENTS = 4
-"""The elements of a row that a work-item takes in a loop before the group grows, if groups are
-many.
-
-Combining the results of a larger group takes as long.
-"""
 
 ONE_TILE = 4
 """So many tiles of the usual size are one tile where a work-item scans it.
@@ -43,17 +36,17 @@ EVEN_PARTS = 8
 @lru_cache(MOST_REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int, *, rows: tuple[tuple[int, int], ...] = (),
-              teams: bool = False, apart: int = 0, changing: tuple[int, ...] = ()
-              ) -> tuple[int, ...]:
+              teams: bool = False, apart: int = 0, scanned: bool = True,
+              changing: tuple[int, ...] = ()) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.distribution.GroupShape.names` for ``groups``
     groups.
 
     Of several ``teams``, none has more work-items than it needs, and fewer if the others keep the
-    device busy.  ``rows`` are the numbers and lengths of few rows.  Each of these is reduced by a
-    sub-group, unless all groups keep the device busy.  Work-items that exchange no values are
-    ``apart``: so many indices count their rows.  Numbers of ``points`` that are ``changing`` in a
-    loop (by place) are taken not to come out even.  Building one more kernel for the few that do
-    takes longer than it saves.
+    device busy. ``rows`` are the numbers and lengths of few rows. Each of these is reduced by a
+    sub-group, unless all groups keep the device busy. Work-items that exchange no values are
+    ``apart``: so many indices count their rows. If nothing is ``scanned``, chunks save little.
+    Numbers of ``points`` that are ``changing`` in a loop (by place) are taken not to come out
+    even. Building one more kernel for the few that do takes longer than it saves.
 
     >>> from dataclasses import replace
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128, short=4)
@@ -61,6 +54,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     (256, 1, 1, 16, 1, 1, 1)
     >>> share_out(gpu, (100,), (), 1000)
     (32, 1, 1, 4, 0)
+    >>> share_out(replace(gpu, crew=1 << 18), (100,), (), 1000, scanned=False)
+    (128, 1, 1, 1, 0)
     >>> share_out(gpu, (), (100,), 1000), share_out(gpu, (), (100,), 1)
     ((32, 1, 1), (128, 1, 1))
     >>> share_out(replace(gpu, subgroup=32), (5,), (), 1000, rows=((5, 1000),))
@@ -82,7 +77,7 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     """
     longest, chunk = max(points, default=1), 1
     lanes = limits.lanes_of(groups) if teams else limits.lanes
-    enough = limits.chunk_of(longest, groups, apart)
+    enough = limits.chunk_of(longest, groups, apart, scanned=scanned)
     while chunk < enough and ceil_div(longest, chunk) > lanes:
         chunk *= 2
     while chunk < limits.max_chunk and ceil_div(longest, chunk) > limits.max_group:

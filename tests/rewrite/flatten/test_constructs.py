@@ -26,13 +26,13 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "sum of vectors": ("reduce (map2 (+)) [0, 0] (map (\\x -> [x, x * 2]) xs)", "G4  redomap"),
     "sum of made vectors": ("reduce (map2 (+)) (replicate m 0) "
                             "(map (\\i -> let t = i32.i64 i * k in map (+ t) xs) (iota 4))",
-                            "G4  redomap"),
+                            "G2  map"),
     "sum of rows made from rows": ("reduce (map2 (+)) (replicate m 0) "
                                    "(map (\\ys -> map2 (*) ys (reverse ys)) xss)",
                                    "G4  redomap"),
     "sum of tabulated vectors": (
         "reduce (map2 (+)) (replicate m 0) "
-        "(tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j) * k)))", "G4  redomap"),
+        "(tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j) * k)))", "G2  map"),
     "scan of tabulated vectors": (
         "scan (map2 (+)) (replicate m 0) (tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j))))",
         "G4  scanomap"),

@@ -1,0 +1,74 @@
+"""Stored margins: padded arrays that processors read again and again.
+
+A pad is a view: each element that is read of it costs tests.  Graphics processors test where they
+fill local memory.  Processors have no such place, and their strips need neighbours in memory.  So
+what reductions read there is stored with its margin, which takes little more than the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.consumption import root_of
+from runelift.ir.names import Names, VName
+from runelift.ir.traverse import bodies_inside, bodies_of, free_vars, map_inside, statements_inside
+
+REDUCING = (ir.Redomap, ir.SegRed, ir.Loop)
+
+
+def store_margins(fun: ir.Fun, names: Names) -> ir.Fun:
+    """``fun`` with a copy of each pad at host level that a reduction reads."""
+    defs = {p.name: stm for stm in _at_host(fun.body) for p in stm.pat}
+    read = _read_again(fun.body, defs)
+    wanted = {name for name, stm in defs.items() if isinstance(stm.exp, ir.Pad)
+              and name in read}
+    return replace(fun, body=_stored(fun.body, wanted, names)) if wanted else fun
+
+
+def _at_host(body: ir.Body) -> Iterable[ir.Stm]:
+    """The statements at host level."""
+    for stm in body.stms:
+        yield stm
+        if not isinstance(stm.exp, ir.SEGOPS):
+            for inner in bodies_of(stm.exp):
+                yield from _at_host(inner)
+
+
+def _read_again(body: ir.Body, defs: dict[VName, ir.Stm]) -> set[VName]:
+    """The arrays that operations with reductions read, and those that these are views of."""
+    found: set[VName] = set()
+    for stm in _at_host(body):
+        if isinstance(stm.exp, ir.SEGOPS) and any(
+                isinstance(each.exp, REDUCING)
+                for each in (stm, *statements_inside(bodies_inside(stm.exp)))):
+            for name in free_vars(stm):
+                found |= set(_behind(name, defs))
+    return found
+
+
+def _behind(name: VName, defs: dict[VName, ir.Stm]) -> Iterable[VName]:
+    """``name``, and the arrays that it is a view of, up to a pad."""
+    while True:
+        yield name
+        made = defs.get(name)
+        if made is None or isinstance(made.exp, ir.Pad) or root_of(name, {name: made}) == name:
+            return
+        name = root_of(name, {name: made})
+
+
+def _stored(body: ir.Body, wanted: Set[VName], names: Names) -> ir.Body:
+    """A body at host level in which the pads ``wanted`` are copies of pads."""
+    stms: list[ir.Stm] = []
+    for stm in body.stms:
+        if isinstance(stm.exp, ir.Pad) and stm.pat[0].name in wanted:
+            (param,) = stm.pat
+            view = ir.Param(names.fresh(param.name), param.type)
+            stms += [replace(stm, pat=(view,)), ir.Stm((param,), ir.Copy(view.name), loc=stm.loc)]
+        elif isinstance(stm.exp, ir.SEGOPS) or not bodies_of(stm.exp):
+            stms.append(stm)
+        else:
+            stms.append(replace(stm, exp=map_inside(
+                stm.exp, lambda inner: _stored(inner, wanted, names), lambda lam: lam)))
+    return ir.Body(tuple(stms), body.result)
