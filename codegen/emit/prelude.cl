@@ -41,11 +41,7 @@
 #endif
 
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
-// A fence that acquires and releases is cheaper than one for sequential consistency.  It is enough:
-// groups tell each other by atomic operations what they have written before.
-#if defined(NVIDIA) && defined(ACQUIRES_AND_RELEASES)
-inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-#elif defined(NVIDIA)
+#ifdef NVIDIA
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 #else
 inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }

@@ -260,7 +260,6 @@ def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
         resident_groups=16,
         build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ()),
                        *((UNOPTIMISED,) if simulator else ()),
-                       *((FENCES,) if nvidia and _capability(handle, cl) >= FENCES_SINCE else ()),
                        *((LIBM,) if pocl and kind is DeviceKind.CPU and _has_libm() else ())),
         occupancy_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=_optimised_by_pocl(handle.driver_version) if pocl else math.inf,
@@ -283,14 +282,6 @@ def _optimised_by_pocl(version: str) -> float:
     return 30_000 if major.isdigit() and int(major) >= 5 else 22_000
 
 
-def _capability(handle: Any, cl: Any) -> int:
-    """The major number of the compute capability of one of NVIDIA's devices; 0 if unknown."""
-    try:
-        return int(handle.compute_capability_major_nv)
-    except (AttributeError, cl.Error):
-        return 0
-
-
 def _has_libm() -> bool:
     """True if kernels that PoCL loads into this process find the functions of the C library."""
     try:
@@ -303,8 +294,6 @@ def _has_libm() -> bool:
 
 LIBM = "-DLIBM"
 """With this, processors compute roots, logarithms and the like as C does (``prelude.cl``)."""
-FENCES, FENCES_SINCE = "-DACQUIRES_AND_RELEASES", 7
-"""The option for fences that acquire and release, and the first compute capability to have them."""
 UNOPTIMISED = "-cl-opt-disable"
 """The option for Oclgrind, whose optimised code of choices between few values is wrong.
 
