@@ -188,9 +188,9 @@ def test_rings_of_buffers(before: str, after: str, rings: list[str] | None) -> N
 @pytest.mark.sweep(keep=["Portable"])
 def test_kernels_that_map_join_groups_of_any_size(
         device: Spied, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = Program(compile_source(Source("loop", MIXED)), device.info)
+    program = Program(compile_source(Source("loop", MIXED), policy="full"), device.info)
     program.loaded._device = device
-    args = [np.int64(12), np.random.default_rng(0).integers(-9, 9, (150, 150), np.int32)]
+    args = [np.int64(12), np.random.default_rng(0).integers(-9, 9, (100, 100), np.int32)]
     (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
     groups: set[int] = set()
 
