@@ -495,7 +495,7 @@ class IndexTerms:
 INDEX = RuleBook([
     check_inside, slice_of_rest, index_whole, index_iota, index_replicate, index_index,
     index_rearrange, index_reshape, index_copy, index_literal, index_update, rearrange_twice,
-    rearrange_nothing, rearrange_replicate, reshape_twice, reshape_nothing, reshape_replicate, copy_twice,
-    copy_generated, replicate_twice, concat_concat, concat_empty, update_own_element,
+    rearrange_nothing, rearrange_replicate, reshape_twice, reshape_nothing, reshape_replicate,
+    copy_twice, copy_generated, replicate_twice, concat_concat, concat_empty, update_own_element,
     update_whole,
 ])
