@@ -40,9 +40,6 @@ STANDARD: tuple[Pass, ...] = (
     FUSE,
     SIMPLIFY,  # reductions over views have loops for dimensions
     FILTER,
-    SIMPLIFY,
-    FUSE,  # reductions of chosen elements with what makes all of them
-    SIMPLIFY,
     WRITE_OUT,
     SIMPLIFY,
     CSE,  # fused lambdas often load or compute the same thing

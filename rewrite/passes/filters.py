@@ -30,6 +30,8 @@ from runelift.ir.types import Atom, i64
 from runelift.rewrite.engine.pick import let, names_in, pick
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import is_scalar_code
+from runelift.rewrite.passes.fuse import fuse
+from runelift.rewrite.passes.simplify import simplify
 from runelift.rewrite.rules.soac import operands
 
 
@@ -85,9 +87,17 @@ FILTERS = (reduce_filtered, last_of_scan)
 
 def without_filters(program: ir.Program, names: Names, rewriting: Rewriting | None = None
                     ) -> ir.Program:
-    """``program`` with reductions in place of filters and scans where that is enough."""
-    walk = _Walk(rewriting or Rewriting(names))
-    return ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
+    """``program`` with reductions in place of filters and scans where that is enough.
+
+    These are then fused with what makes all elements.
+    """
+    rewriting = rewriting or Rewriting(names)
+    before = rewriting.fired.total()
+    walk = _Walk(rewriting)
+    program = ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
+    if rewriting.fired.total() > before and "fuse" not in rewriting.disabled:
+        program = fuse(simplify(program, names, rewriting), names, rewriting)
+    return program
 
 
 class _Walk:

@@ -13,6 +13,7 @@ from runelift.rewrite.rules.control import CONTROL
 from runelift.rewrite.rules.flat_places import FLAT_PLACES
 from runelift.rewrite.rules.index import INDEX
 from runelift.rewrite.rules.joined_views import JOINED_VIEWS
+from runelift.rewrite.rules.loop_sums import LOOP_SUMS
 from runelift.rewrite.rules.nested_reductions import NESTED_REDUCTIONS
 from runelift.rewrite.rules.soac import SOAC
 from runelift.rewrite.rules.soac_inputs import SOAC_INPUTS
@@ -22,8 +23,8 @@ from runelift.rewrite.rules.vector_operators import VECTOR_OPERATORS
 from runelift.rewrite.rules.views import VIEWS
 from runelift.rewrite.rules.windows import WINDOWS
 
-FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + COMMUTATIVITY + WINDOWS + SOAC
-                     + SOAC_INPUTS + SPECIAL_SIZES + VIEWS + JOINED_VIEWS + NESTED_REDUCTIONS
+FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + LOOP_SUMS + COMMUTATIVITY + WINDOWS
+                     + SOAC + SOAC_INPUTS + SPECIAL_SIZES + VIEWS + JOINED_VIEWS + NESTED_REDUCTIONS
                      + VECTOR_OPERATORS)
 """The rules of the forward walk."""
 

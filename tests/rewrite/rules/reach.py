@@ -59,6 +59,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
                         [XS]),
     "last_of_scan": (VECTOR + "if n == 0 then 0 else last (scan (+) 0 xs)", [XS]),
     "slice_of_rest": (MATRIX + "map (\\xs -> map2 (-) xs[0:m - 2] xs[2:m]) xss", [XSS]),
+    "loop_of_sums": (VECTOR + "loop (s, t) = (3, 9) for i < n do (s + xs[i] * 2, i32.min xs[i] t)",
+                     [XS]),
     "branch_joined": (VECTOR + "map (\\x -> (if x < 1 then 7 else if x == 4 then 7 else x, "
                       "if x < 4 then (if x == 1 then 8 else x) else 8i32)) xs", [XS]),
     "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
