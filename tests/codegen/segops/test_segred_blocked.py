@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan.parameters import Quantity
+from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
@@ -212,3 +214,27 @@ def test_no_races(simulator: str) -> None:
                           check=False, env={**os.environ, "OCLGRIND_DATA_RACES": "1"})
     assert done.returncode == 0, done.stderr
     assert not any(word in done.stderr for word in ("race", "Invalid", "divergence"))
+
+
+MARGIN = """
+entry main [n][m] (xss: [n][m]f32) (fss: [3][4]f32) (rim: f32): [n][m]f32 =
+  let windows = lift.slide2d 3 1 4 1 (lift.pad2d 2 0 1 2 rim xss) :> [n][m][3][4]f32
+  in map (map (\\w -> f32.sum (map2 (\\a b -> f32.sum (map2 (*) a b)) w fss))) windows
+"""
+
+
+@pytest.mark.parametrize("shape", [(9, 21), (1, 1), (2, 40)])
+def test_margins_are_tested_where_boxes_are_filled(shape: tuple[int, int],
+                                                   installed: DeviceInfo) -> None:
+    """On a device that reads padded arrays where they are."""
+    program = runelift.compile(MARGIN, device=installed.name, tuning={})
+    program.loaded.info = replace(program.device_info, interleaves=True)
+    filled = [line for line in program.source("imp").splitlines() if "store.f32 box" in line]
+    assert any("select.f32" in line for line in filled)
+    args = [*inputs([shape, (3, 4)], np.float32), np.float32(5)]
+    expected, _ = runelift.compile(MARGIN, device="interpreter").run("main", args)
+    for force in plans(program.tree.entry("main")):
+        for setting in SETTINGS[:2]:
+            actual, _ = program.run("main", args, force=force,
+                                    thresholds=chosen(program, setting))
+            np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
