@@ -217,8 +217,8 @@ def test_no_races(simulator: str) -> None:
 
 
 MARGIN = """
-entry main [n][m] (xss: [n][m]f32) (fss: [3][4]f32) (rim: f32): [n][m]f32 =
-  let windows = lift.slide2d 3 1 4 1 (lift.pad2d 2 0 1 2 rim xss) :> [n][m][3][4]f32
+entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32) (rim: f32): [n][m]f32 =
+  let windows = lift.slide2d p 1 q 1 (lift.pad2d (p - 1) 0 1 (q - 2) rim xss) :> [n][m][p][q]f32
   in map (map (\\w -> f32.sum (map2 (\\a b -> f32.sum (map2 (*) a b)) w fss))) windows
 """
 
