@@ -12,9 +12,9 @@ call with inputs and results on the device.  With ``--tuned``, ours is also tune
 is the peer, by ``NAME.tuning`` in PEERS where there is such a file.
 
 Each program runs in another process, with empty caches.  With ``--jobs``, several are compiled and
-built at a time; one of them has the device.  ``cold`` is the time until its first
-result, Python's own start left out; with ``--jobs`` it has what the other builds cost.  ``host`` is the part of our default's time in which no kernel
-ran; ``bytes`` are those of inputs and results together.
+built at a time; one of them has the device.  ``cold`` is the time until its first result, Python's
+own start left out; with ``--jobs`` it has what the other builds cost.  ``host`` is the part of our
+default's time in which no kernel ran; ``bytes`` are those of inputs and results together.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ from runelift.runtime.testing.test_blocks import Case, Random, datasets_of, pars
 LIBRARIES = "lib"
 """The folder of packages that programs import."""
 BUILD_LIMIT = 300.0
+PEER_SHARE = 0.8
+"""The part of a row's time limit that the peer may take for a command."""
 LOOP = 10_000_000
 
 
@@ -283,8 +285,9 @@ def _measure(options: argparse.Namespace, name: str, path: Path,
     if options.peer_device:
         chosen.append(f"--device={options.peer_device}")
     tunings: dict[str, Mapping[str, int]] = {}
+    limit = PEER_SHARE * options.row_limit  # so that it is the peer that is told of
     with ThreadPoolExecutor() as pool, ExitStack() as servers:
-        starting = pool.submit(Peer, compiled, chosen, options.row_limit)  # both at the same time
+        starting = pool.submit(Peer, compiled, chosen, limit)  # both at the same time
         try:
             program = runelift.compile(path, device=options.device, tuning={})
             compile_seconds = time.perf_counter() - started
@@ -298,7 +301,7 @@ def _measure(options: argparse.Namespace, name: str, path: Path,
         tuning = compiled.with_suffix(".tuning")
         if options.tuned and tuning.exists():
             peers["peer_tuned"] = servers.enter_context(
-                Peer(compiled, [*chosen, f"--tuning={tuning}"], options.row_limit))
+                Peer(compiled, [*chosen, f"--tuning={tuning}"], limit))
         cold, spent, build_seconds = True, 0.0, 0.0
         for row in _rows_of(options, program, path):
             if (name, row.entry, row.label) in done or options.dataset not in row.label:

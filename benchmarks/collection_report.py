@@ -44,7 +44,10 @@ def mean(ratios: Iterable[float]) -> float:
 
 def with_least(found: dict[str, Any]) -> dict[str, Any]:
     """The results with the least times of each side instead of the medians: for loaded hosts."""
-    return {**found, "rows": [{**row, **row.get("least", {})} for row in found["rows"]]}
+    rows = [{**row, **row.get("least", {})} for row in found["rows"]]
+    return {**found, "rows": [
+        {**row, "best": row["default"] if row["best_version"] == "default" else row["best"]}
+        if "error" not in row else row for row in rows]}
 
 
 def by_program(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -141,7 +144,8 @@ def _print_memory(rows: Sequence[dict[str, Any]]) -> None:
     known = [row for row in rows if row.get("peer_peak")]
     more = [row for row in known
             if memory(row) > MORE_MEMORY and row["peak"] > LITTLE_MEMORY]
-    print(f"\n{len(more)} of {len(known)} rows need more than {MORE_MEMORY} times the peer's memory")
+    print(f"\n{len(more)} of {len(known)} rows need more than {MORE_MEMORY} times the peer's "
+          "memory")
     print(f"{'row':64}{'MB peak':>9}{'peer':>9}{'ratio':>7}")
     for row in sorted(more, key=memory, reverse=True):
         print(f"{_label(row)[:63]:64}{row['peak'] / 1e6:>9.1f}{row['peer_peak'] / 1e6:>9.1f}"

@@ -7,8 +7,8 @@ All entry points of a file compute the same from the same data.  They run in tur
 thresholds, or with their fastest version with ``--best``.  Times are medians of host time for a
 call with inputs and outputs on the device.  ``ratio`` is the time over that of the family's fastest
 spelling.  Loops over elements, which must keep their order, are marked ``*`` and count for nothing.
-The last columns are the launches and the most bytes of device memory beyond the inputs, of one
-recorded run.
+The last columns are the launches, the most bytes of device memory with inputs, and the versions
+that run, by number, of one recorded run.
 """
 
 from __future__ import annotations
@@ -98,8 +98,9 @@ def family_times(args: argparse.Namespace, family: str, inputs: list[str]) -> li
             forces.pop(entry, None)
     samples: dict[str, list[float]] = {entry: [] for entry in forces}
     started, rounds = time.perf_counter(), 0
+    order = np.random.default_rng(0)  # no entry always runs behind one that fills the cache
     while rounds < 3 or (rounds < 50 and time.perf_counter() - started < args.seconds):
-        for entry, force in forces.items():
+        for entry, force in order.permutation(list(forces.items())):
             if rounds == 0 or samples[entry][0] < args.seconds / 3:
                 samples[entry].append(measured.time(entry, values, force=force))
         rounds += 1
@@ -111,7 +112,8 @@ def family_times(args: argparse.Namespace, family: str, inputs: list[str]) -> li
         mark = "*" if entry in IN_ORDER else ""
         record = measured.record(entry, values, force=forces[entry])
         print(f"{family:13s} {' '.join(inputs):30.30s} {entry + mark:18s} {microseconds:10.1f} us "
-              f"{ratio:6.2f} {record.launches:3d} {record.peak_bytes:12,d}", flush=True)
+              f"{ratio:6.2f} {record.launches:3d} {record.peak_bytes:12,d} "
+              f"{''.join(str(each.chosen) for each in record.encounters)}", flush=True)
         rows.append({"family": family, "inputs": inputs, "spelling": entry,
                      "microseconds": microseconds, "ratio": ratio, "launches": record.launches,
                      "peak_bytes": record.peak_bytes})

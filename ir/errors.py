@@ -29,6 +29,7 @@ Code: TypeAlias = Literal[
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
     "invalid-windows", "assertion-failed",
+    "unknown-parameter", "impossible-setting",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]
 """A kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""

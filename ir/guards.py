@@ -66,6 +66,9 @@ class Guard:
     arrays at all.  ``apart``: rows lie apart from their neighbours, and a row reads so many bytes
     for each element; else 0.  An intra version has them, and the outer version beside it.
 
+    ``saves`` is the number of launches that an outer version, or a redomap, saves beside the last
+    version.  Its work-items only go through rows of ``group`` elements.
+
     ``looped`` is the number of points of the largest operation that a group does in a loop.  It is
     set if the last version has launches in loops there.
     """
@@ -81,6 +84,7 @@ class Guard:
     streams: bool = False
     made: bool = False
     apart: int = 0
+    saves: int = 0
     looped: Size | None = None
 
     def sizes(self) -> tuple[Size, ...]:

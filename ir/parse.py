@@ -314,6 +314,9 @@ class Reader(Transformer[Token, Any]):
     def apart(self, size: Token) -> tuple[str, int]:
         return "apart", int(size)
 
+    def saves(self, launches: Token) -> tuple[str, int]:
+        return "saves", int(launches)
+
     def looped(self, size: Size) -> tuple[str, Size]:
         return "looped", size
 

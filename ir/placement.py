@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runelift.ir.names import VName
-from runelift.ir.syntax import Rearrange, Stm, Update
+from runelift.ir.syntax import Body, If, Loop, Map, Rearrange, Scanomap, Stm, Update
+from runelift.ir.traverse import free_vars
 from runelift.ir.types import shape_of
 
 MOVED = "moved"
@@ -21,6 +22,8 @@ PLACED = "placed"
 """The attribute of a moved update whose value may be made in the memory of its operand."""
 
 
+MAKERS = (Map, Scanomap, If, Loop, Update)
+"""The expressions that make an array in memory that is allocated for it."""
 SCRATCH = "scratch"
 """The attribute of an array of zeros that are all overwritten before anything looks at them."""
 
@@ -64,3 +67,35 @@ def by_root(placed: Sequence[Placement]) -> dict[VName, list[Placement]]:
     for placement in placed:
         found.setdefault(placement.root, []).append(placement)
     return found
+
+
+def first_made(body: Body, result: VName) -> VName:
+    """The array of ``body`` whose memory becomes that of ``result``, perhaps ``result`` itself.
+
+    A loop may keep its values in the memory of what it begins with.  An update may write into that
+    of its operand.  Nothing else may need these arrays.
+    """
+    makers = {p.name: stm for stm in body.stms for p in stm.pat}
+    found = result
+    while (stm := makers.get(found)) is not None:
+        before = _taken_over(stm, found)
+        maker = None if before is None else makers.get(before)
+        if before is None or maker is None or not isinstance(maker.exp, MAKERS) or any(
+                before in free_vars(other) for other in body.stms if other is not stm) or (
+                before in body.result):
+            break
+        found = before
+    return found
+
+
+def _taken_over(stm: Stm, name: VName) -> VName | None:
+    """The array that a statement only begins with to make ``name``, if there is one."""
+    match stm.exp:
+        case Loop(params, _, inner):
+            inits = [p.init for p in params]
+            init = inits[[p.name for p in stm.pat].index(name)]
+            if isinstance(init, VName) and inits.count(init) == 1 and init not in free_vars(inner):
+                return init
+        case Update(array, _, value) if array != value:
+            return array
+    return None

@@ -344,6 +344,16 @@ class Operator:
                 return name, prim
         return None
 
+    @property
+    def vector(self) -> Map | None:
+        """The map that is the whole of the operator, if it is ``λ a b → map ⊕ a b``."""
+        match self.lam.body:
+            case Body((Stm(pat, Map() as inner),), result) if (
+                    inner.arrays == tuple(p.name for p in self.lam.params)
+                    and result == tuple(p.name for p in pat)):
+                return inner
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Map:

@@ -18,8 +18,10 @@ from runelift.rewrite.registry import (
     BOUNDS,
     CSE,
     ESTIMATE,
+    FILTER,
     FUSE,
     HOIST,
+    HOIST_ARRAYS,
     LAUNCHES,
     PREDICATE,
     SHORT_CIRCUIT,
@@ -37,10 +39,14 @@ STANDARD: tuple[Pass, ...] = (
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
     FUSE,
     SIMPLIFY,  # reductions over views have loops for dimensions
+    FILTER,
+    SIMPLIFY,
+    FUSE,  # reductions of chosen elements with what makes all of them
+    SIMPLIFY,
     WRITE_OUT,
     SIMPLIFY,
     CSE,  # fused lambdas often load or compute the same thing
-    HOIST,  # flattening wants every size as far out as it can be
+    HOIST_ARRAYS,  # flattening wants every size as far out as it can be
     SIMPLIFY,
 )
 """From the core IR of the front end to the core IR that is flattened."""

@@ -12,8 +12,15 @@ from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.passes.concat_parts import concat_in_parts
 from runelift.rewrite.passes.cse import SHARING, eliminate_common
 from runelift.rewrite.passes.default_guards import EVERYWHERE, estimate
+from runelift.rewrite.passes.filters import FILTERS, without_filters
 from runelift.rewrite.passes.fuse import fuse
-from runelift.rewrite.passes.hoist import hoist, hoist_invariant, hoist_quotient
+from runelift.rewrite.passes.hoist import (
+    hoist,
+    hoist_arrays,
+    hoist_invariant,
+    hoist_quotient,
+    hoist_stored,
+)
 from runelift.rewrite.passes.in_place import made_in_place
 from runelift.rewrite.passes.layouts import LAYOUTS, arrange
 from runelift.rewrite.passes.predicate import predicate, predicated_scatter, predicated_updates
@@ -49,10 +56,13 @@ SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dea
 CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
 HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
              (hoist_invariant, hoist_quotient))
+HOIST_ARRAYS = Pass("hoist-arrays", "move arrays that counters make out of lambdas and loops",
+                    hoist_arrays, (hoist_stored,))
 ARRANGE = Pass("layouts", "move layouts in front of the maps that make the arrays", arrange,
                LAYOUTS)
 FUSE = Pass("fuse", "make one array operation of two", fuse,
             (*VERTICAL, *HORIZONTAL, reduce_by_rows))
+FILTER = Pass("filters", "reduce without filters and scans in between", without_filters, FILTERS)
 WRITE_OUT = Pass("short-widths", "write out short reductions and loops in maps", write_out,
                  SHORT_WIDTHS)
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
@@ -65,8 +75,8 @@ ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, WRITE_OUT, BOUNDS, PREDICATE,
-                            LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, FILTER, HOIST_ARRAYS, WRITE_OUT,
+                            BOUNDS, PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

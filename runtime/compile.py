@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runelift.ir.errors import HiddenEntryWarning, UserError
+from runelift.ir.errors import HiddenEntryWarning
 from runelift.ir.files import read_source
 from runelift.ir.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
@@ -56,7 +56,7 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
     given = {} if chosen.file is not None else chosen.values
     for problem in program.problems({**given, **settings}):
-        raise UserError(problem.replace("; it is ignored", ""))
+        raise problem.error()
     if chosen.file is not None:
         program.take(chosen, settings)
     _warn_of_hidden(program)

@@ -28,6 +28,7 @@ from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 from runelift.runtime.versions.tuning_file import (
     Identity,
+    SettingProblem,
     TuningValues,
     read_size_guards,
     unknown_names,
@@ -223,7 +224,7 @@ class Program:
             tuning = tuning.on(self.identity, self.kernel_parameters().keys())
         finer, stale = self._size_guards(tuning.file, settings)
         self.thresholds = GuardedThresholds({**tuning.values, **settings}, finer)
-        tuning.warn([*self.problems(tuning.values), stale])
+        tuning.warn([*map(str, self.problems(tuning.values)), stale])
 
     def _size_guards(self, file: Path | None, settings: Mapping[str, int]
                ) -> tuple[dict[str, SizeGuard], str]:
@@ -243,7 +244,7 @@ class Program:
         """The names of thresholds and of ``#[param]``."""
         return {guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys()
 
-    def problems(self, chosen: Mapping[str, int]) -> list[str]:
+    def problems(self, chosen: Mapping[str, int]) -> list[SettingProblem]:
         """Complaints about names and values for thresholds and parameters."""
         if not chosen or not chosen.keys() - (known := self._known_names):
             return []
@@ -251,7 +252,8 @@ class Program:
         for space in self.spaces():
             if any(each.parameter.name in chosen for each in space.ranges) and (
                     obstacle := space.obstacle(space.chosen(chosen))):
-                found.append(f"{obstacle}; it is ignored.")
+                found.append(SettingProblem("impossible-setting", obstacle, space.cure(chosen),
+                                            space.place))
         return found
 
     def spaces(self, entry: str | None = None) -> list[ParameterSpace]:

@@ -1,9 +1,10 @@
-"""Fused kernels: one launch that does the work of several launches of one work-group each.
+"""Fused kernels: one launch that does the work of several.
 
 Where programs compute with few elements, a launch costs the host more than the device.  Launches
 of a single work-group that follow each other can be *phases* of one kernel for one work-group,
-with a barrier in between.  :mod:`runelift.runtime.execution.fused_launches` finds them in command
-buffers.
+with a barrier in between.  Launches that do not depend on each other can be phases *side by side*:
+each group of the kernel does the work of one group of one of them.
+:mod:`runelift.runtime.execution.fused_launches` finds both in command buffers.
 """
 
 from __future__ import annotations
@@ -44,16 +45,34 @@ FusedPhase: TypeAlias = Phase | CopyPhase
 def fused_source(phases: Sequence[FusedPhase], buffers: int, scalars: Sequence[Prim],
                   group: int, bases: Mapping[str, int]) -> str:
     """A kernel that a single group of ``group`` work-items runs; ``bases`` as for programs."""
-    lines = phase_functions((p for p in phases if isinstance(p, Phase)), bases)
-    params = [*FAILURE_PARAMS, *common_params(buffers, scalars), LOCAL_MEMORY]
-    lines.append(group_attributes(group, subgroups=True))
-    lines.append(f"__kernel void {FUSED_KERNEL}(\n    " + ",\n    ".join(params) + ")\n{")
+    lines = _heading([p for p in phases if isinstance(p, Phase)], buffers, scalars, group, bases)
     for number, phase in enumerate(phases):
         if number:
             lines.append("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
         lines.append(f"    {phase_call(phase, '0', '1')}" if isinstance(phase, Phase)
                      else _copy(phase))
     return linked("\n".join([*lines, "}", ""]))
+
+
+def beside_source(phases: Sequence[tuple[Phase, str]], buffers: int, scalars: Sequence[Prim],
+                  group: int, bases: Mapping[str, int]) -> str:
+    """A kernel that runs phases side by side, each with a C expression for its groups."""
+    lines = _heading([phase for phase, _ in phases], buffers, scalars, group, bases)
+    lines.append("    long group = get_group_id(0);")
+    for phase, groups in phases:
+        lines += [f"    if (group >= 0 && group < {groups}) {{",
+                  f"        {phase_call(phase, 'group', groups)}",
+                  "    }",
+                  f"    group -= {groups};"]
+    return linked("\n".join([*lines, "}", ""]))
+
+
+def _heading(phases: Sequence[Phase], buffers: int, scalars: Sequence[Prim], group: int,
+             bases: Mapping[str, int]) -> list[str]:
+    """The functions of phases, and the kernel up to its code."""
+    params = [*FAILURE_PARAMS, *common_params(buffers, scalars), LOCAL_MEMORY]
+    return [*phase_functions(phases, bases), group_attributes(group, subgroups=True),
+            f"__kernel void {FUSED_KERNEL}(\n    " + ",\n    ".join(params) + ")\n{"]
 
 
 def _copy(phase: CopyPhase) -> str:

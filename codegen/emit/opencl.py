@@ -7,10 +7,12 @@ the first failure sets it to ``base + code``.  The other has the arguments of th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
 
+from runelift.codegen.emit.inlining import used_once
 from runelift.codegen.emit.prelude import STORED, TYPES, linked
 from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_around
 from runelift.codegen.passes.unrolling import splits_into_pieces
@@ -24,11 +26,15 @@ from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.types import Const
 from runelift.ir.visible import one_line
 
+INDENT = " "
+"""The indentation of a block; deep blocks are most of the text otherwise."""
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
 FAILURE_ARGS = 32
 """The most i64 arguments of a failure."""
 
+MOST_DIGITS = 6
+"""The longest decimal text of a float; others are written by their bits."""
 MOST_MACRO_ARGS = 6
 """The most arguments of a failure for which the prelude has a macro."""
 
@@ -49,6 +55,8 @@ _IDS = {
     Id.GLOBAL_SIZE: "get_global_size", Id.LOCAL_SIZE: "get_local_size",
     Id.NUM_GROUPS: "get_num_groups",
 }
+_SHORT_IDS = {(Id.GLOBAL_ID, 0): "GID", (Id.LOCAL_ID, 0): "LID"}
+"""Those for which the prelude has a macro."""
 _VIRTUAL_IDS = {
     Id.GROUP_ID: "group_id", Id.NUM_GROUPS: "num_groups",
     Id.GLOBAL_ID: "(group_id * (long)get_local_size(0) + (long)get_local_id(0))",
@@ -58,6 +66,8 @@ _VIRTUAL_IDS = {
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
           "or": "|", "xor": "^"}
+_BRACKETED = frozenset({"eq", "lt", "le", "and", "or", "not"})
+"""Operations on conditions whose text is in brackets, if it begins with one."""
 _FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint",
               "mod": "fmod"}
 _EXACT = frozenset({"neg", "abs", "min", "max", "mod", "floor", "ceil", "trunc", "round",
@@ -85,17 +95,17 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     printer = _Printer(kernel, base, given, built=bool(constants))
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in parameters(kernel)]
-    params += [_local_param(a) for a in kernel.local_memory]
+    params += [printer.local_param(a) for a in kernel.local_memory]
     lines = [f"// {one_line(kernel.comment)}"] if kernel.comment else []
     chosen = "" if constants else "  // chosen by the host for each build"
-    lines += [f"#define {name(c)} {given[c]}L{chosen}" for c in kernel.constants]
+    lines += [f"#define {printer.name(c)} {given[c]}L{chosen}" for c in kernel.constants]
     if kernel.group is not None:
         group = given[kernel.group] * printer.teams
         lines.append(group_attributes(group, subgroups=uses_subgroups(kernel)))
-    lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
+    lines.append(f"__kernel void {kernel.name}(\n " + ",\n ".join(params) + ")\n{")
     lines += printer.start()
     lines += printer.block(kernel.body, 1)
-    lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
+    lines += ["}", *(f"#undef {printer.name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
 
 
@@ -127,7 +137,7 @@ def _team_cells(array: VName) -> VName:
 
 def count_barrier_calls(source: str) -> int:
     """The number of barriers in the text of kernels."""
-    return source.count("barrier(") + source.count("MEET_TEAM(")
+    return sum(map(source.count, ("barrier(", "MEET_TEAM(", "MEET_ALL;")))
 
 
 def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
@@ -145,24 +155,14 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
     params = ["const long group_id", "const long num_groups",
               "volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in parameters(kernel)]
-    params += [_local_param(a) for a in kernel.local_memory]
-    lines = [f"#define {name(c)} {given[c]}L" for c in kernel.constants]
-    lines.append(f"inline void {phase_name(kernel, constants)}(\n    "
-                 + ",\n    ".join(params) + ")\n{")
+    params += [printer.local_param(a) for a in kernel.local_memory]
+    lines = [f"#define {printer.name(c)} {given[c]}L" for c in kernel.constants]
+    lines.append(f"inline void {phase_name(kernel, constants)}(\n "
+                 + ",\n ".join(params) + ")\n{")
     lines += printer.start()
     lines += printer.block(kernel.body, 1)
-    lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
+    lines += ["}", *(f"#undef {printer.name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
-
-
-def _local_param(array: imp.LocalArray) -> str:
-    """Local memory by its widest type, so that compilers know its alignment."""
-    return f"__local {LOCAL_CELL} *{name(array.name)}_cells"
-
-
-def name(vname: VName) -> str:
-    """A name as a C identifier."""
-    return str(vname).replace("'", "_q")
 
 
 def _is_branch_free(exp: Exp) -> bool:
@@ -186,6 +186,18 @@ class _Printer:
         self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
         self.separated = False
         """True if a statement that the optimiser keeps follows the last branch."""
+        self.inlined = used_once(kernel.body)
+        self._names: dict[VName, str] = {}
+        self._numbers = Counter[str]()
+
+    def name(self, vname: VName) -> str:
+        """A name as a C identifier, numbered within the kernel."""
+        found = self._names.get(vname)
+        if found is None:
+            self._numbers[vname.base] += 1
+            found = f"{vname.base}_{self._numbers[vname.base]}".replace("'", "_q")
+            self._names[vname] = found
+        return found
 
     @cached_property
     def cuts(self) -> bool:
@@ -206,10 +218,12 @@ class _Printer:
     def _local_array(self, array: imp.LocalArray) -> str:
         """An array by its element type; one within another starts at that one's start."""
         type_ = STORED[array.prim]
-        place = name(array.within) if array.within else f"{name(array.name)}_cells"
+        place = self.name(array.within) if array.within else f"{self.name(array.name)}_cells"
         if self.teams > 1 and array.within is None:
-            place = f"({place} + team * {name(_team_cells(array.name))})"
-        return f"    __local {type_} *{name(array.name)} = (__local {type_} *){place};"
+            place = f"({place} + team * {self.name(_team_cells(array.name))})"
+        if place == f"{self.name(array.name)}_cells":
+            return f"{INDENT}LOCAL_ARRAY({type_}, {self.name(array.name)});"
+        return f"{INDENT}__local {type_} *{self.name(array.name)} = (__local {type_} *){place};"
 
     def known(self, cond: Exp) -> bool | None:
         """The value of a condition if it is known when the kernel is built."""
@@ -246,15 +260,19 @@ class _Printer:
 
     def param(self, param: imp.KernelParam) -> str:
         if isinstance(param, imp.ScalarParam):
-            return f"const {TYPES[param.prim]} {name(param.name)}"
+            return f"const {TYPES[param.prim]} {self.name(param.name)}"
         qualifier = "" if param.written else "const "
-        return f"{qualifier}__global {STORED[param.prim]} *{name(param.name)}"
+        return f"{qualifier}__global {STORED[param.prim]} *{self.name(param.name)}"
+
+    def local_param(self, array: imp.LocalArray) -> str:
+        """Local memory by its widest type, so that compilers know its alignment."""
+        return f"__local {LOCAL_CELL} *{self.name(array.name)}_cells"
 
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
         lines, taken = list[str](), list(self.taken(stms))
         for stm, after in zip_longest(taken, taken[1:]):
             if isinstance(stm, imp.Barrier) and not self.separated and not self.is_kept(after):
-                lines.append(f"{'    ' * depth}JOINED;")
+                lines.append(f"{INDENT * depth}JOINED;")
                 self.separated = True
             lines += self.stm(stm, depth)
             match stm:
@@ -300,60 +318,62 @@ class _Printer:
             or (isinstance(each, imp.For)
                 and self.unrolling(each.unroll, each.bound, each.body) != [UNROLL_FULLY])
             for each in statements(stms))
-        begin = [f"{'    ' * depth}BEGUN({number});"] if self.separated else []
+        begin = [f"{INDENT * depth}BEGUN({number});"] if self.separated else []
         return begin + self.block(stms, depth)
 
     def stm(self, stm: Stm, depth: int) -> list[str]:
-        pad = "    " * depth
+        pad = INDENT * depth
         match stm:
             case imp.Declare(v, prim, init):
                 if init is not None and (fact := self.known(init)) is not None:
                     self.facts[v] = fact
+                if v in self.inlined:
+                    return []
                 value = f" = {self.exp(init)}" if init is not None else ""
-                return [f"{pad}{TYPES[prim]} {name(v)}{value or ' = 0'};"]
+                return [f"{pad}{TYPES[prim]} {self.name(v)}{value or ' = 0'};"]
             case imp.DeclareArray(v, prim, length):
-                size = name(length) if isinstance(length, VName) else length
-                return [f"{pad}{STORED[prim]} {name(v)}[{size}];"]
+                size = self.name(length) if isinstance(length, VName) else length
+                return [f"{pad}{STORED[prim]} {self.name(v)}[{size}];"]
             case imp.Assign(v, value):
-                return [f"{pad}{name(v)} = {self.exp(value)};"]
+                return [f"{pad}{self.name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value, prim):
                 stored = f"bits_of_f16({self.exp(value)})" if prim is Prim.F16 else self.exp(value)
-                return [f"{pad}{name(mem)}[{self.index(index)}] = {stored};"]
+                return [f"{pad}{self.name(mem)}[{self.index(index)}] = {stored};"]
             case imp.For() | imp.While():
                 return self._loop(stm, depth)
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
                 return self.block(then_ if known else else_, depth)
             case imp.If(cond, (imp.Fail() as failure,), ()):
                 self.separated = False
-                return [f"{pad}if ({self.exp(cond)}) {{ {self._fail(failure)} }}"]
+                return [f"{pad}if {self.condition(cond)} {{ {self._fail(failure)} }}"]
             case imp.If(cond, then_, else_):
-                lines = [f"{pad}if ({self.exp(cond)}) {{", *self.side(then_, depth + 1, 1)]
+                lines = [f"{pad}if {self.condition(cond)} {{", *self.side(then_, depth + 1, 1)]
                 if else_:
                     lines += [f"{pad}}} else {{", *self.side(else_, depth + 1, 2)]
                 return [*lines, f"{pad}}}"]
             case imp.Barrier():
                 if self.kernel.teams is not None:
-                    return [f"{pad}MEET_TEAM({name(self.kernel.constants[0])});"]
-                return [f"{pad}barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"]
+                    return [f"{pad}MEET_TEAM({self.name(self.kernel.constants[0])});"]
+                return [f"{pad}MEET_ALL;"]
             case imp.Shuffle(v, prim, value, source, subgroup):
                 word = "ulong" if prim.bits == 64 else "uint"
                 bits, back = (f"as_{word}", f"as_{TYPES[prim]}") if prim.is_float else (
                     f"({word})", f"({TYPES[prim]})")
-                return [f"{pad}{TYPES[prim]} {name(v)} = {back}(shuffle_{word}("
-                        f"{bits}({self.exp(value)}), {self.exp(source)}, {name(subgroup)}));"]
+                return [f"{pad}{TYPES[prim]} {self.name(v)} = {back}(shuffle_{word}("
+                        f"{bits}({self.exp(value)}), {self.exp(source)}, {self.name(subgroup)}));"]
             case imp.Fence():
                 return [f"{pad}fence_device();"]
             case imp.Atomic(op, prim, mem, index, value, space, old):
-                held = f"{TYPES[prim]} {name(old)} = " if old is not None else ""
+                held = f"{TYPES[prim]} {self.name(old)} = " if old is not None else ""
                 fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}"
-                place = f"&{name(mem)}[{self.index(index)}]"
+                place = f"&{self.name(mem)}[{self.index(index)}]"
                 return [f"{pad}{held}{fun}((volatile __{space.value} {TYPES[prim]} *){place}, "
                         f"{self.exp(value)});"]
             case imp.AtomicUpdate():
                 return self._update(stm, depth)
             case imp.Peek(v, prim, mem, index):
-                return [f"{pad}{TYPES[prim]} {name(v)} = peek((volatile __global ulong *)"
-                        f"&{name(mem)}[{self.index(index)}]);"]
+                return [f"{pad}{TYPES[prim]} {self.name(v)} = peek((volatile __global ulong *)"
+                        f"&{self.name(mem)}[{self.index(index)}]);"]
             case imp.Fail():
                 return [f"{pad}{self._fail(stm)}"]
             case imp.Comment(text):
@@ -372,28 +392,28 @@ class _Printer:
 
     def _loop(self, stm: imp.For | imp.While, depth: int) -> list[str]:
         """A loop, with directives for compilers."""
-        pad = "    " * depth
+        pad = INDENT * depth
         match stm:
             case imp.For(index, imp.Lit(), imp.Var() as bound, _, body) if (
                     self.constant(bound) == 1 and self.constant(stm.start) == 0):
-                return [f"{pad}{{", f"{pad}    const long {name(index)} = 0;",
+                return [f"{pad}{{", f"{pad}{INDENT}const long {self.name(index)} = 0;",
                         *self.block(body, depth + 1), f"{pad}}}"]
             case imp.For(index, start, bound, step, body, unroll):
-                i, how = name(index), self.unrolling(unroll, bound, body)
+                i, how = self.name(index), self.unrolling(unroll, bound, body)
                 lines = [f"{pad}{each}" for each in how]
                 if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
-                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
+                    lines += [f"{pad}DIFFERS({self.name(v)});" for v in self.carried(body)]
                 if self.cuts and wraps_around(index, body):
                     lines.append(f"{pad}GOES_ROUND")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
                 self.separated = self.remains_loop(bound)
                 if how == [UNROLL_FULLY] and splits_into_pieces(stm, self.kernel):
-                    lines.append(f"{pad}    NEXT_PIECE;")
+                    lines.append(f"{pad}{INDENT}NEXT_PIECE;")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
             case imp.While(cond, body):
                 self.separated = False
-                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
+                return [*(f"{pad}DIFFERS({self.name(v)});" for v in self.carried(body)),
                         f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
                         f"{pad}}}"]
 
@@ -432,16 +452,16 @@ class _Printer:
 
     def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
         """A compare-and-swap loop on the bits of the element; the first swap only reads it."""
-        pad, inner = "    " * depth, "    " * (depth + 1)
+        pad, inner = INDENT * depth, INDENT * (depth + 1)
         bits, word = ("long", "atom") if stm.prim.bits == 64 else ("int", "atomic")
-        place = f"(volatile __{stm.space.value} {bits} *)&{name(stm.mem)}[{self.index(stm.index)}]"
+        place = f"(volatile __{stm.space.value} {bits} *)&{self.name(stm.mem)}[{self.index(stm.index)}]"
         type_ = TYPES[stm.prim]
-        seen, found = f"seen_{stm.old.tag}", f"found_{stm.old.tag}"
+        seen, found = (f"{each}_{self.name(stm.old)}" for each in ("seen", "found"))
         return [
             f"{pad}{bits} {seen}, {found} = {word}_cmpxchg({place}, 0, 0);",
             f"{pad}do {{",
             f"{inner}{seen} = {found};",
-            f"{inner}{type_} {name(stm.old)} = as_{type_}({seen});",
+            f"{inner}{type_} {self.name(stm.old)} = as_{type_}({seen});",
             *self.block(stm.body, depth + 1),
             f"{inner}{found} = {word}_cmpxchg({place}, {seen}, "
             f"as_{bits}(({type_})({self.exp(stm.new)})));",
@@ -451,11 +471,11 @@ class _Printer:
     def exp(self, exp: Exp) -> str:
         match exp:
             case imp.Var(v):
-                return name(v)
+                return self.exp(self.inlined[v]) if v in self.inlined else self.name(v)
             case imp.Lit(const):
                 return literal(const)
             case imp.Load(mem, index, prim):
-                element = f"{name(mem)}[{self.index(index)}]"
+                element = f"{self.name(mem)}[{self.index(index)}]"
                 return f"f16_of_bits({element})" if prim is Prim.F16 else element
             case imp.Convert(from_, to, arg):
                 return _convert(from_, to, self.exp(arg))
@@ -463,11 +483,17 @@ class _Printer:
                 return (f"({self.exp(cond)} ? {self.typed(then_, prim)} "
                         f": {self.typed(else_, prim)})")
             case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.group is not None:
-                return name(self.kernel.group)
+                return self.name(self.kernel.group)
             case imp.WorkItem(kind, dim):
                 if dim and kind in self.ids:
                     raise CompilerLimitation("groups that run side by side have one dimension")
-                return self.ids.get(kind, f"(long){_IDS[kind]}({dim})")
+                return self.ids.get(kind) or _SHORT_IDS.get((kind, dim)) or (
+                    f"(long){_IDS[kind]}({dim})")
+            case imp.Apply("and", Prim.BOOL, (
+                    imp.Apply("le", Prim.I64, (imp.Lit() as zero, index)),
+                    imp.Apply("lt", Prim.I64, (same, size)))) if index == same and (
+                        zero.const.value == 0):
+                return f"INSIDE({self.exp(index)}, {self.exp(size)})"
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"
             case imp.Apply("div" | "mod" as op, prim, (arg, imp.Lit(Const(int() as divisor)))) if (
@@ -477,9 +503,17 @@ class _Printer:
                 return self._apply(op, prim, [self.exp(a) for a in args],
                                    ", ".join(self.typed(a, prim) for a in args))
 
+    def condition(self, exp: Exp) -> str:
+        """A condition in brackets."""
+        text = self.exp(exp)
+        bracketed = isinstance(exp, imp.Apply) and exp.op in _BRACKETED and text.startswith("(")
+        return text if bracketed else f"({text})"
+
     def typed(self, exp: Exp, prim: Prim) -> str:
         """An expression of a type, with a cast where C would give it another one."""
         text = self.exp(exp)
+        while isinstance(exp, imp.Var) and exp.name in self.inlined:
+            exp = self.inlined[exp.name]
         match exp:
             case imp.Var() | imp.Load() | imp.Lit():
                 return text
@@ -542,7 +576,7 @@ class _Printer:
             return f"({type_})popcount({casted})"
         if op == "clz":
             return f"({type_})clz({casted})"
-        return f"{op}_{prim.value}({casted})"
+        return f"{op}_{prim.value}({', '.join(args)})"
 
 
     def _apply_to_halves(self, op: str, args: list[str], casted: str) -> str:
@@ -566,6 +600,8 @@ def literal(const: Const) -> str:
             return f"({TYPES[prim]})NAN"
         if number in (float("inf"), float("-inf")):
             return f"({TYPES[prim]})({'-' if number < 0 else ''}INFINITY)"
+        if len(short := repr(number)) <= MOST_DIGITS and "e" not in short:
+            return short if prim is Prim.F64 else f"{short}f"
         digits, exponent = number.hex().split("p")
         text = f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}p{exponent}"
         return text if prim is Prim.F64 else f"{text}f"

@@ -41,7 +41,11 @@
 #endif
 
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
-#ifdef NVIDIA
+// A fence that acquires and releases is cheaper than one for sequential consistency.  It is enough:
+// groups tell each other by atomic operations what they have written before.
+#if defined(NVIDIA) && defined(ACQUIRES_AND_RELEASES)
+inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+#elif defined(NVIDIA)
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 #else
 inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
@@ -85,6 +89,15 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #define JOINED
 #define BEGUN(SIDE)
 #endif
+
+// The places of a work-item, and local memory by the type of its elements.
+#define GID ((long)get_global_id(0))
+
+#define LID ((long)get_local_id(0))
+
+#define LOCAL_ARRAY(T, NAME) __local T *NAME = (__local T *)NAME##_cells
+
+#define INSIDE(I, SIZE) (0L <= (I) && (I) < (SIZE))
 
 // The first failure of a run counts: its code, and the values of its message.
 #define FAIL(CODE) if (atomic_cmpxchg(failure_code, -1, CODE) == -1)

@@ -279,8 +279,6 @@ class _Writer:
 
     def step(self, step: plan.Step, version: str) -> None:
         match step:
-            case plan.Alloc(name, is_cell=True):
-                self.line(f"{_var(name)} = rt.allocate_cell()")
             case plan.Alloc(name, prim, count):
                 self.line(f"{_var(name)} = rt.allocate(({_size(count)}) * {prim.bytes})")
             case plan.Release(names):
@@ -387,7 +385,7 @@ class _Writer:
         """The division of work, which depends on sizes and on the device."""
         match step:
             case distribution.GroupShape(_, _, _, chunks, loops, rows, groups, wanted, teams,
-                                         independent):
+                                         independent, scanned):
                 chunked = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
@@ -395,7 +393,7 @@ class _Writer:
                                    if not self.changing.isdisjoint(c.points.variables()))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({chunked}), ({looped}), ({reduced}), {_size(groups)}"
-                          f"{_further(wanted)}, {teams}, {independent}"
+                          f"{_further(wanted)}, {teams}, {independent}, {scanned}"
                           + (f", ({changing}))" if changing else ")"))
             case distribution.TeamCount(teams, even, group, groups, size, wanted, independent):
                 self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "

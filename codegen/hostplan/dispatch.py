@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from runelift.codegen.intragroup.group_version import lower_group
 from runelift.codegen.kernel import launch_builder as launches
@@ -82,7 +83,7 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
         case SegRed():
             _segred(lowering, stm.exp)
         case SegScan():
-            segscan(lowering, stm.exp)
+            segscan(lowering, stm.exp, partial(_rows_by_groups, lowering, stm.exp))
         case SegScatter():
             _segscatter(lowering, stm.exp)
         case SegHist():
@@ -102,7 +103,7 @@ def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: 
     """
     assert isinstance(stm.exp, SegScan)
     lowering = launches.Lowering(stm, env, names, parameters)
-    segscan(lowering, stm.exp, PackedScan(scanned, scatter))
+    segscan(lowering, stm.exp, packed=PackedScan(scanned, scatter))
     return lowering.done()
 
 
@@ -201,22 +202,25 @@ def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
 
 def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:
     """The segments by themselves, small arrays of a work-item in registers."""
+    reduces = len(exp.ret) == sum(len(op.lam.ret) for op in exp.ops)
+
     def make() -> None:
-        segred(lowering, exp, lambda: lower_group(lowering, _rows(lowering, exp)))
+        segred(lowering, exp, partial(_rows_by_groups, lowering, exp) if reduces else None)
 
     steps, arrays = _with_arrays(lowering, make)
     _or_small(lowering, steps, arrays, make)
 
 
-def _rows(lowering: launches.Lowering, exp: SegRed) -> SegMap:
-    """The segments as rows, each of which a work-group reduces."""
+def _rows_by_groups(lowering: launches.Lowering, exp: SegRed | SegScan) -> None:
+    """The segments as rows of an intra-group version, of which groups have several if short."""
     *outer, last = exp.space
-    reduced = sum(len(op.lam.ret) for op in exp.ops)
+    reduced = sum(len(op.lam.ret) for op in exp.ops) if isinstance(exp, SegRed) else 0
     ret = (*exp.ret[:reduced], *(array_of((last.width,), type_) for type_ in exp.ret[reduced:]))
     pat = tuple(Param(lowering.names.fresh(out.name), type_)
                 for out, type_ in zip(lowering.stm.pat, ret, strict=True))
     inside = Stm(pat, replace(exp, level=Level.LOCAL, space=(last,)), loc=lowering.stm.loc)
-    return SegMap(Level.GROUP, tuple(outer), Body((inside,), tuple(p.name for p in pat)), ret)
+    lower_group(lowering, SegMap(
+        Level.GROUP, tuple(outer), Body((inside,), tuple(p.name for p in pat)), ret))
 
 
 def _segscatter(lowering: launches.Lowering, exp: SegScatter) -> None:

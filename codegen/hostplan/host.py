@@ -24,10 +24,8 @@ from runelift.codegen.hostplan.coalescing import (
 from runelift.codegen.hostplan.control import Control
 from runelift.codegen.hostplan.in_place import elements_of_literals
 from runelift.codegen.hostplan.margins import store_margins
-from runelift.codegen.hostplan.packing import packings
 from runelift.codegen.hostplan.scalar_residence import residence
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.host_cells import with_host_cells
 from runelift.codegen.plan.interface import interface
 from runelift.codegen.plan.liveness import release_dead
 from runelift.codegen.plan.views import iota
@@ -73,8 +71,8 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
             specs.append(plan.ValueSpec(host.any_buffer(atom), param.type.elem, shape))
     host.read_back(scalars)
     given = interface(fun)
-    return release_dead(with_host_cells(plan.Plan(
-        given.entry, given.sizes, given.params, tuple(specs), tuple(host.steps))))
+    return release_dead(plan.Plan(given.entry, given.sizes, given.params, tuple(specs),
+                                  tuple(host.steps)))
 
 
 class HostBuilder(Control):
@@ -85,7 +83,7 @@ class HostBuilder(Control):
     def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
-        followed, packed = with_uses_after(body, used_after), packings(body)
+        followed, packed = with_uses_after(body, used_after), self.packings_of(body)
         elements = elements_of_literals(followed, self.residence.needed)
         self.places.elements |= elements
         for array, _ in elements.values():

@@ -1,20 +1,20 @@
 """Packing: a scan of places and the scatter to them in one operation, as for ``filter``.
 
-A filter is a scan that counts the elements that are kept, a scatter that puts each into its place,
-and a result as long as the count.  The host waits for the count before it can allocate the result.
-Here the kernels of the scan write the elements themselves, into arrays as long as the input, and
-the last count into a buffer of one element.  So the places are never in memory, and the host waits
-for one launch fewer.
+A filter is a scan that counts the kept elements, and a scatter that puts each into its place.  The
+host waits for the last count between the two: the result is so long.  Here the kernels of the scan
+write the elements themselves, into arrays as long as the input.  The last count goes into a buffer
+of one element.  So the places are never in memory, and there is one launch fewer.
 
 A scan is packed if its results are used for nothing but the scatter and the last count.  The
 scatter must need nothing that is made between, and elements must be cheap, as they are computed
-twice.
+twice.  On processors of hosts nothing is packed: there a scan without scattered writes is made of
+vector instructions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from runelift.codegen.hostplan.dispatch import lower_packing
 from runelift.codegen.hostplan.segops import SegOps
@@ -59,14 +59,16 @@ class Packing:
         return _width(self.scan)
 
 
-def packings(body: Body) -> dict[int, Packing]:
-    """The packings of a body, by the identity of each statement that one changes."""
+def packings(body: Body, makers: Mapping[VName, Stm]) -> dict[int, Packing]:
+    """The packings of a body, by the identity of each statement that one changes.
+
+    ``makers`` are the statements that bind names, in this body and around it.
+    """
     found: dict[int, Packing] = {}
     scatters = [(place, stm) for place, stm in enumerate(body.stms)
                 if isinstance(stm.exp, SegScatter)]
     if not scatters:
         return found
-    makers = {param.name: stm for stm in body.stms for param in stm.pat}
     for first, stm in enumerate(body.stms):
         if not _is_scan(stm):
             continue
@@ -98,6 +100,8 @@ def _fit(body: Body, first: int, last: int, makers: Mapping[VName, Stm]) -> bool
         return False
     blanks = [makers.get(dest.array) for dest in exp.dests]
     if not all(blank is not None and _is_blank(blank, width, makers) for blank in blanks):
+        return False
+    if not all(any(blank is stm for stm in body.stms[first:last]) for blank in blanks):
         return False
     between = {param.name for stm in body.stms[first:last] for param in stm.pat}
     if not (free_vars(exp.body) & between <= names) or scan.pat[0].name not in free_vars(exp.body):
@@ -147,10 +151,21 @@ def _width(stm: Stm) -> Atom:
     return stm.exp.space[0].width
 
 
+@dataclass(slots=True)
 class Packed(SegOps):
-    """The steps of packings, in place of those of their statements."""
+    """The steps of packings, in place of those of their statements.
 
-    __slots__ = ()
+    ``makers`` are the statements that bind names, in bodies so far.
+    """
+
+    makers: dict[VName, Stm] = field(default_factory=dict)
+
+    def packings_of(self, body: Body) -> dict[int, Packing]:
+        """The packings of a body, where the device gains by them."""
+        if not self.interleave:
+            return {}
+        self.makers |= {param.name: stm for stm in body.stms for param in stm.pat}
+        return packings(body, self.makers)
 
     def packed(self, stm: Stm, packing: Packing) -> None:
         """The steps of a statement that belongs to a packing."""

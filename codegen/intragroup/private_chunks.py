@@ -108,7 +108,9 @@ class ChunkBuilder(KernelBuilder):
         chunks = tuple(distribution.Chunk(each.chunk, each.whole, each.points)
                        for each in self.layouts.values())
         return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
-                                       tuple(self.loops), tuple(self.rows), groups, wanted, teams)
+                                       tuple(self.loops), tuple(self.rows), groups, wanted, teams,
+                                       scanned=any(each.contiguous
+                                                   for each in self.layouts.values()))
 
     # Chunks
 
@@ -169,12 +171,32 @@ class ChunkBuilder(KernelBuilder):
         self.cooperative, self.point = was, here
 
     def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
-        """``work`` at all points of ``shape``, of any number, divided over the work-items."""
+        """``work`` at all points of ``shape``, of any number, divided over the work-items.
+
+        The indices of a work-item's next point follow from those of its last one: divisions are
+        slow.
+        """
         points = volume(shape)
         position = self.names.fresh("v")
+        counters: list[imp.Var] = []
+        if len(shape) > 1:
+            sizes = [shape[0], *(imp.Apply("max", Prim.I64, (size, lit(1))) for size in shape[1:])]
+            counters = [self.declare("at", Prim.I64, i) for i in unflat_index(LID, sizes)]
+            strides = [self.declare("stride", Prim.I64, i) for i in unflat_index(LSIZE, sizes)]
         with self.per_item(None) as code:
             work([self.declare("i", Prim.I64, i)
-                  for i in unflat_index(imp.Var(position), shape)])
+                  for i in counters or unflat_index(imp.Var(position), shape)])
+            for k in reversed(range(len(counters))):
+                moved = self.declare("moved", Prim.I64, op("add", counters[k], strides[k]))
+                if k == 0:
+                    self.emit(imp.Assign(counters[0].name, moved))
+                    break
+                above = self.declare("above", Prim.BOOL,
+                                     imp.Apply("le", Prim.I64, (shape[k], moved)))
+                self.emit(imp.Assign(counters[k].name, imp.Select(
+                    above, op("sub", moved, shape[k]), moved, Prim.I64)))
+                self.emit(imp.Assign(counters[k - 1].name, imp.Select(
+                    above, op("add", counters[k - 1], lit(1)), counters[k - 1], Prim.I64)))
         self.emit(imp.For(position, LID, points, LSIZE, tuple(code)))
 
     # Memory

@@ -344,7 +344,7 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
         body([k.scalar(dim.index) for dim in space])
     declare, *rest = code
     assert isinstance(declare, imp.Declare)
-    name = group_name(lowering, space, alone=bool(k.scratch), busy=busy)
+    name = _group_name(lowering, space, alone=bool(k.scratch), busy=busy)
     group = Size.var(name)
     if k.scratch:
         k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
@@ -359,7 +359,7 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     lowering.launch(k, kind, groups, group)
 
 
-def group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> VName:
+def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> VName:
     """The size of the groups of a kernel.
 
     ``alone``: work-items keep arrays in scratch memory.  A work-item that runs by itself then is a
@@ -367,9 +367,17 @@ def group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> 
     """
     if lowering.interleave or not (alone or busy):
         return lowering.group_size
+    if not alone:
+        return spread_group(lowering, total(lowering, space))
     name = lowering.names.fresh("group")
-    lowering.steps.append(plan.ComputeSize(name, Size.of(1)) if alone else distribution.GroupSize(
-        name, lowering.group_size, total(lowering, space)))
+    lowering.steps.append(plan.ComputeSize(name, Size.of(1)))
+    return name
+
+
+def spread_group(lowering: Lowering, items: Size) -> VName:
+    """The size of groups that give all compute units some of the work-items."""
+    name = lowering.names.fresh("group")
+    lowering.steps.append(distribution.GroupSize(name, lowering.group_size, items))
     return name
 
 

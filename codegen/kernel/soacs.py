@@ -9,6 +9,7 @@ from runelift.codegen.plan.views import View, within
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
+from runelift.ir.placement import first_made
 from runelift.ir.prim import Prim
 from runelift.ir.products import Reducing
 from runelift.ir.syntax import (
@@ -73,8 +74,9 @@ class SecondOrder(CodeBuilder):
     def body_into(self, body: Body, rows: Sequence[View | None]) -> list[Value | None]:
         """Run a body; array results that it allocates are built in ``rows``, and are None.
 
-        An array that a loop carries stays in registers if it is small, or if the kernel is built
-        for its size.  Only its last value is written then.
+        So are those whose memory they take over.  An array that a loop carries stays in registers
+        if it is small, or if the kernel is built for its size.  Only its last value is written
+        then.
         """
         bound = {p.name for stm in body.stms for p in stm.pat
                  if not (isinstance(stm.exp, Loop) and (self.fixing or self.is_private(p.type)))}
@@ -82,12 +84,13 @@ class SecondOrder(CodeBuilder):
         for atom, row in zip(body.result, rows, strict=True):
             if row is not None and isinstance(atom, VName) and atom in bound and atom not in given:
                 given[atom] = row
-        self.dest.update(given)
+        first = {atom: first_made(body, atom) for atom in given}
+        self.dest.update((first[atom], row) for atom, row in given.items())
         values: list[Value | None] = list(self.body(body))
         used: set[VName] = set()
         for k, (atom, row) in enumerate(zip(body.result, rows, strict=True)):
             if isinstance(atom, VName) and atom in given and row is not None:
-                unused = self.dest.pop(atom, None) is not None
+                unused = self.dest.pop(first[atom], None) is not None
                 if not unused and atom not in used and values[k] is given[atom]:
                     values[k] = None
                     used.add(atom)

@@ -41,7 +41,8 @@ class GroupShape:
     numbers and lengths of rows that they reduce; several work-items reduce a row if there are few.
     ``groups`` is the number of groups.  ``wanted`` are the sizes of group and chunks.  ``teams``:
     such groups can be smaller than the device likes (:class:`TeamCount`).  ``independent``: the
-    number of indices that count groups whose work-items exchange nothing, else 0.
+    number of indices that count groups whose work-items exchange nothing, else 0.  ``scanned``:
+    some of the chunks are scanned.
     """
 
     group: VName
@@ -54,6 +55,7 @@ class GroupShape:
     wanted: tuple[Atom, Atom] = (i64(0), i64(0))
     teams: bool = False
     independent: int = 0
+    scanned: bool = False
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -111,7 +113,7 @@ class MapWidth:
 
     There are ``points`` in all.  In several dimensions the points of a work-item are neighbours
     among ``rows``, each of ``beside`` points.  ``flat`` := 1 if they had better lie as in one
-    dimension, else 0.  A point loads and stores ``bytes`` bytes.  ``overlapping``: neighbouring
+    dimension, 2 if a work-item had better have a whole row, else 0.  A point loads and stores ``bytes`` bytes.  ``overlapping``: neighbouring
     points may load the same elements.
     """
 

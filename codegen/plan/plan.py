@@ -51,15 +51,11 @@ FROM_START: imp.Exp = imp.Lit(i64(0))
 
 @dataclass(frozen=True, slots=True)
 class Alloc:
-    """A buffer of ``count`` elements (at least one is allocated) from the pool.
-
-    ``is_cell``: it has one element, which only the host reads, and kernels only write.
-    """
+    """A buffer of ``count`` elements (at least one is allocated) from the pool."""
 
     name: VName
     prim: Prim
     count: Size
-    is_cell: bool = False
 
 
 @dataclass(frozen=True, slots=True)

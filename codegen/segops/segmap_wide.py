@@ -12,6 +12,9 @@ along it, as in stencils, and the arithmetic of indices.  Where rows are short, 
 as in one dimension.  Then compilers see that index arithmetic of dense arrays cancels out.  A
 work-item with missing points, or a single one, runs another loop, which checks each point.
 
+Devices that run work-items one after the other have no use for that.  There a work-item runs along
+a row of the last dimension.  It divides once for a row, and compilers vectorise its loop.
+
 Source: Volkov 2010, "Better performance at lower occupancy".
 """
 
@@ -27,13 +30,11 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import evaluated, statements
-from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import SOACS, Body, Loop, Param, SegMap
 from runelift.ir.traverse import bodies_of
-from runelift.ir.types import FALSE, elem_of, shape_of
+from runelift.ir.types import FALSE, TRUE, elem_of, i64, shape_of
 
 BLOCK_ITEMS = 256
 """The work-items that share a block of points in one dimension, whatever the size of groups."""
@@ -57,7 +58,8 @@ def lower_wide(lowering: launches.Lowering, exp: SegMap) -> bool:
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
     lowering.steps.append(distribution.MapWidth(
         made.width, made.flat, launches.total(lowering, exp.space), rows, beside, made.bytes,
-        len(exp.space) > 1 and made.overlapping, made.most, lowering.setting(Quantity.WIDTH)))
+        len(exp.space) > 1 and made.overlapping, made.most,
+        lowering.setting(Quantity.WIDTH) if made.lockstep else i64(0)))
     made.launch()
     return True
 
@@ -65,9 +67,9 @@ def lower_wide(lowering: launches.Lowering, exp: SegMap) -> bool:
 class _WideMap:
     """The kernel of a wide map; CompilerLimitation if points have loops or make arrays.
 
-    The points of a work-item lie as in one dimension if the constant ``flat`` is 1.  A point loads
-    and stores ``bytes`` bytes.  ``overlapping``: it loads several elements of an array, so that its
-    neighbours may need the same.  A work-item has at most ``most`` points.
+    The points of a work-item lie as in one dimension if the constant ``flat`` is 1, and fill a row
+    if it is 2.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several elements
+    of an array, so that its neighbours may need the same.  A work-item has at most ``most`` points.
     """
 
     def __init__(self, lowering: launches.Lowering, exp: SegMap) -> None:
@@ -76,12 +78,15 @@ class _WideMap:
             raise CompilerLimitation("a wide map needs scalar results")
         if launches.total(lowering, exp.space).constant == 1:
             raise CompilerLimitation("a map of a single point cannot be wide")
+        if len(exp.space) == 1 and not lowering.interleave:
+            raise CompilerLimitation("a processor has a work-item for each point of a line")
         if not _is_straight(exp.body):
             raise CompilerLimitation("a wide map cannot have loops")
         self.lowering, self.exp = lowering, exp
         self.k = lowering.builder()
         self.width, self.flat = lowering.names.fresh("width"), lowering.names.fresh("flat")
         self.is_line = len(exp.space) == 1
+        self.lockstep = lowering.interleave
         self.k.constants = [self.width] if self.is_line else [self.width, self.flat]
         self.k.width = self.width
         self.outs = lowering.results
@@ -104,27 +109,31 @@ class _WideMap:
         while self.most > 1 and (len(point) * self.most > MOST_STATEMENTS
                                  or results * self.most > MOST_RESULT_BYTES):
             self.most //= 2
-        if self.most == 1:
+        if self.most == 1 and self.lockstep:
             raise CompilerLimitation("the points of this map are too large for a wide map")
 
     def launch(self) -> None:
         """Finish and launch the kernel."""
         self.k.emit(*self.code)
         lowering, width, flat = self.lowering, Size.var(self.width), Size.var(self.flat)
-        group = Size.var(launches.group_name(lowering, self.exp.space, alone=False,
-                                             busy=not is_cheap(self.exp.body)))
-        points = launches.total(lowering, self.exp.space)
-        items = least(points, ceil_div(points, width * BLOCK_ITEMS) * BLOCK_ITEMS)
-        if not self.is_line:
-            *outer, rows, last = (lowering.size(dim.width) for dim in self.exp.space)
-            items = flat * items + (Size.of(1) - flat) * (
-                product(outer) * ceil_div(rows, width) * last)
+        items = points = launches.total(lowering, self.exp.space)
+        sizes = [lowering.size(dim.width) for dim in self.exp.space]
+        outer, (rows, last), two = sizes[:-2], (sizes[-2:][0], sizes[-1]), Size.of(2)
+        group = lowering.group
+        if self.lockstep:
+            items = least(points, ceil_div(points, width * BLOCK_ITEMS) * BLOCK_ITEMS)
+            if not self.is_line:
+                blocks = product(outer) * ceil_div(rows, width) * last
+                items = flat * items + (Size.of(1) - flat) * blocks
+        else:  # factors that are 0 for one of the values of ``flat``, 0 and 2
+            items = lowering.size(lowering.scalar("items", ceil_div(
+                (two - flat) * points + flat * product([*outer, rows]), two)))
+            group = Size.var(launches.spread_group(lowering, items))
         lowering.launch(self.k, "segmap_wide", ceil_div(items, group), group)
 
     def _points(self) -> None:
         """The code for the points of a work-item."""
-        k, width = self.k, imp.Var(self.width)
-        beside = lit(BLOCK_ITEMS)
+        k, width, beside = self.k, imp.Var(self.width), lit(BLOCK_ITEMS)
         block = op("mul", op("quot", launches.GID, beside), op("mul", width, beside))
         first = op("add", block, op("rem", launches.GID, beside))
         several = op("lt", lit(1), width)
@@ -134,76 +143,96 @@ class _WideMap:
             self._several(lambda n: [op("add", first, op("mul", n, beside))],
                           _all(several, op("lt", end, self.shape[0])), imp.Lit(FALSE))
             return
-        flat = imp.Apply("eq", Prim.I64, (imp.Var(self.flat), lit(1)))
         *outer, rows, last = self.shape
         firsts = [k.declare("first", Prim.I64) for _ in self.shape]
-        whole = k.declare("whole", Prim.BOOL)
-        with k.block() as as_line:
+        whole, limit = k.declare("whole", Prim.BOOL), k.declare("limit", Prim.I64)
+        bound = k.declare("bound", Prim.I64, lit(1))
+
+        def assign(to: Sequence[imp.Var], values: Sequence[Exp]) -> None:
+            k.emit(*(imp.Assign(each.name, value)
+                     for each, value in zip(to, values, strict=True)))
+
+        def by_line() -> None:
             end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
-            k.emit(imp.Assign(firsts[-1].name, first),
-                   imp.Assign(whole.name, op("lt", end, volume(self.shape))))
-        with k.block() as as_block:
+            points = volume(self.shape)
+            assign([firsts[-1], whole, limit], [first, op("lt", end, points), points])
+
+        def by_block() -> None:
             shape = [*outer, k.declare("blocks", Prim.I64, ceil_quot(rows, width)), last]
             *before, top, column = launches.unflat(k, launches.GID, shape)
-            found = [*before, op("mul", top, width), column]
-            k.emit(*(imp.Assign(each.name, value)
-                     for each, value in zip(firsts, found, strict=True)))
-            below = op("add", firsts[-2], width)
-            k.emit(imp.Assign(whole.name, imp.Apply("le", Prim.I64, (below, rows))))
-        k.emit(imp.If(flat, tuple(as_line), tuple(as_block)))
+            assign(firsts, [*before, op("mul", top, width), column])
+            below = imp.Apply("le", Prim.I64, (op("add", firsts[-2], width), rows))
+            assign([whole, limit], [below, volume(shape)])
+
+        def by_row() -> None:
+            shape = [*outer, rows]
+            assign(firsts[:-1], launches.unflat(k, launches.GID, shape))
+            assign([limit, bound], [volume(shape), last])
 
         def place(number: Exp) -> list[Exp]:
             found = [k.declare("i", Prim.I64) for _ in self.shape]
-            with k.block() as in_line:
+
+            def in_line() -> None:
                 position = k.declare("point", Prim.I64, op("add", firsts[-1],
                                                            op("mul", number, beside)))
-                indices = launches.unflat(k, position, self.shape)
-                k.emit(*(imp.Assign(each.name, value)
-                         for each, value in zip(found, indices, strict=True)))
-            with k.block() as in_block:
-                indices = [*firsts[:-2], op("add", firsts[-2], number), firsts[-1]]
-                k.emit(*(imp.Assign(each.name, value)
-                         for each, value in zip(found, indices, strict=True)))
-            k.emit(imp.If(flat, tuple(in_line), tuple(in_block)))
+                assign(found, launches.unflat(k, position, self.shape))
+
+            self._arranged(in_line, lambda: assign(
+                found, [*firsts[:-2], op("add", firsts[-2], number), firsts[-1]]),
+                lambda: assign(found, [*firsts[:-1], number]))
             return list(found)
 
-        single = _all(imp.Apply("eq", Prim.I64, (width, lit(1))),
-                      imp.Apply("eq", Prim.I64, (imp.Var(self.flat), lit(0))))
+        self._arranged(by_line, by_block, by_row)
         with k.block() as inside:
-            self._several(place, _all(several, whole), single)
-        there = op("lt", launches.GID, volume([*outer, ceil_quot(rows, width), last]))
-        k.emit(imp.If(_any(flat, there), tuple(inside)))
+            if self.lockstep:
+                self._several(place, _all(several, whole), _all(
+                    imp.Apply("eq", Prim.I64, (width, lit(1))), self._is_flat(0)))
+            else:
+                k.loop(bound, lambda n: self._one(place, n, imp.Lit(TRUE)), base="p")
+        k.emit(imp.If(op("lt", launches.GID, limit), tuple(inside)))
+
+    def _is_flat(self, value: int) -> Exp:
+        return imp.Apply("eq", Prim.I64, (imp.Var(self.flat), lit(value)))
+
+    def _arranged(self, line: Callable[[], None], block: Callable[[], None],
+                  row: Callable[[], None]) -> None:
+        """Code for the arrangements of the points of a work-item that a device can have."""
+        with self.k.block() as special:
+            (line if self.lockstep else row)()
+        with self.k.block() as usual:
+            block()
+        self.k.emit(imp.If(self._is_flat(1 if self.lockstep else 2), tuple(special),
+                           tuple(usual)))
+
+    def _one(self, place: Callable[[Exp], list[Exp]], number: Exp, sure: Exp) -> None:
+        """The point at a place, if it exists, which may be ``sure``."""
+        k = self.k
+        point = [k.declare("i", Prim.I64, i) for i in place(number)]
+        exists = [op("lt", i, size) for i, size in zip(point, self.shape, strict=True)]
+        with k.block() as self.point:
+            launches.store_results(k, self.outs, point, self._values(point))
+        if sure == imp.Lit(TRUE):
+            k.emit(*self.point)
+        else:
+            known = exists[0] if len(point) == 1 else _any(sure, _all(exists[0], exists[-2]))
+            k.emit(imp.If(known, tuple(self.point)))
 
     def _several(self, place: Callable[[Exp], list[Exp]], whole: Exp, sure: Exp) -> None:
-        """The points at the places 0 up to the width.
+        """The points at the places 0 up to the width; all of them exist if ``whole``.
 
-        All of them exist if ``whole``; else each is checked, unless that is ``sure``.
+        Else each is checked, unless that is ``sure``.
         """
         k, width = self.k, imp.Var(self.width)
 
-        def indices(number: Exp) -> list[Exp]:
-            return [i if isinstance(i, imp.Var) else k.declare("i", Prim.I64, i)
-                    for i in place(number)]
-
         def compute(number: Exp) -> None:
-            point = indices(number)
-            with k.block() as self.point:
-                k.emit(*(imp.Store(cell, number, value, prim) for cell, value, prim in zip(
-                    self.cells, self._values(point), self.prims, strict=True)))
-            k.emit(*self.point)
+            point = [k.declare("i", Prim.I64, i) for i in place(number)]
+            k.emit(*(imp.Store(cell, number, value, prim) for cell, value, prim in zip(
+                self.cells, self._values(point), self.prims, strict=True)))
 
         def store(number: Exp) -> None:
-            launches.store_results(k, self.outs, indices(number), [
+            launches.store_results(k, self.outs, place(number), [
                 imp.Load(cell, number, prim)
                 for cell, prim in zip(self.cells, self.prims, strict=True)])
-
-        def run(number: Exp) -> None:
-            point = indices(number)
-            exists = [op("lt", i, size) for i, size in zip(point, self.shape, strict=True)]
-            with k.block() as inside:
-                launches.store_results(k, self.outs, point, self._values(point))
-            k.emit(imp.If(_any(sure, _all(exists[0], exists[-2]) if len(point) > 1
-                               else exists[0]), tuple(inside)))
 
         with k.block() as together:
             k.emit(*(imp.DeclareArray(cell, prim, self.width)
@@ -211,7 +240,7 @@ class _WideMap:
             k.loop(width, compute, base="p", unroll=True)
             k.loop(width, store, base="p", unroll=True)
         with k.block() as apart:
-            k.loop(width, run, base="p")
+            k.loop(width, lambda n: self._one(place, n, sure), base="p")
         k.emit(imp.If(whole, tuple(together), tuple(apart)))
 
     def _values(self, indices: Sequence[Exp]) -> list[Exp]:

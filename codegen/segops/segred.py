@@ -4,9 +4,9 @@ Strategies, by the length and the number of segments:
 
 - *small* segments (``segred_small``): a work-item per segment;
 - *medium* segments (``segred_large``): a group per segment.  Its work-items fold a part each, then
-  combine their totals in local memory or by shuffles.  On devices with coalesced accesses the
-  segments are those of an intra-group version (:mod:`~runelift.codegen.intragroup.group_version`),
-  whose groups have several short segments side by side;
+  combine their totals in local memory or by shuffles.  On devices with coalesced accesses groups
+  have several segments side by side, as an intra-group version has
+  (:mod:`~runelift.codegen.intragroup.group_version`).  The map then has no other results;
 - *large* segments (``segred``): several groups per segment write partial results.  The last group
   to finish combines them, if the device shows it the writes of the others. Otherwise a second
   launch does (``segred_final``).
@@ -126,15 +126,17 @@ class _Segment:
         return k.declare("start", Prim.I64, op("add", part.start, op("mul", rows, lanes)))
 
 
-def segred(lowering: launches.Lowering, exp: SegRed, side_by_side: Callable[[], None]) -> None:
+def segred(lowering: launches.Lowering, exp: SegRed,
+           side_by_side: Callable[[], None] | None) -> None:
     """Reduce small segments by work-items, medium ones by groups, large ones by several groups.
 
-    ``side_by_side`` lowers the segments as those of an intra-group version.
+    ``side_by_side``, if not None, lowers segments of any length as those of an intra-group version.
     """
     if len(exp.space) == 1:
         _segred_long(lowering, exp, lambda: _segred_groups(lowering, exp))
         return
-    medium = side_by_side if lowering.interleave else lambda: _segred_groups(lowering, exp)
+    medium = side_by_side if side_by_side and lowering.interleave else (
+        lambda: _segred_groups(lowering, exp))
     lower_blocked(lowering, segments_of_reduction(exp),
                   lambda: _segred_each(lowering, exp, medium))
 

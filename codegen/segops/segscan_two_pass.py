@@ -3,6 +3,9 @@
 Strategies:
 
 - *small* segments (``segscan_small``): a work-item per segment, up to a length that is a parameter;
+- *medium* segments, on devices with coalesced accesses: those of an intra-group version
+  (:mod:`~runelift.codegen.intragroup.group_version`), whose groups have several side by side.
+  There only tiny segments are small ones, as work-items that write far apart take long;
 - *single pass* (``segscan_once``), if groups of the device may wait for each other
   (:mod:`~runelift.codegen.segops.segscan_single_pass`);
 - *two passes* otherwise.
@@ -18,7 +21,7 @@ Source: Blelloch 1990, "Prefix sums and their applications", section 1.5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -37,13 +40,23 @@ from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import SegScan
-from runelift.ir.types import i64
+from runelift.ir.types import elem_of, i64
+
+TINY = 4
+"""The most elements that work-items write far apart."""
+MOST_SIDE_BY_SIDE = 1024
+"""The most elements of a medium segment."""
+SIDE_BY_SIDE_BYTES = 8192
+"""The most bytes of its results; local memory holds those of a few arrays."""
 
 
-def segscan(lowering: launches.Lowering, exp: SegScan, packed: PackedScan | None = None) -> None:
-    """Scan small segments by work-items, all others by tiles.
+def segscan(lowering: launches.Lowering, exp: SegScan,
+            side_by_side: Callable[[], None] | None = None, packed: PackedScan | None = None
+            ) -> None:
+    """Scan small segments by work-items, medium ones by groups, all others by tiles.
 
-    A ``packed`` scan, of one segment, does as that says with its results.
+    ``side_by_side`` lowers medium segments as those of an intra-group version.  A ``packed`` scan,
+    of one segment, does as that says with its results.
     """
     if len(exp.space) == 1:
         _segscan_tiles(lowering, exp, packed)
@@ -51,7 +64,28 @@ def segscan(lowering: launches.Lowering, exp: SegScan, packed: PackedScan | None
     length = lowering.size(exp.space[-1].width)
     short = launches.branch(lowering, lambda: _segscan_items(lowering, exp))
     long = launches.branch(lowering, lambda: _segscan_tiles(lowering, exp))
+    if side_by_side and lowering.interleave and all(isinstance(t, Prim) for t in exp.ret):
+        medium = launches.branch(lowering, side_by_side)
+        fits = _fits_groups(lowering, exp, medium)
+        medium = tuple(s for s in medium if not isinstance(s, distribution.GroupShape))
+        few = launches.branch(lowering, lambda: launches.choose_by_length(
+            lowering, length, short, medium, i64(TINY)))
+        lowering.steps.append(plan.Branch(fits, few, long))
+        return
     launches.choose_by_length(lowering, length, short, long)
+
+
+def _fits_groups(lowering: launches.Lowering, exp: SegScan, medium: Sequence[plan.Step]) -> VName:
+    """True on the host if groups can have the segments; it works out their shape for that."""
+    (shape,) = (step for step in medium if isinstance(step, distribution.GroupShape))
+    bytes_ = sum(elem_of(type_).bytes for type_ in exp.ret)
+    most = min(MOST_SIDE_BY_SIDE, SIDE_BY_SIDE_BYTES // bytes_)
+    length = lowering.scalar("length", lowering.size(exp.space[-1].width))
+    possible, moderate, fits = map(lowering.names.fresh, ("possible", "moderate", "fits"))
+    lowering.steps += [shape, plan.Compute(possible, "lt", Prim.I64, (i64(0), shape.group)),
+                       plan.Compute(moderate, "le", Prim.I64, (length, i64(most))),
+                       plan.Compute(fits, "and", Prim.BOOL, (possible, moderate))]
+    return fits
 
 
 def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:

@@ -4,7 +4,40 @@ from __future__ import annotations
 
 from runelift.ir.codes.explanation import Explanation
 
+_PRODUCT = """\
+-- file: program.fut
+entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
+  map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
+"""
+
 CODES = (
+    Explanation(
+        "unknown-parameter", "a value for a parameter that the program does not have",
+        "Option --param sets thresholds, parameters of kernels and those of #[param].  'runelift "
+        "tree' and 'runelift explain --parameters' list them.  Names depend on the text of the "
+        "program.  In a tuning file such a name is ignored, with a warning.  The example has a "
+        "line for each --param.",
+        wrong="""\
+main.suff_outer_par=4096
+""" + _PRODUCT, cure="""\
+main.suff_outer_par_0=4096
+""" + _PRODUCT, suffix=".tuning"),
+    Explanation(
+        "impossible-setting", "values of parameters that do not go together",
+        "The kernels of a setting must fit the device, and values must make sense beside each "
+        "other.  The message shows the condition with the values of both sides, and where it comes "
+        "from, and values of other parameters that go with them.  'runelift explain --parameters' "
+        "lists all conditions.  In a tuning file such a setting is ignored, with a warning.  The "
+        "example has a line for each --param.",
+        wrong="""\
+main.ys_2.side=8
+main.ys_2.rows=16
+main.ys_2.columns=8
+""" + _PRODUCT, cure="""\
+main.ys_2.side=8
+main.ys_2.rows=8
+main.ys_2.columns=8
+""" + _PRODUCT, suffix=".tuning"),
     Explanation(
         "malformed-data", "values that cannot be read",
         "Values are written as in programs: numbers with a suffix for their type, arrays in "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from runelift.ir import syntax as ir
 from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.sizes import Size, greatest, least, product
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import bodies_of, free_vars
 from runelift.ir.types import Atom, Const, elem_of
 from runelift.rewrite.flatten.nest import size_of
 
@@ -53,6 +53,27 @@ def is_parallel(stm: ir.Stm) -> bool:
     return False
 
 
+def is_perfect_nest(body: ir.Body) -> bool:
+    """True if ``body`` is a map, cheap scalar code around it, and so on inside.
+
+    No loop is in it, and no other parallel operation.
+    """
+    parallel = [stm for stm in body.stms if is_parallel(stm)]
+    if not parallel:
+        return not any(_has_loops(stm) for stm in body.stms)
+    match parallel:
+        case [ir.Stm(pat, ir.Map(lam=lam))]:
+            return set(body.result) <= {p.name for p in pat} and is_perfect_nest(lam.body) and all(
+                stm is parallel[0] or is_cheap(stm.exp) for stm in body.stms)
+    return False
+
+
+def _has_loops(stm: ir.Stm) -> bool:
+    """True if a statement runs anything several times."""
+    return isinstance(stm.exp, (ir.Loop, *ir.SOACS)) or any(
+        _has_loops(inside) for body in bodies_of(stm.exp) for inside in body.stms)
+
+
 def is_identity(lam: ir.Lambda) -> bool:
     """True if ``lam`` returns its parameters, in order."""
     return not lam.body.stms and lam.body.result == tuple(p.name for p in lam.params)
@@ -66,17 +87,6 @@ def scalar_operator(op: ir.Operator) -> bool:
 def is_atomic(op: ir.Operator) -> bool:
     """True if an atomic update of one word performs the operator."""
     return len(op.lam.ret) == 1 and scalar_operator(op) and elem_of(op.lam.ret[0]).bits >= 32
-
-
-def vector_operator(op: ir.Operator) -> ir.Map | None:
-    """The map that is the whole of the operator, if it is ``λ a b → map ⊕ a b``."""
-    match op.lam.body:
-        case ir.Body((ir.Stm(pat, ir.Map() as inner),), result) if (
-            inner.arrays == tuple(p.name for p in op.lam.params)
-            and result == tuple(p.name for p in pat)
-        ):
-            return inner
-    return None
 
 
 def segops(body: ir.Body) -> Iterator[ir.SegOp]:

@@ -13,7 +13,11 @@ from typing import TypeAlias
 from runelift.ir.errors import UserError
 from runelift.ir.guards import Kind
 from runelift.ir.syntax import Body, Stm
-from runelift.rewrite.flatten.parallelism import worth_intragroup, worth_sequentialising
+from runelift.rewrite.flatten.parallelism import (
+    is_perfect_nest,
+    worth_intragroup,
+    worth_sequentialising,
+)
 
 Policy: TypeAlias = Callable[["Candidates"], frozenset[Kind]]
 """From the candidates of a site to the kinds that stay."""
@@ -21,16 +25,31 @@ Policy: TypeAlias = Callable[["Candidates"], frozenset[Kind]]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The kinds of version that exist for ``stm``, whose lambda has the body ``body``."""
+    """The kinds of version that exist for ``stm``, whose lambda has the body ``body``.
+
+    There are ``depth`` maps around ``stm``.
+    """
 
     stm: Stm
     body: Body
     kinds: frozenset[Kind]
+    depth: int = 0
+
+
+def full(site: Candidates) -> frozenset[Kind]:
+    """Everything, as in the thesis (Breddam 2019, figure 1.6)."""
+    return site.kinds
 
 
 def all_versions(site: Candidates) -> frozenset[Kind]:
-    """Everything, as in the thesis (Breddam 2019, figure 1.6)."""
-    return site.kinds
+    """Everything but versions of perfect nests of maps that differ in the order of points alone.
+
+    Work-items of a group have nothing to share there, and an inner map has no results to keep.
+    There remain the flat version and a work-item for each point of the outermost map.
+    """
+    if not is_perfect_nest(site.body) or Kind.FLAT not in site.kinds:
+        return site.kinds
+    return site.kinds - ({Kind.INTRA} if site.depth == 0 else {Kind.INTRA, Kind.OUTER})
 
 
 def classic(site: Candidates) -> frozenset[Kind]:
@@ -54,7 +73,8 @@ def moderate(site: Candidates) -> frozenset[Kind]:
     return frozenset({Kind.FLAT})
 
 
-POLICIES: dict[str, Policy] = {"all": all_versions, "classic": classic, "moderate": moderate}
+POLICIES: dict[str, Policy] = {
+    "all": all_versions, "full": full, "classic": classic, "moderate": moderate}
 
 
 def policy(name: str) -> Policy:

@@ -26,8 +26,9 @@ from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
-from runelift.ir.sizes import greatest, product
+from runelift.ir.sizes import Size, greatest, product
 from runelift.ir.traverse import (
+    bodies_inside,
     bodies_of,
     body_of,
     free_vars,
@@ -37,7 +38,7 @@ from runelift.ir.traverse import (
     stm_of,
     uses,
 )
-from runelift.ir.types import Type, elem_of, shape_of
+from runelift.ir.types import Const, Type, elem_of, shape_of
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.versions import (
     Types,
@@ -47,7 +48,7 @@ from runelift.rewrite.engine.versions import (
     with_guards,
 )
 from runelift.rewrite.flatten.nest import size_of
-from runelift.rewrite.flatten.parallelism import work_of_group
+from runelift.rewrite.flatten.parallelism import left_alone, work_of_group
 from runelift.rewrite.passes.rivals import (
     columns_lie_side_by_side,
     maps_share_nothing,
@@ -336,8 +337,54 @@ def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
                        if guard.kind is Kind.OUTER else guard)
 
 
+@rule(ir.Versions)
+def rows_save_launches(exp: ir.Versions, types: Types) -> ir.Exp | None:
+    """versions (rows: s, …, else: p) ⇒ versions (rows group m groups n saves k: s, …, else: p)
+
+    Provided: s is one operation, with neither loops at the elements of a row nor rows in loops; p
+        launches k more.  s may also be a reduction of rows.
+    Because: a short row takes a work-item less time than a launch.
+    """
+    first, saved = exp.alternatives[0], _launches(exp.alternatives[-1].body) - 1
+    found = list(operations(first.body))
+    if first.kind not in (Kind.OUTER, Kind.REDOMAP) or saved < 1 or len(found) != 1 or (
+            not isinstance(found[0], ir.SegMap | ir.SegRed) or _loops_at_elements(found[0].body)):
+        return None
+    rows, outside = found[0], free_vars(found[0])
+    elements = greatest(Size.of(1), *(product(list(map(size_of, widths)))
+                                      for widths in left_alone(rows.body) if all(
+                                          isinstance(w, Const) or w in outside for w in widths)))
+    points = product([size_of(dim.width) for dim in rows.space])
+    return with_guards(exp, lambda version, guard: replace(
+        guard, saves=saved, group=guard.group or elements, groups=guard.groups or points)
+        if version is first else guard)
+
+
+def _loops_at_elements(body: ir.Body) -> bool:
+    """True if a row is gone through in a loop, or a loop is at an element of a row."""
+    for stm in body.stms:
+        inside = list(statements_inside(bodies_inside(stm.exp)))
+        soacs, loops = (any(isinstance(each.exp, kinds) for each in inside)
+                        for kinds in (ir.SOACS, ir.Loop))
+        if (isinstance(stm.exp, ir.SOACS) and loops) or (isinstance(stm.exp, ir.Loop) and soacs):
+            return True
+    return False
+
+
+def _launches(body: ir.Body) -> int:
+    """The least number of launches of a body; loops count once."""
+    count = 0
+    for stm in body.stms:
+        if isinstance(stm.exp, ir.SEGOPS):
+            count += 1
+        else:
+            inner = [_launches(each) for each in bodies_of(stm.exp)]
+            count += min(inner, default=0)
+    return count
+
+
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
               products_beat_reductions, points_beat_rows, points_differ, points_need_no_rows,
               points_are_laden, columns_lie_side_by_side, neighbours_map, rows_stream,
               rows_lie_apart, loops_stay_in_groups,
-              groups_beside_rows)
+              groups_beside_rows, rows_save_launches)

@@ -3,6 +3,9 @@
 Flattening takes an array for irregular when its sizes are computed inside of the nest, so sizes
 must leave as far as they can.  A statement leaves a lambda or a loop only if it cannot fail,
 because the lambda may run for no element.  It leaves a branch only if it computes a size.
+
+After fusion, arrays that are made from nothing but counters leave, too: they are stored in any
+case.  Before it, they would be out of reach of what they could be fused with.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -27,9 +30,10 @@ from runelift.ir.traverse import (
     lambdas_of,
     map_exp,
     stm_of,
+    substitute_stm,
     uses,
 )
-from runelift.ir.types import Atom, Const, shape_of
+from runelift.ir.types import ArrayType, Atom, Const, i64, shape_of, zero
 from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import total_division
@@ -39,6 +43,9 @@ from runelift.rewrite.rules.unused import sizes_of
 LEAVING = (ir.PrimOp, ir.Convert, ir.Index, ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad,
            ir.ArrayLit, ir.Concat, ir.If, ir.Loop, ir.Map, ir.Redomap, ir.Scanomap)
 """Expressions that are hoisted.  Iota and replicate are made faster than they are read."""
+STORED = (ir.Map, ir.Redomap, ir.Scanomap, ir.Loop, ir.ArrayLit, ir.Concat, ir.Rearrange,
+          ir.Reshape)
+"""Expressions that are hoisted together with the counters and constants that they read."""
 
 DIVISIONS = ("div", "mod", "quot", "rem")
 """Operations that fail if their second argument is 0, and else succeed."""
@@ -48,6 +55,7 @@ class Around(Enum):
     """The construct that a body belongs to."""
 
     FUN = "fun"
+    NONEMPTY = "nonempty"
     LAMBDA = "lambda"
     LOOP = "loop"
     BRANCH = "branch"
@@ -67,6 +75,16 @@ def hoist(program: ir.Program, names: Names, rewriting: Rewriting | None = None)
                          for fun in program.funs))
 
 
+def hoist_arrays(program: ir.Program, names: Names, rewriting: Rewriting | None = None
+                 ) -> ir.Program:
+    """As :func:`hoist`, also for what reads counters and replicated values of the lambda."""
+    rewriting = rewriting or Rewriting(names)
+    consumed = consumed_names(program)
+    return ir.Program(tuple(
+        Hoister(rewriting, consumed, size_names(fun), after_fusion=True).fun(fun)
+        for fun in program.funs))
+
+
 @rule(*LEAVING)
 def hoist_invariant(hoister: Hoister, stm: ir.Stm) -> int | None:
     """map (λx → let y = e₁ in e₂) xs ⇒ let y = e₁ in map (λx → e₂) xs
@@ -79,6 +97,32 @@ def hoist_invariant(hoister: Hoister, stm: ir.Stm) -> int | None:
     outermost = max((hoister.level.get(name, 0) for name in free_vars(stm)), default=0)
     for target in range(outermost, here):
         if hoister.may_leave(stm, target):
+            return target
+    return None
+
+
+@rule(*STORED)
+def hoist_stored(hoister: Hoister, stm: ir.Stm) -> int | None:
+    """map (λx → let is = iota n, y = map f is in e) xs ⇒ let y = map f (iota n) in map (λx → e) xs
+
+    Provided: as for hoist_invariant; the size of y is no constant.  If n is known to be no negative
+    number only where the map has elements, map and y are in a branch for that.
+    Because: what was not fused is stored, and so is made once instead of once for each x.
+    Does not handle: arrays of constant size, which work-items have in registers.
+    """
+    types = [p.type for p in stm.pat]
+    if any(shape_of(each) and all(isinstance(size, Const) for size in shape_of(each))
+           for each in types):
+        return None
+    read = free_vars(stm)
+    made = [hoister.made[name] for name in read if name in hoister.made]
+    if not made:
+        return None
+    needed = (read - hoister.made.keys()).union(*map(free_vars, made))
+    here = len(hoister.frames) - 1
+    for target in range(max((hoister.level.get(name, 0) for name in needed), default=0), here):
+        if hoister.may_leave(stm, target) and all(hoister.cannot_fail(each, target)
+                                                  for each in made):
             return target
     return None
 
@@ -104,16 +148,23 @@ def hoist_quotient(hoister: Hoister, stm: ir.Stm) -> tuple[int, list[ir.Stm], ir
 
 
 class Hoister:
-    """The state of the walk over one function: the bodies around, and where names are bound."""
+    """The state of the walk over one function: the bodies around, and where names are bound.
+
+    ``made`` holds counters and replicated values inside of lambdas and loops.  ``unless_empty``
+    holds sizes that are no negative numbers unless a width is 0, by this width.
+    """
 
     def __init__(self, rewriting: Rewriting, consumed: frozenset[VName],
-                 sizes: frozenset[VName]) -> None:
+                 sizes: frozenset[VName], *, after_fusion: bool = False) -> None:
         self.rewriting = rewriting
         self.scope = Scope(rewriting.names, consumed)
         self.sizes = sizes
         self.frames: list[_Frame] = []
         self.level: dict[VName, int] = {}
         self.lengths: dict[VName, int] = {}
+        self.after_fusion = after_fusion
+        self.made: dict[VName, ir.Stm] = {}
+        self.unless_empty: dict[Atom, set[VName]] = {}
         self.deep = Mapper(lambda a: a, lambda name: name, lambda b: self.body(b, Around.BRANCH),
                            self.lambda_)
 
@@ -145,7 +196,10 @@ class Hoister:
 
     def statement(self, stm: ir.Stm) -> None:
         """Put ``stm`` into the outermost body that it may go to."""
-        if not is_flat(stm.exp):
+        if isinstance(stm.exp, ir.Map) and len(self.frames) == 1 and self.unless_empty.get(
+                stm.exp.width):
+            stm = self._where_nonempty(stm, self.unless_empty[stm.exp.width])
+        elif not is_flat(stm.exp):
             stm = stm_of(stm, self.inside(stm.exp))
         target = len(self.frames) - 1
         if target and self.rewriting.permits(hoist_quotient) and (
@@ -155,11 +209,8 @@ class Hoister:
             for each in outside:
                 self._put(each, target)
             stm, target = check, len(self.frames) - 1
-        elif isinstance(stm.exp, LEAVING) and target and self.rewriting.permits(hoist_invariant):
-            found: int | None = hoist_invariant.apply(self, stm)
-            if found is not None:
-                self.rewriting.record(hoist_invariant, (stm,), (stm,))
-                target = found
+        elif target and isinstance(stm.exp, LEAVING):
+            stm, target = self._left(stm, target)
         self._put(stm, target)
 
     def _put(self, stm: ir.Stm, target: int) -> None:
@@ -167,6 +218,88 @@ class Hoister:
         self.frames[target].out.append(stm)
         self.bind(stm.pat, target)
         self.scope.define(stm)
+        if self.after_fusion:
+            self._note(stm, target)
+
+    def _left(self, stm: ir.Stm, here: int) -> tuple[ir.Stm, int]:
+        """The statement, and the body that it may go to."""
+        if self.rewriting.permits(hoist_invariant):
+            found: int | None = hoist_invariant.apply(self, stm)
+            if found is not None:
+                self.rewriting.record(hoist_invariant, (stm,), (stm,))
+                return stm, found
+        if self.after_fusion and isinstance(stm.exp, STORED) and self.rewriting.permits(
+                hoist_stored):
+            found = hoist_stored.apply(self, stm)
+            if found is not None:
+                new = self._with_copies(stm, found)
+                self.rewriting.record(hoist_stored, (stm,), (new,))
+                return new, found
+        return stm, here
+
+    def _with_copies(self, stm: ir.Stm, target: int) -> ir.Stm:
+        """The statement with its own counters and replicated values, which go to ``target``."""
+        copies: dict[VName, Atom] = {}
+        for name in sorted(free_vars(stm) & self.made.keys()):
+            made = self.made[name]
+            copy = replace(made, pat=(ir.Param(self.scope.names.fresh(name), made.pat[0].type),))
+            copies[name] = copy.pat[0].name
+            self._put(copy, target)
+        return substitute_stm(stm, copies)
+
+    def _note(self, stm: ir.Stm, target: int) -> None:
+        """Note what a statement makes or, in the body of the function, says of sizes."""
+        if isinstance(stm.exp, ir.Iota | ir.Replicate) and target:
+            self.made[stm.pat[0].name] = stm
+        if not isinstance(stm.exp, ir.Assert) or target:
+            return
+        match self.scope.exp(stm.exp.cond):
+            case ir.PrimOp("or", _, (fine, empty)):
+                if (size := self._not_negative(fine)) is None:
+                    return
+                match self.scope.exp(empty):
+                    case ir.PrimOp("eq", Prim.I64, (width, Const(value=0))):
+                        self.unless_empty.setdefault(width, set()).add(size)
+            case _:
+                if (size := self._not_negative(stm.exp.cond)) is not None:
+                    self.lengths[size] = 0
+
+    def _not_negative(self, cond: Atom) -> VName | None:
+        """The size that is no negative number if ``cond`` is true."""
+        match self.scope.exp(cond):
+            case ir.PrimOp("le", Prim.I64, (Const(value=0), VName() as size)):
+                return size
+        return None
+
+    def _where_nonempty(self, stm: ir.Stm, sizes: set[VName]) -> ir.Stm:
+        """A map, in a branch with what leaves it only because it has elements, if there is such.
+
+        ``sizes`` are no negative numbers there.
+        """
+        assert isinstance(stm.exp, ir.Map)
+        width = stm.exp.width
+        frame, level = _Frame(Around.NONEMPTY), len(self.frames)
+        self.frames.append(frame)
+        before = dict(self.lengths)
+        for size in sizes:
+            self.lengths[size] = min(level, self.lengths.get(size, level))
+        stm = stm_of(stm, self.inside(stm.exp))
+        self.lengths = before
+        self.frames.pop()
+        if not frame.out:
+            return stm
+        types = tuple(p.type for p in stm.pat)
+        empties = [ir.Stm((ir.Param(self.scope.names.fresh("none"), each),),
+                          ir.Replicate(each.shape, zero(each.elem)))
+                   for each in types if isinstance(each, ArrayType)]
+        inner = replace(stm, pat=tuple(ir.Param(self.scope.names.fresh(p.name), p.type)
+                                       for p in stm.pat))
+        empty = ir.Stm((ir.Param(self.scope.names.fresh("empty"), Prim.BOOL),),
+                       ir.PrimOp("eq", Prim.I64, (width, i64(0))))
+        self._put(empty, level - 1)
+        return replace(stm, exp=ir.If(
+            empty.pat[0].name, ir.Body(tuple(empties), tuple(each.pat[0].name for each in empties)),
+            ir.Body((*frame.out, inner), tuple(p.name for p in inner.pat)), types))
 
     def inside(self, exp: ir.Exp) -> ir.Exp:
         """``exp`` with its bodies hoisted from."""

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from runelift.ir import syntax as ir
 from runelift.ir.consumption import view_of
 from runelift.ir.names import VName
-from runelift.ir.placement import Placement, by_root, placements
+from runelift.ir.placement import Placement, by_root, first_made, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import free_vars
@@ -197,6 +197,8 @@ def _is_orderly(body: ir.Body, position: int, names: Set[VName], exact: Set[VNam
     if not names.isdisjoint(body.result):
         return False
     result = body.result[position]
+    if isinstance(result, VName):
+        result = first_made(body, result)
     made = next((n for n, s in enumerate(body.stms) if any(p.name == result for p in s.pat)),
                 len(body.stms))
     return last < made or (last == made and made not in direct

@@ -19,12 +19,13 @@ from runelift.rewrite.rules.soac import SOAC
 from runelift.rewrite.rules.soac_inputs import SOAC_INPUTS
 from runelift.rewrite.rules.special_sizes import SPECIAL_SIZES
 from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS
+from runelift.rewrite.rules.vector_operators import VECTOR_OPERATORS
 from runelift.rewrite.rules.views import VIEWS
 from runelift.rewrite.rules.windows import WINDOWS
 
 FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + COMMUTATIVITY + WINDOWS
                      + GUARDED_READS + SOAC + SOAC_INPUTS + SPECIAL_SIZES + VIEWS + JOINED_VIEWS
-                     + NESTED_REDUCTIONS)
+                     + NESTED_REDUCTIONS + VECTOR_OPERATORS)
 """The rules of the forward walk."""
 
 SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNUSED_INPUTS

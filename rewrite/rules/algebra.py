@@ -202,6 +202,20 @@ def compared_with_bool(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
+@rule(PrimOp, ops=("eq",))
+def converted_bool(scope: Scope, stm: Stm) -> Replacement:
+    """number x == 0 ⇒ not x,  number x == 1 ⇒ x
+
+    Provided: x is a bool.
+    """
+    match stm.exp:
+        case PrimOp("eq", prim, (x, Const(number))) if prim is not Prim.BOOL:
+            match scope.exp(x):
+                case Convert(Prim.BOOL, _, origin) if number in (0, 1):
+                    return AtomExp(origin) if number else PrimOp("not", Prim.BOOL, (origin,))
+    return None
+
+
 @rule(PrimOp, ops=("not", "neg"))
 def double_negation(scope: Scope, stm: Stm) -> Replacement:
     """not (not x) ⇒ x,  -(-x) ⇒ x
@@ -359,6 +373,6 @@ def _lossless(from_: Prim, to: Prim) -> bool:
 ALGEBRA = RuleBook([
     fold_constants, fold_conversion, same_conversion, conversion_chain, neutral_element,
     float_neutral, absorbing_element, right_neutral, cheap_power, same_operands, same_compared,
-    compared_with_bool, double_negation, excluded_middle, negated_comparison, gather_constants,
-    cancel, comparison_known, size_not_negative,
+    compared_with_bool, converted_bool, double_negation, excluded_middle, negated_comparison,
+    gather_constants, cancel, comparison_known, size_not_negative,
 ])

@@ -44,7 +44,7 @@ _Case: TypeAlias = tuple[int, ...]
 """For each pair: negative if the left component is less, 0 if both are equal, else positive."""
 
 
-@rule(ir.Redomap, ir.Scanomap)
+@rule(ir.Redomap, ir.Scanomap, ir.SegRed, ir.SegScan)
 def commutative_operator(scope: Scope, stm: ir.Stm) -> Replacement:
     """reduce ⊕ e xs ⇒ reduce_comm ⊕ e xs
 
@@ -53,7 +53,8 @@ def commutative_operator(scope: Scope, stm: ir.Stm) -> Replacement:
     associative.
     """
     match stm.exp:
-        case ir.Redomap(ops=ops) | ir.Scanomap(ops=ops):
+        case (ir.Redomap(ops=ops) | ir.Scanomap(ops=ops) | ir.SegRed(ops=ops)
+              | ir.SegScan(ops=ops)):
             if not any(not op.comm and commutes(op.lam) for op in ops):
                 return None
             new = tuple(replace(op, comm=op.comm or commutes(op.lam)) for op in ops)

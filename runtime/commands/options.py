@@ -10,7 +10,7 @@ from typing import Any
 
 from runelift.ir.numerals import whole_number
 
-POLICIES = ("all", "classic", "moderate")
+POLICIES = ("all", "full", "classic", "moderate")
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,6 @@ from runelift.codegen.emit.opencl import FAILURE_ARGS
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.direct_launch import DirectReads
 from runelift.runtime.devices.driver.icd import take_context
-from runelift.runtime.devices.host_cells import HostCells
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.devices.memory import Buffer, Pool
 from runelift.runtime.devices.probe_results import proven
@@ -67,8 +66,7 @@ class Device:
         self.waits = Waits()
         self.lock = threading.RLock()
         """Held during a run: kernels keep the arguments of one launch only."""
-        self.cells = HostCells(self.context, self.plain, usable=not info.is_simulator)
-        self.pool = Pool(self.context, info, self.cells)
+        self.pool = Pool(self.context, info)
         self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
         self.failure = self.failure_code, self.failure_args

@@ -259,6 +259,7 @@ def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
         resident_groups=16,
         build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ()),
                        *((UNOPTIMISED,) if simulator else ()),
+                       *((FENCES,) if nvidia and _capability(handle, cl) >= FENCES_SINCE else ()),
                        *((LIBM,) if pocl and kind is DeviceKind.CPU and _has_libm() else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=_optimised_by_pocl(handle.driver_version) if pocl else math.inf,
@@ -281,6 +282,14 @@ def _optimised_by_pocl(version: str) -> float:
     return 40_000 if major.isdigit() and int(major) >= 5 else 30_000
 
 
+def _capability(handle: Any, cl: Any) -> int:
+    """The major number of the compute capability of one of NVIDIA's devices; 0 if unknown."""
+    try:
+        return int(handle.compute_capability_major_nv)
+    except (AttributeError, cl.Error):
+        return 0
+
+
 def _has_libm() -> bool:
     """True if kernels that PoCL loads into this process find the functions of the C library."""
     try:
@@ -293,6 +302,8 @@ def _has_libm() -> bool:
 
 LIBM = "-DLIBM"
 """With this, processors compute roots, logarithms and the like as C does (``prelude.cl``)."""
+FENCES, FENCES_SINCE = "-DACQUIRES_AND_RELEASES", 7
+"""The option for fences that acquire and release, and the first compute capability to have them."""
 UNOPTIMISED = "-cl-opt-disable"
 """The option for Oclgrind, whose optimised code of choices between few values is wrong.
 
@@ -312,6 +323,9 @@ SECTOR = 32
 CACHED = 128
 """The bytes of a compute unit's cache for each work-item that it runs (NVIDIA, since 2017)."""
 
+BRIEF = 64
+"""The elements that a work-item of a GPU reads one after another in the time of a launch."""
+
 TAKEN = 32
 """The most work-groups that a thread of PoCL takes at a time.
 
@@ -328,7 +342,7 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults
                     together=gpu, busy=units * OCCUPANCY if gpu else units,
                     streamed=2 if gpu else 1, even=shares.group if gpu else 0,
                     shared=0 if gpu else TAKEN * units * units,
-                    cached=CACHED if merged else SECTOR)
+                    cached=CACHED if merged else SECTOR, brief=BRIEF if gpu else 0)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

@@ -59,14 +59,17 @@ class ShareLimits:
         """The least work-items of so many groups, if several can run side by side."""
         return min(self.lanes, power_of_two_above(ceil_div(self.crew, max(1, groups))))
 
-    def chunk_of(self, longest: int, groups: int, apart: int) -> int:
+    def chunk_of(self, longest: int, groups: int, apart: int, *, scanned: bool) -> int:
         """The length of chunks where so many groups share rows of at most ``longest`` elements.
 
         Long chunks save work that a group does once for a row, and the combining of its work-items'
         results.  Where a unit has only one group, that takes less time than the elements do.
         Work-items that are ``apart`` need no others.  They know their row at once if one index
-        counts the rows.  If several do, those of a group that has just one row know it.
+        counts the rows.  If several do, those of a group that has just one row know it.  Rows that
+        are not ``scanned`` have a work-item for each element while the device has room for all.
         """
+        if not (scanned or apart) and self.short < NEVER and groups * longest <= self.crew:
+            return min(self.chunk, power_of_two_above(ceil_div(longest, self.group)))
         if groups < self.busy_groups or apart == 1:
             many = groups >= self.busy_groups and groups * ceil_div(longest, self.short) > self.crew
             return min(self.chunk, 2 * self.short if many else self.short)

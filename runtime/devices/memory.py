@@ -9,7 +9,6 @@ import pyopencl as cl
 
 from runelift.ir import failures
 from runelift.ir.errors import ProgramFailure
-from runelift.runtime.devices.host_cells import CELL, HostCells
 from runelift.runtime.devices.info import DeviceInfo
 
 REMEMBERED = 10_000
@@ -43,9 +42,8 @@ class OutOfMemory(Exception):
 class Pool:
     """Buffers by size class; allocation costs no call of the driver in a steady state."""
 
-    def __init__(self, context: Any, device: DeviceInfo, cells: HostCells) -> None:
+    def __init__(self, context: Any, device: DeviceInfo) -> None:
         self._context = context
-        self._cells = cells
         self._device = device
         self._rounded: dict[int, int] = {}
         self.free: defaultdict[int, list[Any]] = defaultdict(list)
@@ -62,15 +60,6 @@ class Pool:
         if self.live > self.peak:
             self.peak = self.live
         return Buffer(handle, rounded, self)
-
-    def allocate_cell(self) -> Buffer:
-        """A buffer for one value that kernels write and the host reads."""
-        free = self.free[CELL]
-        handle = free.pop() if free else self._create(CELL)
-        self.live += CELL
-        if self.live > self.peak:
-            self.peak = self.live
-        return Buffer(handle, CELL, self)
 
     def take(self, size: int, count: int) -> list[Any]:
         """So many pieces of a size that the pool has, always the same ones if they are there."""
@@ -107,8 +96,6 @@ class Pool:
         return rounded
 
     def _create(self, size: int) -> Any:
-        if size == CELL:  # other sizes are larger
-            return self._cells.make()
         if size > self._device.max_alloc:
             raise self._too_large(size)
         if self.allocated + size > self._device.global_bytes:
@@ -136,9 +123,7 @@ class Pool:
     def trim(self) -> None:
         """Return unused memory to the device."""
         for size, handles in self.free.items():
-            if size == CELL:
-                continue
             self.allocated -= size * len(handles)
             for handle in handles:
                 handle.release()
-            handles.clear()
+        self.free.clear()

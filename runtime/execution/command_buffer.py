@@ -196,7 +196,7 @@ class CapturingRun(Run):
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  args: Mapping[str, Any]) -> None:
         super().__init__(executable, thresholds, force, record=False)
-        self.allocate, self.allocate_cell = self._allocate, self._allocate_cell
+        self.allocate = self._allocate
         self._capture = Capture(
             [name for name, value in args.items() if isinstance(value, Buffer)],
             {name: value for name, value in args.items() if not isinstance(value, Buffer)})
@@ -211,7 +211,7 @@ class CapturingRun(Run):
         unrepeatable = (self._unrepeatable or sum(capture.sizes) > MOST_CAPTURED_BYTES
                         or len(capture.commands) > MOST_CAPTURED_COMMANDS)
         found = None if unrepeatable else CommandBuffer(self._submitter(), capture)
-        self.allocate, self.allocate_cell = self._pool.allocate, self._pool.allocate_cell
+        self.allocate = self._pool.allocate
         self._unrepeatable = True
         self._inputs, self._handles, self._slots = [], [], {}
         return found
@@ -221,13 +221,7 @@ class CapturingRun(Run):
         return self
 
     def _allocate(self, size: int) -> Buffer:
-        return self._noted(self._pool.allocate(size))
-
-    def _allocate_cell(self) -> Buffer:
-        return self._noted(self._pool.allocate_cell())
-
-    def _noted(self, buffer: Buffer) -> Buffer:
-        """A buffer that the run takes, with a slot of its own."""
+        buffer = self._pool.allocate(size)
         if id(buffer.handle) not in self._slots:
             sizes = self._capture.sizes
             self._slots[id(buffer.handle)] = Slot(len(self._inputs) + len(sizes))

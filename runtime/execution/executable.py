@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -81,6 +82,12 @@ class KernelSite:
             self._reduces = (len(kernel.constants) == 2 and kernel.group is not None
                              and kernel.constants[1] in subgroups_of(kernel))
         return self._reduces
+
+    def is_single(self, values: tuple[int, ...]) -> bool:
+        """True if work-items of a map loop over no points that lie side by side, by default."""
+        kernel = self.launch.kernel
+        return kernel.width is not None and values[0] == 1 and not any(
+            values[len(kernel.constants):])
 
     def free(self) -> bool:
         """True if the kernel can run in groups of another size than it is launched in."""
@@ -388,15 +395,23 @@ class Executable:
             sites, constants = self._together(site, values)
             self._build(sites, constants)
             for each in sites:
-                each.variants[values] = each.kernel
+                own = tuple(constants[name] for name in each.launch.kernel.built_for)
+                each.variants[own] = each.kernel
 
     def _together(self, site: KernelSite, values: tuple[int, ...]
                   ) -> tuple[list[KernelSite], dict[VName, int]]:
         """The launches whose kernels are built with one that is built for these values.
 
-        Without sub-groups most reductions of a version have groups of the same size.
+        Without sub-groups most reductions of a version have groups of the same size.  Maps with a
+        point for each work-item are built together too, where processes would not share the work.
         """
         sites, kernel = [site], site.launch.kernel
+        if site.is_single(values) and not self.device.info.locked_compiler:
+            sites = [each for each in self.sites if each.version == site.version
+                     and each.launch.kernel.width is not None
+                     and len(each.launch.kernel.constants) == len(kernel.constants)]
+            return sites, {name: value for each in sites for name, value in zip_longest(
+                each.launch.kernel.built_for, values[:len(kernel.constants)], fillvalue=0)}
         if self.device.shuffles is None and site.reduces() and not any(
                 values[len(kernel.constants):]):
             sites = [each for each in self.sites if each.version == site.version

@@ -1,15 +1,19 @@
-"""Fused launches: commands in a row that one launch can do.
+"""Fused launches: commands that one launch can do.
 
-See :mod:`runelift.codegen.emit.fused` for the kernel.
+Commands in a row that one work-group can do become the phases of one group.  Launches that do not
+depend on each other become parts of one launch, side by side
+(:mod:`runelift.runtime.execution.side_by_side`).  See :mod:`runelift.codegen.emit.fused` for the
+kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from runelift.codegen.emit.fused import CopyPhase, FusedPhase, fused_source
+from runelift.codegen.emit.fused import CopyPhase, FusedPhase, beside_source, fused_source
+from runelift.codegen.emit.phases import Phase
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.context import RESERVED_BYTES
 from runelift.runtime.execution.commands import FUSED, Command, Copy, Launch
@@ -21,31 +25,72 @@ from runelift.runtime.execution.persistent_loops import (
     in_common_groups,
     local_bytes_for,
 )
+from runelift.runtime.execution.side_by_side import independent_launches
 
 MOST_COPIED_BYTES = 1 << 12
 """The most bytes of a copy that is fused; larger ones are better left to the device."""
 
 
+@dataclass(frozen=True, slots=True)
+class FusedLaunch:
+    """A kernel that does ``commands``: its source, groups, local memory and arguments."""
+
+    commands: Sequence[Command]
+    source: str
+    groups: int
+    group: int
+    local: int
+    arguments: PhaseArguments
+
+
+Planned: TypeAlias = Command | FusedLaunch
+
+
 def fuse_launches(executable: Executable, commands: Sequence[Command]) -> list[Command]:
     """The commands with fewer launches, if that is possible."""
     found: list[Command] = []
-    for part in _parts(executable, commands):
-        if len(part) > 1 and (one := _fuse(executable, part)) is not None:
+    for each in _planned(executable, commands):
+        if not isinstance(each, FusedLaunch):
+            found.append(each)
+        elif (one := _built(executable, each)) is not None:
             found.append(one)
         else:
-            found += part
+            found += each.commands
     return found
 
 
 def fused_sources(executable: Executable, commands: Sequence[Command]) -> list[tuple[str, ...]]:
     """The programs of the kernels for fused launches."""
-    return [(fused.source,) for part in _parts(executable, commands)
-            if len(part) > 1 and (fused := _fused_launch(executable, part)) is not None]
+    return [(each.source,) for each in _planned(executable, commands)
+            if isinstance(each, FusedLaunch)]
 
 
 def saved_commands(executable: Executable, commands: Sequence[Command]) -> int:
     """The number of commands that fusing saves, if the kernels build."""
-    return len(commands) - sum(1 for _ in _parts(executable, commands))
+    return len(commands) - len(_planned(executable, commands))
+
+
+def _planned(executable: Executable, commands: Sequence[Command]) -> list[Planned]:
+    """The commands, with fused launches in place of some of them."""
+    found: list[Planned] = []
+    single: list[Command] = []
+
+    def beside() -> None:
+        for part in independent_launches(executable, single):
+            found.append(part[0] if len(part) == 1 else _beside(executable, part))
+        single.clear()
+
+    for part in _parts(executable, commands):
+        if len(part) > 1 and (one := _in_one_group(executable, part)) is not None:
+            beside()
+            found.append(one)
+        else:
+            single += part
+    beside()
+    return found
+
+
+# Phases of one group
 
 
 def _parts(executable: Executable, commands: Sequence[Command]) -> Iterator[list[Command]]:
@@ -75,17 +120,7 @@ def _launches(executable: Executable, part: Sequence[Command]) -> list[Launch] |
     return found if fits and all(each.groups == 1 for each in found) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _FusedLaunch:
-    """A kernel to do commands with: its source, the launch's group, local memory and arguments."""
-
-    source: str
-    group: int
-    local: int
-    arguments: PhaseArguments
-
-
-def _fused_launch(executable: Executable, part: Sequence[Command]) -> _FusedLaunch | None:
+def _in_one_group(executable: Executable, part: Sequence[Command]) -> FusedLaunch | None:
     """The kernel for all commands; None if there is nothing to launch among them."""
     launches = _launches(executable, part)
     if not launches:
@@ -100,21 +135,42 @@ def _fused_launch(executable: Executable, part: Sequence[Command]) -> _FusedLaun
                 arguments.scalar(command.offset, Prim.I64)))
             continue
         launch = next(following)  # there is nothing else
-        phases.append(arguments.phase(
-            launch, executable.sites[launch.number].launch.kernel))
+        phases.append(_phase(executable, arguments, launch))
     group = launches[0].group
     source = fused_source(phases, len(arguments.buffers), arguments.prims, group,
                            executable.bases)
-    return _FusedLaunch(source, group, local_bytes_for(launches), arguments)
+    return FusedLaunch(part, source, 1, group, local_bytes_for(launches), arguments)
 
 
-def _fuse(executable: Executable, part: Sequence[Command]) -> Launch | None:
-    """One launch for all commands; None if the kernel does not build."""
-    if (fused := _fused_launch(executable, part)) is None:
-        return None
+# Side by side
+
+
+def _beside(executable: Executable, part: Sequence[Launch]) -> FusedLaunch:
+    """The kernel whose groups do the work of those of several launches."""
+    launches = in_common_groups(executable.sites, part)
+    assert launches is not None
+    arguments = PhaseArguments({})
+    counted = [(_phase(executable, arguments, each), arguments.scalar(each.groups, Prim.I64))
+               for each in launches]
+    group = launches[0].group
+    source = beside_source(counted, len(arguments.buffers), arguments.prims, group,
+                           executable.bases)
+    return FusedLaunch(part, source, sum(each.groups for each in launches), group,
+                       local_bytes_for(launches), arguments)
+
+
+# Kernels
+
+
+def _phase(executable: Executable, arguments: PhaseArguments, launch: Launch) -> Phase:
+    return arguments.phase(launch, executable.sites[launch.number].launch.kernel)
+
+
+def _built(executable: Executable, fused: FusedLaunch) -> Launch | None:
+    """The launch of a fused kernel; None if that does not build."""
     arguments = fused.arguments
     one = executable.fused(fused.source, [*[None] * len(arguments.buffers),
-                                           *map(scalar_type, arguments.prims)])
+                                          *map(scalar_type, arguments.prims)])
     args: tuple[Any, ...] = (*arguments.buffers, *arguments.scalars)
     return None if one is None else Launch(
-        FUSED, (), 1, fused.group, (fused.local,), args, one)
+        FUSED, (), fused.groups, fused.group, (fused.local,), args, one)

@@ -48,7 +48,7 @@ class Issuer:
         self._most = 0 if info.is_host else info.num_groups * info.group_size
         self._sites = executable.sites
         self._pool = device.pool
-        self.allocate, self.allocate_cell = self._pool.allocate, self._pool.allocate_cell
+        self.allocate = self._pool.allocate
         self._tables = dict[bytes, Any]()  # loops may run again, and kernels are under way
         self._fallible = self._quiet = False
         self.issued = 0.0
@@ -87,15 +87,9 @@ class Issuer:
 
     def values_at(self, elements: Sequence[tuple[Any, str, int]]) -> list[Any]:
         """Elements of buffers with these handles, as :meth:`reads` finds them."""
-        found, events, compared, cells = [], [], [], self.device.cells
+        found, events = [], []
         for number, (handle, prim, index) in enumerate(elements, 1):
-            view = cells.view(handle, PRIMS[prim], index)
-            if view is not None and cells.proven:
-                found.append(view)
-                continue
             out = self.device.readback.cell(number, PRIMS[prim])
-            if view is not None:
-                compared.append((view, out))
             offset = index * out.itemsize
             if self.recorder is None:
                 self.device.reads.read(handle, out, offset)
@@ -111,8 +105,6 @@ class Issuer:
         else:
             self._wait(*events)
         self._quiet = True
-        for view, out in compared:
-            cells.compare(view, out)
         return [out.item() for out in found]
 
     def fetch(self, wanted: Sequence[tuple[Buffer, Prim, tuple[int, ...]]]

@@ -36,13 +36,14 @@ class LaunchGeometry:
 
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...],
                   rows: tuple[tuple[int, int], ...], groups: int, lanes: int, chunk: int,
-                  teams: bool, apart: int, changing: tuple[int, ...] = ()) -> tuple[int, ...]:
+                  teams: bool, apart: int, scanned: bool,
+                  changing: tuple[int, ...] = ()) -> tuple[int, ...]:
         """The size of a group and of the chunks of its work-items.
 
         The parameters are those of :class:`~runelift.codegen.plan.distribution.GroupShape`.  In a
         loop numbers of points may be ``changing``; few of these come out even.
         """
-        key = points, loops, rows, groups, lanes, chunk, teams, apart, changing
+        key = points, loops, rows, groups, lanes, chunk, teams, apart, scanned, changing
         if (shares := self._shares.get(key)) is None:
             limits = self._device.shares
             if lanes or chunk:
@@ -51,7 +52,7 @@ class LaunchGeometry:
                 self._shares.clear()
             shares = self._shares[key] = share_out(limits, points, loops, groups,
                                                   rows=rows, teams=teams, apart=apart,
-                                                  changing=changing)
+                                                  scanned=scanned, changing=changing)
         return shares
 
     def teams(self, group: int, groups: int, size: int, wanted: int,

@@ -9,7 +9,7 @@ outside of the space is never run.  Settings are counted and drawn without listi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,7 +19,11 @@ from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir.constraints import System
 from runelift.ir.names import VName
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
-from runelift.runtime.geometry.setting_constraints import constraints_of, device_quantities
+from runelift.runtime.geometry.setting_constraints import (
+    constraints_of,
+    device_quantities,
+    span_of,
+)
 
 if TYPE_CHECKING:
     from runelift.ir.solutions import Solutions
@@ -77,14 +81,23 @@ class ParameterSpace:
                 for each, value in zip(self.ranges, setting, strict=True)
                 if value != each.default}
 
+    @property
+    def place(self) -> str:
+        """The place in the source that the operation is for; empty if it is unknown."""
+        span = span_of(self.operation)
+        return str(span or "")
+
     # All settings
 
-    @cached_property
-    def _solutions(self) -> Solutions:
+    def _solving(self, system: System) -> Solutions:
         # late: networkx; programs run without
         from runelift.ir.solutions import Solutions
 
-        return Solutions(self.system)
+        return Solutions(system)
+
+    @cached_property
+    def _solutions(self) -> Solutions:
+        return self._solving(self.system)
 
     @cached_property
     def _first(self) -> int | None:
@@ -160,6 +173,23 @@ class ParameterSpace:
                 return (f"'{each.parameter.name}' can be "
                         f"{', '.join(map(str, each.values))} on this device, not {value}")
         return self.system.obstacle(self._named(setting))
+
+    def cure(self, values: Mapping[str, int]) -> str:
+        """Values of other parameters with which ``values`` are possible, near their defaults.
+
+        It says so if there are none, and is empty if a value is not possible on the device at all.
+        """
+        fixed = {each.parameter.variable: (values[each.parameter.name],) for each in self.ranges
+                 if each.parameter.name in values}
+        if any(values.get(each.parameter.name, each.default) not in each.values
+               for each in self.ranges):
+            return ""
+        system = replace(self.system, domains={**self.system.domains, **fixed})
+        found = self._solving(system).nearest(self._named(self.default))
+        if found is None:
+            return "  No values of other parameters go with it."
+        added = self.named(self._setting(found)).items() - values.items()
+        return f"  It goes with {', '.join(f'{name}={value}' for name, value in sorted(added))}."
 
 
 def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:

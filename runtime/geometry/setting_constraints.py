@@ -50,7 +50,7 @@ def constraints_of(operation: plan.Operation, defaults: Mapping[VName, int], inf
     ``defaults`` are the default values of the variables of parameters.
     """
     steps = tuple(plan.all_steps(operation.steps))
-    span = next((step.loc for step in steps if isinstance(step, plan.Launch) and step.loc), None)
+    span = span_of(operation)
     derived, tiles = list[Derived](), list[Constraint]()
     for step in steps:
         if isinstance(step, distribution.ScanTileShape):
@@ -65,6 +65,12 @@ def constraints_of(operation: plan.Operation, defaults: Mapping[VName, int], inf
     return (*_rules(operation, defaults, span), *tiles,
             *(each for step in steps if isinstance(step, plan.Launch)
               for each in _launch_fits(step, known))), tuple(derived)
+
+
+def span_of(operation: plan.Operation) -> Loc | None:
+    """The place in the source that an operation is for."""
+    return next((step.loc for step in plan.all_steps(operation.steps)
+                 if isinstance(step, plan.Launch) and step.loc), None)
 
 
 # Parameters among each other and on the device

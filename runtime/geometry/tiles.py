@@ -38,7 +38,7 @@ def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, s
     ``items`` at once.
 
     Rows of few elements give neighbours nothing to access together, and few rows give a work-item
-    few points.  So the points then lie as in one dimension.
+    few points.  So the points then lie as in one dimension.  On processors a work-item has a row.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132)
     >>> def some(points, rows, beside, size, shares=False, wanted=0):
@@ -63,7 +63,7 @@ def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, s
     if wanted:
         return found, int(flat)
     if not limits.staged:
-        return 1, 0
+        return 1, 2 if 1 < beside < points and points >= 2 * beside else 0
     needed = items // SHARING_MAP_FACTOR if shares and not flat else items
     while found > 1 and points < needed * found:
         found //= 2

@@ -43,17 +43,17 @@ EVEN_PARTS = 8
 @lru_cache(MOST_REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int, *, rows: tuple[tuple[int, int], ...] = (),
-              teams: bool = False, apart: int = 0, changing: tuple[int, ...] = ()
-              ) -> tuple[int, ...]:
+              teams: bool = False, apart: int = 0, scanned: bool = True,
+              changing: tuple[int, ...] = ()) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.distribution.GroupShape.names` for ``groups``
     groups.
 
     Of several ``teams``, none has more work-items than it needs, and fewer if the others keep the
-    device busy.  ``rows`` are the numbers and lengths of few rows.  Each of these is reduced by a
-    sub-group, unless all groups keep the device busy.  Work-items that exchange no values are
-    ``apart``: so many indices count their rows.  Numbers of ``points`` that are ``changing`` in a
-    loop (by place) are taken not to come out even.  Building one more kernel for the few that do
-    takes longer than it saves.
+    device busy. ``rows`` are the numbers and lengths of few rows. Each of these is reduced by a
+    sub-group, unless all groups keep the device busy. Work-items that exchange no values are
+    ``apart``: so many indices count their rows. If nothing is ``scanned``, chunks save little.
+    Numbers of ``points`` that are ``changing`` in a loop (by place) are taken not to come out
+    even. Building one more kernel for the few that do takes longer than it saves.
 
     >>> from dataclasses import replace
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128, short=4)
@@ -61,6 +61,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     (256, 1, 1, 16, 1, 1, 1)
     >>> share_out(gpu, (100,), (), 1000)
     (32, 1, 1, 4, 0)
+    >>> share_out(replace(gpu, crew=1 << 18), (100,), (), 1000, scanned=False)
+    (128, 1, 1, 1, 0)
     >>> share_out(gpu, (), (100,), 1000), share_out(gpu, (), (100,), 1)
     ((32, 1, 1), (128, 1, 1))
     >>> share_out(replace(gpu, subgroup=32), (5,), (), 1000, rows=((5, 1000),))
@@ -82,7 +84,7 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     """
     longest, chunk = max(points, default=1), 1
     lanes = limits.lanes_of(groups) if teams else limits.lanes
-    enough = limits.chunk_of(longest, groups, apart)
+    enough = limits.chunk_of(longest, groups, apart, scanned=scanned)
     while chunk < enough and ceil_div(longest, chunk) > lanes:
         chunk *= 2
     while chunk < limits.max_chunk and ceil_div(longest, chunk) > limits.max_group:

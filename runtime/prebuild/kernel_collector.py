@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ class KernelCollector(DryRun):
         self._unknown = False
         self._items = 0
         self._statuses = no_memory(0)
-        self.allocate, self.allocate_cell = no_memory, partial(no_memory, 0)
+        self.allocate = no_memory
 
     def collect(self, args: dict[str, Any]) -> int | None:
         """Go through the plan; the number of work-items of the run, if known.

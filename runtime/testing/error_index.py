@@ -21,6 +21,7 @@ from runelift.ir.files import read_source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.runtime.compilation.diagnostics import as_text
+from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import load_values
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import parse_blocks
@@ -74,10 +75,17 @@ def _run(path: Path) -> None:
                 interpret(program, entry, case.arguments(scripts))
 
 
+def _tune(path: Path) -> None:
+    """Read a tuning file, and compile the program beside it with its values."""
+    values, program = read_tuning(path), path.with_suffix(".fut")
+    if program.exists():
+        compile_program(program, tuning={}, settings=values, runs=False)
+
+
 _READERS: dict[str, Callable[[Path], object]] = {
     ".fut": _run,
     ".in": load_values,
-    ".tuning": read_tuning,
+    ".tuning": _tune,
     ".log": read_log,
     ".t4": read_t4,
     ".core": lambda path: ir_text.parse(path.read_text(), str(path)),

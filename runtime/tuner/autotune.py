@@ -116,7 +116,7 @@ def tune_parameters(job: TuningJob, state: State) -> State:
     if job.parameters is None:
         return state
     policy = job.policy
-    end = min(time.perf_counter() + policy.parameters.seconds,
+    end = min(policy.parameters.end(job.begun, time.perf_counter()),
               job.until(policy.budget.trials).end)
     job.parameters.within(end - time.perf_counter())
     known = {entry.forest.entry: entry.measurements.runs for entry in state.thresholds.entries}

@@ -55,7 +55,7 @@ def usable(program: _T4Target, found: T4Results, device: str) -> _UsableResults:
     known = thresholds if changed else thresholds | kernels
     problems = list(_problems(found, changed, device))
     names = {name for result in found.results for name in result.configuration}
-    problems += unknown_names(names - (kernels if changed else set()), known)
+    problems += map(str, unknown_names(names - (kernels if changed else set()), known))
     results = [replace(result, configuration={
         name: value for name, value in result.configuration.items() if name in known})
         for result in found.results]

@@ -39,8 +39,8 @@ class TuningJob:
     ``program`` runs the versions of ``forests`` on ``datasets``, and ``device`` is the threshold
     that the device has by default.  ``method`` measures costs; it says how many ``repeats`` are
     needed if none are given.  With ``verify``, results are run beside the default before they are
-    kept.  ``log`` keeps all runs, and ``aim`` is the objective.  All is over by ``end``, a time of
-    :func:`time.perf_counter`.
+    kept.  ``log`` keeps all runs, and ``aim`` is the objective.  It has ``begun`` and is over by
+    ``end``, times of :func:`time.perf_counter`.
 
     ``parameters`` is the search for parameters of kernels, if they are to be tuned, and
     ``size_guards`` the kind of guards beside thresholds.  ``held_back`` are datasets that are only
@@ -60,6 +60,7 @@ class TuningJob:
     log: RunStore | None = None
     progress: Callable[[Progress], None] = lambda _: None
     aim: Objective = Objective.RELATIVE
+    begun: float = field(default_factory=time.perf_counter)
     end: float = math.inf
     parameters: ParameterSearch | None = None
     size_guards: SizeGuardKind = SizeGuardKind.THRESHOLD

@@ -148,6 +148,10 @@ class ParameterPolicy:
 
     seconds: float = 40.0
     """Seconds that all trials of a program may take; 0 leaves the parameters as they are."""
+    by: float = 45.0
+    """Seconds from the start of a tuning after which trials end, ..."""
+    least: float = 10.0
+    """... unless thresholds left them fewer seconds than these."""
     thorough: int = 1
     """Times as many settings as usual are tried."""
     rival_factor: float = 3.0
@@ -187,6 +191,15 @@ class ParameterPolicy:
     mutation: float = 0.25
     """Probability that such a setting has a value that neither parent has."""
 
+    def end(self, begun: float, now: float) -> float:
+        """The time when trials end that begin ``now``, in a tuning that has ``begun``.
+
+        >>> policy = ParameterPolicy(seconds=40, by=45, least=10)
+        >>> [policy.end(0, now) for now in (1, 20, 200)]
+        [41, 45, 210]
+        """
+        return min(now + self.seconds, max(begun + self.by, now + self.least))
+
 
 @dataclass(frozen=True, slots=True)
 class _BudgetPolicy:
@@ -216,5 +229,5 @@ NORMAL = TuningPolicy()
 """The policy of ``--effort normal``, and where none is given."""
 QUICK = replace(NORMAL, parameters=ParameterPolicy(seconds=0.0, thorough=0))
 """The policy of ``--effort quick``: no parameters."""
-FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, thorough=4))
+FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4))
 """The policy of ``--effort full``: four times as many settings, for five times as long."""

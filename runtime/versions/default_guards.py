@@ -42,6 +42,8 @@ class Defaults:
       some for each row as well.
     * Work-items whose rows lie apart do not pay if a row has more than ``cached`` bytes.  Fewer
       stay in the cache until all are used, of each work-item that a compute unit runs.
+    * Rows of up to ``brief`` elements take a work-item less time than a launch that it saves.  All
+      of them have no more elements than the threshold.
     * Launches in a loop with up to ``merged`` work-items become one, if they are flat.  So groups
       that only map have no part in them, unless they map lines.
     * ``together`` says that neighbouring work-items run together.  Then groups do not pay that only
@@ -54,7 +56,7 @@ class Defaults:
 
     >>> h200 = Defaults(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
     ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256,
-    ...               cached=128)
+    ...               cached=128, brief=64)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.guards import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
@@ -90,6 +92,9 @@ class Defaults:
     >>> shorts = Guard("t", "t", Kind.OUTER, Size.of(1), apart=2)
     >>> [h200.holds(shorts, n, (n, m)) for n, m in [(500000, 100), (500000, 16), (900, 16)]]
     [False, True, False]
+    >>> lone = Guard("t", "t", Kind.OUTER, Size.of(1), saves=1)
+    >>> [h200.holds(lone, n, (n, m)) for n, m in [(1, 16), (1, 100), (5000, 64)]]
+    [True, False, False]
     >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
     >>> [h200.holds(bodies, n, (n, m))
     ...  for n, m in [(100000, 100), (100000, 2048), (262144, 2048), (100000, 100000)]]
@@ -109,6 +114,7 @@ class Defaults:
     even: int = 0
     shared: int = 0
     cached: int = ANY
+    brief: int = 0
 
     def fills(self, guard: Guard, occupancy: Occupancy | None) -> bool:
         """True if the work-groups of an intra version, if it is one, are the best use."""
@@ -133,17 +139,25 @@ class Defaults:
 
     def holds(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if the version of the guard runs, provided those before it do not."""
-        if guard.kind is Kind.REDOMAP and guard.rival is Rival.PRODUCT:
-            return False
+        if guard.kind is Kind.REDOMAP:
+            return guard.rival is not Rival.PRODUCT and (
+                par >= guard.untuned(self.threshold) or self._saves(guard, par, occupancy))
         if guard.kind is not Kind.OUTER:
             return self._occupies(guard, par, occupancy) and self.fills(guard, occupancy)
         if guard.rival and self.together:
             return False
         if guard.rival is Rival.POINTS and par < self.shared:
             return False
+        if self._saves(guard, par, occupancy):
+            return True
         if self._wastes(guard, occupancy) and self.fills(guard, occupancy):
             return False
         return par >= guard.untuned(self.threshold) // self._part(guard, occupancy)
+
+    def _saves(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
+        """True if rows are so short, and all so few, that the number of launches counts."""
+        return guard.saves > 0 and occupancy is not None and (
+            occupancy[1] <= self.brief and par * occupancy[1] <= self.threshold)
 
     def _occupies(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if the work-items of a group have enough to do, and so those of other versions."""

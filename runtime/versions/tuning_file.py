@@ -17,7 +17,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
 from runelift.ir.files import read_text
 from runelift.ir.json_shape import MisshapenJson, parse, read_mapping
 from runelift.ir.source import Source, Span
@@ -214,14 +214,38 @@ def names_in(file: Path) -> set[str]:
     return names
 
 
-def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:
-    """A warning for every name that is no threshold and no parameter of the program."""
+@dataclass(frozen=True, slots=True)
+class SettingProblem:
+    """A complaint about a value for a parameter; as text it is the warning about a file's value.
+
+    ``place`` is the place in the source that the value is about, if it is known.
+    """
+
+    code: Code
+    text: str
+    hint: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}; it is ignored.{self.hint}"
+
+    def error(self) -> UserError:
+        """The error about a value that the user gives with a command."""
+        place, text = f"{self.place}: " if self.place else "", self.text
+        if self.place:
+            text = text.replace(f"; at {self.place}", "")
+        return UserError(f"{place}error[{self.code}]: {text}.{self.hint}")
+
+
+def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[SettingProblem]:
+    """A problem for every name that is no threshold and no parameter of the program."""
     names = sorted(known)
     found = []
     for name in sorted(set(thresholds) - set(names) - FUTHARK_DEFAULTS):
         close = get_close_matches(name, names, n=1)
-        hint = f"  Did you mean '{close[0]}'?" if close else ""
-        found.append(f"The program has no threshold or parameter '{name}'; it is ignored.{hint}")
+        found.append(SettingProblem(
+            "unknown-parameter", f"The program has no threshold or parameter '{name}'",
+            f"  Did you mean '{close[0]}'?" if close else ""))
     return found
 
 

@@ -7,6 +7,7 @@ from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.types import i64
 from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.mapping import kind_of, mappings
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces, work_of_group
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
@@ -46,7 +47,9 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
 
     Provided e has parallelism; Σ' = Σ, ⟨x ∈ xs⟩.  The three bodies are e_top, e_middle and
     e_flat of the paper.  A candidate that would be no different from another, or that is
-    irregular, is not built; the policy may drop others.
+    irregular, is not built; the policy may drop others.  The kinds are the mappings of two loops
+    (:mod:`~runelift.rewrite.flatten.mapping`).  A kernel has no guards, so the last of them stands
+    alone inside a group.
     """
     soac = node_of(stm, ir.Map)
     if why := irregular(walk, stm):
@@ -55,11 +58,13 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
-    if walk.level is ir.Level.LOCAL:
+    inside = walk.level is ir.Level.LOCAL
+    order = [kind_of(each) for each in mappings(2, inside_group=inside)]
+    if inside and order[-1] is Kind.FLAT:
         derivation.fired("G3", stm, "inside a group: the flat version only")
         return _descend(walk, stm, nest, soac.lam)
-    kinds = frozenset({Kind.OUTER, Kind.INTRA, Kind.FLAT})
-    kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, kinds)))
+    kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, frozenset(order)),
+                                        len(walk.nest.space)))
     derivation.fired("G3", stm, f"versions over {show_nest(nest)}")
     site = flattener.site()
     with derivation.inside():
@@ -76,15 +81,16 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
             derivation.refused("G3 flat", stm, "nothing inside can be distributed")
             flat = None
     host = walk.expanded_pat(stm.pat)
-    alternatives: list[ir.Version] = []
+    built = dict[Kind, ir.Version]()
     if outer:
-        alternatives.append(ir.Version(outer_guard, Kind.OUTER,
-                                    single_version(walk, host, outer, stm)))
+        built[Kind.OUTER] = ir.Version(outer_guard, Kind.OUTER,
+                                       single_version(walk, host, outer, stm))
     if intra:
-        alternatives.append(ir.Version(intra_guard, Kind.INTRA,
-                                    single_version(walk, host, intra, stm)))
+        built[Kind.INTRA] = ir.Version(intra_guard, Kind.INTRA,
+                                       single_version(walk, host, intra, stm))
     if flat is not None:
-        alternatives.append(ir.Version(None, Kind.FLAT, flat))
+        built[Kind.FLAT] = ir.Version(None, Kind.FLAT, flat)
+    alternatives = [built[kind] for kind in order if kind in built]
     if not alternatives:
         fallback = _outer(walk, nest, soac.lam)
         alternatives.append(ir.Version(None, Kind.OUTER, single_version(walk, host, fallback, stm)))

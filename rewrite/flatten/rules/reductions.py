@@ -17,7 +17,6 @@ from runelift.rewrite.flatten.parallelism import (
     is_cheap,
     is_identity,
     scalar_operator,
-    vector_operator,
 )
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
 from runelift.rewrite.flatten.rules.common import (
@@ -45,7 +44,7 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     """
     assert isinstance(stm.exp, ir.Redomap | ir.Scanomap)
     virtual, soac = _virtual_outside(stm.exp)
-    inner = vector_operator(soac.ops[0]) if len(soac.ops) == 1 else None
+    inner = soac.ops[0].vector if len(soac.ops) == 1 else None
     made = _rows_made(walk, soac, inner) if inner else None
     if inner is None or made is None:
         return ""

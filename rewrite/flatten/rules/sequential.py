@@ -12,7 +12,6 @@ from runelift.rewrite.flatten.parallelism import (
     is_atomic,
     is_identity,
     scalar_operator,
-    vector_operator,
 )
 from runelift.rewrite.flatten.walk import Walk
 
@@ -75,12 +74,12 @@ def _must_be_sequential(stm: ir.Stm) -> bool:
         case ir.Redomap(ops=ops, lam=lam) | ir.Scanomap(ops=ops, lam=lam):
             odd = [op for op in ops if not scalar_operator(op)]
             return bool(odd) and is_identity(lam) and not (
-                len(ops) == 1 and vector_operator(ops[0]))
+                len(ops) == 1 and ops[0].vector)
         case ir.Accumulate(ops=ops):
             return not all(map(is_atomic, ops))
         case ir.Hist(ops=ops):
             return any(not scalar_operator(op.op) for op in ops) and not (
-                len(ops) == 1 and vector_operator(ops[0].op))
+                len(ops) == 1 and ops[0].op.vector)
     return False
 
 

@@ -19,7 +19,6 @@ from runelift.rewrite.flatten.parallelism import (
     is_atomic,
     is_identity,
     scalar_operator,
-    vector_operator,
 )
 from runelift.rewrite.flatten.rules.common import (
     array_name,
@@ -106,7 +105,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     Columns of dss and vss, whose results are transposed back; e is any element of es.
     """
     soac = node_of(stm, ir.Hist)
-    inner = vector_operator(soac.ops[0].op) if len(soac.ops) == 1 else None
+    inner = soac.ops[0].op.vector if len(soac.ops) == 1 else None
     if inner is None or "sequential" in stm.attrs:
         return ""
     (op,) = soac.ops

@@ -163,11 +163,11 @@ def test_pocl_finds_no_block_of_a_barrier_and_a_branch_alone() -> None:
         imp.If(cond, (first, loop), (first, loop)), imp.If(cond, (first,)), barrier,
         *first.then_, barrier, first, barrier, imp.If(taken, first.then_)))
     lines = [line.strip() for line in opencl_source(kernel).splitlines()]
-    meetings = [k for k, line in enumerate(lines) if line.startswith("barrier(")]
-    stored = "xs_1[(long)get_local_id(0)] = 0L;"
+    meetings = [k for k, line in enumerate(lines) if line.startswith("MEET_ALL;")]
+    stored = "xs_1[LID] = 0L;"
     assert [lines[k - 1] for k in meetings] == ["JOINED;", "}", stored, "}"]
-    sides = [lines[k + 1] for k, line in enumerate(lines) if "c_2" in line or "else" in line]
-    assert sides == ["BEGUN(1);", "BEGUN(2);", "if ((0L < (long)get_local_id(0))) {"]
+    sides = [lines[k + 1] for k, line in enumerate(lines) if "c_1" in line or "else" in line]
+    assert sides == ["BEGUN(1);", "BEGUN(2);", "if (0L < LID) {"]
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,20 @@ entry split [n] (xs: [n]i32): ([]i32, []i32) = partition (\x -> x % 3 == 1) xs
 entry twice [n] (xs: [n]i32): []i32 = filter (< 60) (filter (> 10) xs)
 def every_other [n] (ys: [n]i32): []i32 =
   map (.1) (filter (\(i, _) -> i % 2 == 0) (zip (iota n) (map (\y -> y * 5 + 1) ys)))
+entry marked [n] (xs: [n]i32): [n]i32 =
+  loop xs for _i < 3 do
+    let places = map (.1) (filter (\(x, _) -> x % 3 == 1) (zip xs (iota n)))
+    in scatter (copy xs) places (map (\i -> i32.i64 i * 4) places)
 entry halve (xs: []i32): []i32 = loop ys = xs while length ys > 4 do every_other ys
 """
+
+
+def _as_gpu(text: str) -> runelift.Program:
+    """A program with the plans of devices that coalesce accesses."""
+    program = runelift.compile(text)
+    assert program.device_info is not None
+    program.loaded.info = replace(program.device_info, interleaves=True)
+    return program
 
 
 def _expected(entry: str, xs: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
@@ -45,6 +58,12 @@ def _expected(entry: str, xs: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]
             return [xs[xs % 3 == 1], xs[xs % 3 != 1]]
         case "twice":
             return [xs[(xs > 10) & (xs < 60)]]
+        case "marked":
+            for _ in range(3):
+                places = np.nonzero(xs % 3 == 1)[0]
+                xs = xs.copy()
+                xs[places] = places * 4
+            return [xs]
     while len(xs) > 4:
         xs = (xs * np.int32(5) + np.int32(1))[::2]
     return [xs]
@@ -55,13 +74,14 @@ def _some(count: int) -> np.ndarray[Any, Any]:
 
 
 def _kernels(entry: str) -> set[str]:
-    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(entry, coherent=True)
+    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
+        entry, interleave=True, coherent=True)
     return {kernel.kind for kernel in plan.kernels(code.steps)}
 
 
-@pytest.mark.parametrize("entry", ["odd", "few", "both", "rows", "split", "twice", "halve"])
+@pytest.mark.parametrize("entry", ["odd", "few", "both", "rows", "split", "twice", "halve", "marked"])
 def test_filters_keep_elements_and_their_order(entry: str) -> None:
-    program = runelift.compile(FILTERS)
+    program = _as_gpu(FILTERS)
     for count in (0, 1, 31, 1000, 400_000):
         xs = _some(count)
         expected = _expected(entry, xs)
@@ -82,7 +102,7 @@ def test_a_filter_has_no_scatter(entry: str) -> None:
 @pytest.mark.parametrize("count", [1, 7, 12, 13, 100])
 def test_the_kernels_of_small_tiles(count: int, patience: int) -> None:
     code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
-        "odd", coherent=True)
+        "odd", interleave=True, coherent=True)
     xs = _some(count)
     (size,), (param,), (result,) = code.sizes, code.params, code.results
     machine = ProgramMachine(Choices(0), {size: count},
@@ -102,7 +122,7 @@ def test_the_kernels_of_small_tiles(count: int, patience: int) -> None:
     r"""entry main [n] (xs: [n]i64): []i64 =
           filter (\x -> (loop y = x for _i < 100 do y * y % 17) > 3) xs"""])
 def test_other_uses_of_places_are_right(text: str) -> None:
-    program = runelift.compile(text)
+    program = _as_gpu(text)
     for count in (0, 5, 700):
         xs = _some(count).astype(np.int64)
         expected = runelift.compile(text, device="interpreter").run("main", [xs])[0]
@@ -111,10 +131,21 @@ def test_other_uses_of_places_are_right(text: str) -> None:
 
 
 def test_few_elements_of_a_large_array_take_little_memory() -> None:
-    program = runelift.compile(FILTERS)
+    program = _as_gpu(FILTERS)
     xs = np.zeros(1 << 20, np.int32)
     xs[5] = 1
     for _ in range(3):
         kept = program.odd(program.to_device(xs), device_arrays=True)
         np.testing.assert_array_equal(kept.get(), [1])
         assert kept.buffer.size < 1000
+
+
+def test_filters_in_loops_of_equal_sizes_are_packed() -> None:
+    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
+        "marked", interleave=True, coherent=True)
+    assert sum(kernel.kind == "segscatter" for kernel in plan.kernels(code.steps)) == 1
+
+
+def test_processors_of_hosts_pack_nothing() -> None:
+    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan("odd")
+    assert any("scatter" in kernel.kind for kernel in plan.kernels(code.steps))

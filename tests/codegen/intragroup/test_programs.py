@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.passes.barriers import LID
+from runelift.codegen.plan.plan import kernels
+from runelift.ir import imp
+from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from tests.codegen.harness import by_groups
 
 PROGRAMS = {
@@ -171,3 +175,32 @@ entry main [n][m] (xss: [n][m]i32) =
     rows = np.array([[1, 2, 9, 3], [3, 4, 0, 5]], np.int32)
     (found,) = results(program.run("main", [rows], force=force))
     np.testing.assert_array_equal(found, [[0, -2, -3, -2], [-7, -8, 0, -8]])
+
+
+CUBES = """
+entry main [n][m] (xss: [n][m]i32) (k: i32): [n][3][m + 2][m + 1]i32 =
+  map (\\xs ->
+    let cube = replicate 3 (replicate (m + 2) (replicate (m + 1) k))
+    let cube[1:, 1:m + 1, :m] = map (\\x -> map (\\y -> map (+ (x * y)) xs) xs) [1, 2]
+    in loop cube for i < 2 do
+      cube with [i] = copy (reverse cube[i + 1])) xss
+"""
+
+
+@pytest.mark.parametrize("on", ["pocl", "oclgrind"])
+def test_a_work_item_counts_the_indices_of_its_points(on: str) -> None:
+    program, force = by_groups(CUBES, on)
+    loops = [stm for kernel in kernels(program.loaded.plan("main").steps)
+             if "intragroup" in kernel.name for stm in statements(kernel.body)
+             if isinstance(stm, imp.For) and stm.start == LID]
+    assert loops
+    assert not any(isinstance(exp, imp.Apply) and exp.op in ("quot", "rem")
+                   for loop in loops for inner in statements(loop.body)
+                   for part in expressions(inner) for exp in subexpressions(part))
+    meaning = runelift.compile(CUBES, device="interpreter")
+    for shape in [(2, 0), (3, 1), (2, 4), (1, 19)]:
+        rows = np.random.default_rng(shape[1]).integers(-50, 50, shape).astype(np.int32)
+        args = rows, np.int32(4)
+        for got, expected in zip(results(program.run("main", args, force=force)),
+                                 results(meaning.run("main", args)), strict=True):
+            np.testing.assert_array_equal(got, expected)

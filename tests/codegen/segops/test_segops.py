@@ -221,3 +221,31 @@ def test_what_a_core_does_quickly_is_one_launch(text: str, shape: tuple[int, ...
         np.testing.assert_array_equal(got, want)
     assert record is not None
     assert record.launches == 1
+
+
+SIDE_BY_SIDE = """
+entry sums [n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss
+entry scans [n][m] (xss: [n][m]i32) = map (scan (+) 0) xss
+entry pairs [n][m] (xss: [n][m]i32) =
+  map (\\xs -> unzip (scan (\\(a, b) (c, d) -> (a * c, b * c + d)) (1, 0)
+                         (zip (map (% 3) xs) xs))) xss |> unzip
+"""
+
+
+@pytest.fixture(scope="module")
+def rows_side_by_side(simulator: str) -> runelift.Program:
+    return runelift.compile(SIDE_BY_SIDE, device=simulator, tuning={})
+
+
+@pytest.mark.parametrize("length", [1, 4, 5, 33, 200, 1025])
+def test_short_segments_lie_side_by_side_in_groups(rows_side_by_side: runelift.Program,
+                                                   length: int) -> None:
+    xss = np.random.default_rng(length).integers(-5, 5, (5, length)).astype(np.int32)
+    oracle = runelift.compile(SIDE_BY_SIDE, device="interpreter", tuning={})
+    for entry in ("sums", "scans", "pairs"):
+        results, record = rows_side_by_side.run(
+            entry, [xss], force={f"{entry}.versions_0": 2}, record=True)
+        for found, wanted in zip(results, oracle.run(entry, [xss])[0], strict=True):
+            np.testing.assert_array_equal(found, wanted)
+        assert record is not None
+        assert record.launches <= 1 or length > 1024

@@ -17,6 +17,7 @@ from runelift.rewrite.flattening import FLATTENING, derive, flatten
 from runelift.rewrite.passes.simplify import SIMPLIFICATION
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.versions.forest import Forest, forest_of
+from tests.replays import results_agree
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -104,3 +105,23 @@ entry main (n: i64) (xs: [16]f32): [16]f32 =
 def test_a_loop_of_operations_of_any_size_stays_on_the_grid() -> None:
     text = "entry main [n] (xs: [n]f32) = loop xs for _i < 9 do map (+ 1) (rotate 1 xs)"
     assert not forest(Source("t", text)).trees
+
+
+ELIMINATION = """
+entry main [m][nm] (xss: [m][nm]f32) (n: i64): [m][nm]f32 =
+  map (\\xs -> loop xs = copy xs for i < n do
+    let width = nm / n
+    let ys = map (\\k -> xs[k] - xs[k % width] * f32.i64 i) (iota (n * width))
+    in scatter xs (iota (n * width)) ys) xss
+"""
+
+
+def test_a_size_that_is_divided_inside_is_regular(simulator: str) -> None:
+    """Groups have the rows, and the interpreter agrees, also where rows do not come out even."""
+    assert Kind.INTRA in {v.kind for v in forest(Source("program", ELIMINATION)).leaves()}
+    program = runelift.compile(ELIMINATION, device=simulator, tuning={})
+    oracle = runelift.compile(ELIMINATION, device="interpreter", tuning={})
+    xss = np.arange(36, dtype=np.float32).reshape(3, 12) % 7
+    for n in (3, 5):
+        expected = oracle.run("main", [xss, np.int64(n)])[0]
+        results_agree(program, "main", [xss, np.int64(n)], expected)

@@ -288,6 +288,20 @@ def test_work_items_do_not_have_rows_that_lie_apart_and_are_too_long_for_the_cac
     assert not gpu.holds(shorts, 16, (2000, 16))
 
 
+@pytest.mark.parametrize(("body", "saves"), [
+    ("let y = f32.sum xs in map (/ y) xs", 1), ("map (* 2) xs", 0),
+    ("let k = loop k = 1 for i < n do k * 3 in map (* (k + f32.sum xs)) xs", 1),
+    ("let y = f32.sum xs in map (\\x -> loop x for i < n do x * y) xs", 0),
+    ("loop xs = copy xs for i < n do map (/ f32.sum xs) xs", 0)])
+def test_short_rows_that_save_launches(body: str, saves: int) -> None:
+    (guard,) = outer_guards(
+        f"entry main [m][k] (xss: [m][k]f32) (n: i64): [m][k]f32 = map (\\xs -> {body}) xss")
+    assert guard.saves == saves
+    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True, brief=32)
+    for n, m, enough in ((20, 32, saves), (1, 33, 0), (100, 32, 0)):
+        assert gpu.holds(replace(guard, rival=None), n, (n, m)) == bool(enough)
+
+
 def test_points_that_go_through_loops_alone_need_no_groups() -> None:
     text = """
 entry main [n][m] (xss: [n][m]f32): [n][m]f32 =

@@ -34,6 +34,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "same_operands": (ONE + "(x - x, i32.min y y)", [X, Y]),
     "same_compared": (ONE + "(x == x, x < x, y)", [X, Y]),
     "compared_with_bool": ("entry main (b: bool) = let t = (b == b) in b == t", [B]),
+    "converted_bool": ("entry main (b: bool) = let x = i32.bool b in (x == 0, x == 1)", [B]),
     "double_negation": (ONE + "-(-x) + y", [X, Y]),
     "excluded_middle": ("entry main (b: bool) = let c = !b in (b && c, b || c)", [B]),
     "negated_comparison": (ONE + "!(x < y)", [X, Y]),
@@ -54,6 +55,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "literal_of_array": (VECTOR + "[map (+ 1) xs]", [XS]),
     "rearrange_unit": (VECTOR + "transpose [xs]", [XS]),
     "index_unit": (VECTOR + "let ys = transpose [xs] in tabulate n (\\i -> ys[i, 0] + 1)", [XS]),
+    "reduce_filtered": (VECTOR + "let ys = filter (> 2) xs in (length ys, i32.sum (map (* 2) ys))",
+                        [XS]),
+    "last_of_scan": (VECTOR + "if n == 0 then 0 else last (scan (+) 0 xs)", [XS]),
     "branch_joined": (VECTOR + "map (\\x -> (if x < 1 then 7 else if x == 4 then 7 else x, "
                       "if x < 4 then (if x == 1 then 8 else x) else 8i32)) xs", [XS]),
     "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
@@ -64,6 +68,9 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "reduce_view": (MATRIX + "map (\\x -> i32.sum (map (* x) (flatten xss[:, 1:]))) [1, 2]", [XSS]),
     "reduce_quotients": (MATRIX + "map (\\x -> i32.sum (map (\\p -> i32.i64 (p / m) * x + "
                          "i32.i64 (p % m)) (iota (n * m)))) [1, 2]", [XSS]),
+    "fold_columns": ("entry main [n][m] (xss: [n][m]i32) = map (\\x -> let add = reduce (map2 (+)) "
+                     "(replicate m 0) (map (map (* x)) xss) in scan (map2 i32.max) "
+                     "(replicate m i32.lowest) xss |> map (map2 (+) add)) [1, 2]", [XSS]),
     "comparison_known": (VECTOR + "map (\\i -> (if i < n then 1i32 else 2, i < 0)) (iota n)", [XS]),
     "branch_extreme": ("entry main (x: i64) (y: i64) = ((if x < y then x else y), "
                        "if x <= y then y else x)", [N, I64(4)]),
@@ -166,6 +173,10 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "common_subexpression": (ONE + "(x & y) * (y & x)", [X, Y]),
     "hoist_invariant": (
         "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
+    "hoist_stored": (
+        "entry main [n] (xs: [n]i32) = "
+        "map (\\x -> let ys = map (\\i -> i32.i64 i * 3) (iota n) "
+        "in i32.sum (map (\\j -> if j < x then ys[(j % 2)] * ys[0] else ys[1]) xs)) xs", [XS]),
     "hoist_quotient": (
         "entry main [n] (xs: [n]i32) (m: i64) = "
         "map (\\x -> i32.sum (map (+ x) (map i32.i64 (iota (n / m))))) xs", [XS, I64(2)]),
@@ -232,6 +243,8 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "i32.sum (map2 (*) xs ys)) xss let most = i32.maximum zs in map (most -) zs) xss", [XSS]),
     "loops_stay_in_groups": (MATRIX + "map (\\xs -> loop xs for _i < 3 do scan (+) 0 xs) xss",
                              [XSS]),
+    "rows_save_launches": (
+        MATRIX + "map (\\xs -> let y = i32.sum xs in map (+ y) xs) xss", [XSS]),
     "rows_lie_apart": (MATRIX + "map i32.sum xss", [XSS]),
     "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,54 @@ def test_what_does_not_fit_the_device_is_in_no_space() -> None:
             wanted = {each.parameter.quantity for each in space.ranges}
             if wanted & {Quantity.CHUNK, Quantity.SIDE} and Quantity.LANES not in wanted:
                 assert fitting < every
+
+
+@pytest.mark.parametrize("name", ["product", "scan", "rows", "reduce"])
+def test_settings_are_counted_and_drawn_without_a_list(name: str) -> None:
+    for space in runelift.compile(PROGRAMS[name][0]).spaces("main"):
+        settings = list(space.settings())
+        assert settings[0] == space.default
+        assert len(set(settings)) == len(settings) == space.count
+        assert all(map(space.allows, settings[:: 1 + space.count // 200]))
+        if space.count < 3000:
+            assert sorted(space.shuffled(random.Random(3))) == sorted(settings)
+        first = list(islice(space.shuffled(random.Random(3)), 20))
+        assert len(set(first)) == len(first) == min(20, space.count)
+        near = list(space.neighbours(space.default))
+        assert set(near) <= set(space.apart(space.default)) <= set(settings)
+
+
+def test_each_setting_is_as_likely_as_another() -> None:
+    space = runelift.compile(PROGRAMS["map"][0]).spaces("main")[0]
+    generator = random.Random(5)
+    counted = Counter(next(space.shuffled(generator)) for _ in range(200 * space.count))
+    assert len(counted) == space.count
+    assert 120 < min(counted.values()) <= max(counted.values()) < 280
+
+
+def test_an_impossible_setting_is_refused_with_both_sizes_and_its_source() -> None:
+    text = PROGRAMS["product"][0]
+    (space,) = (s for s in runelift.compile(text).spaces("main")
+                if any(r.parameter.quantity is Quantity.SIDE for r in s.ranges))
+    name = space.operation.name
+
+    def refused(**values: int) -> str:
+        return space.obstacle(space.chosen({f"{name}.{key}": value
+                                            for key, value in values.items()}))
+
+    assert refused(side=8, rows=4, columns=4) == ""
+    assert refused(side=8, rows=16, columns=8) == (
+        f"columns*rows = 128 is more than 64 (a work-item keeps its points in registers; from "
+        f"{name}; at <source>:2:15)")
+    assert refused(rows=4).startswith(
+        "min(1, rows) = 1 is more than min(1, side) = 0 ('rows' goes with a side of its own; ")
+    with pytest.raises(UserError, match=r"columns\*rows = 256 is more .*No values of other"):
+        runelift.compile(text, settings={
+            f"{name}.side": 8, f"{name}.rows": 16, f"{name}.columns": 16})
+    with pytest.raises(UserError, match=rf"It goes with {name}\.side=4\.") as caught:
+        runelift.compile(text, settings={f"{name}.rows": 4})
+    assert "error[impossible-setting]" in str(caught.value)
+    assert runelift.compile(text, settings={f"{name}.rows": 4, f"{name}.side": 4}).thresholds
 
 
 def test_names_and_values_are_checked(tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ def test_damage_names_the_line(line: str) -> None:
 def test_unknown_names_warn_with_a_guess(tmp_path: Path) -> None:
     (warning,) = unknown_names(["main.suff_outer_par_0", "default_threshold", "main.suff_outr"],
                                ["main.suff_outer_par_0"])
-    assert "'main.suff_outr'" in warning
-    assert "Did you mean 'main.suff_outer_par_0'?" in warning
+    assert "'main.suff_outr'" in str(warning)
+    assert "Did you mean 'main.suff_outer_par_0'?" in str(warning)
     path = tmp_path / "p.tuning"
     path.write_text("other=1\n")
     with pytest.warns(UserWarning, match="no threshold or parameter 'other'"):

@@ -1,0 +1,119 @@
+"""Launches side by side: those of a command buffer that do not depend on each other.
+
+A launch takes the host, and often the device, longer than small kernels take.  Two launches depend
+on each other if one writes into a buffer that the other uses.  Between two waits, each command has
+a *level*: one more than the greatest of those that it depends on.  Launches of a level can share
+one launch, which has the groups of all of them.  This is list scheduling without costs.
+
+Only small launches share one: large ones fill the device by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from runelift.codegen.emit.opencl import parameters
+from runelift.ir.imp import BufferParam, Peek
+from runelift.ir.imp.traverse import statements
+from runelift.runtime.devices.context import RESERVED_BYTES
+from runelift.runtime.execution.commands import Command, Copy, Launch, Slot
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.persistent_loops import (
+    MOST_PHASES,
+    in_common_groups,
+    local_bytes_for,
+)
+
+FAILURES = "failures"
+"""Stands for the buffer in which kernels report failures: the order of these is kept."""
+
+Parts: TypeAlias = Iterator[Sequence[Any]]
+
+
+class _Access(NamedTuple):
+    """The buffers that a command uses, and those among them that it writes into."""
+
+    used: set[Hashable]
+    written: set[Hashable]
+
+    def disturbs(self, other: _Access) -> bool:
+        """True if the two commands must keep their order."""
+        return not (self.written.isdisjoint(other.used) and other.written.isdisjoint(self.used))
+
+
+def independent_launches(executable: Executable, commands: Sequence[Command]) -> Parts:
+    """The commands in an order that keeps their meaning; launches that can share one together."""
+    stretch: list[Launch | Copy] = []
+    for command in commands:
+        if isinstance(command, Launch | Copy):
+            stretch.append(command)
+            continue
+        yield from _stretch(executable, stretch)
+        stretch = []
+        yield [command]
+    yield from _stretch(executable, stretch)
+
+
+def _stretch(executable: Executable, commands: Sequence[Launch | Copy]) -> Parts:
+    """As :func:`independent_launches`, for commands without a wait between them."""
+    levels: dict[int, list[list[Launch | Copy]]] = {}
+    for command, level in zip(commands, _levels(executable, commands), strict=True):
+        parts = levels.setdefault(level, [])
+        room = next((part for part in parts if _fit(executable, [*part, command])), None)
+        if room is None:
+            parts.append([command])
+        else:
+            room.append(command)
+    if sum(map(len, levels.values())) == len(commands):
+        yield from ([command] for command in commands)
+        return
+    for level in sorted(levels):
+        yield from levels[level]
+
+
+def _levels(executable: Executable, commands: Sequence[Launch | Copy]) -> Iterator[int]:
+    """The level of each command."""
+    before: list[tuple[_Access, int]] = []
+    for command in commands:
+        access = _access(executable, command)
+        level = max((level + 1 for other, level in before if access.disturbs(other)), default=0)
+        before.append((access, level))
+        yield level
+
+
+def _access(executable: Executable, command: Launch | Copy) -> _Access:
+    if isinstance(command, Copy):
+        return _Access(_known([command.target, command.source]), _known([command.target]))
+    kernel = executable.sites[command.number].launch.kernel
+    given = [(param, arg) for param, arg in zip(parameters(kernel), command.args, strict=True)
+             if isinstance(param, BufferParam)]
+    access = _Access(_known(arg for _, arg in given),
+                     _known(arg for param, arg in given if param.written))
+    if kernel.failures:
+        access.used.add(FAILURES)
+        access.written.add(FAILURES)
+    return access
+
+
+def _known(buffers: Iterable[Any]) -> set[Hashable]:
+    """What buffers are known by: numbers of slots, or the identity of others."""
+    return {each if isinstance(each, Slot) else id(each) for each in buffers}
+
+
+def _fit(executable: Executable, part: Sequence[Launch | Copy]) -> bool:
+    """True if one launch can do all, and it is worth it."""
+    info = executable.device.info
+    launches = [each for each in part if isinstance(each, Launch)]
+    if len(launches) < len(part) or len(part) > MOST_PHASES or any(
+            each.groups > info.num_groups or _waits(executable, each) for each in launches):
+        return False
+    found = in_common_groups(executable.sites, launches)
+    return (found is not None and local_bytes_for(found) + RESERVED_BYTES <= info.local_bytes
+            and found[0].group == max(each.group for each in launches))
+
+
+def _waits(executable: Executable, launch: Launch) -> bool:
+    """True if groups of a launch wait for each other, so that others must not take their place."""
+    kernel = executable.sites[launch.number].launch.kernel
+    return any(isinstance(stm, Peek) for stm in statements(kernel.body))

@@ -1,0 +1,82 @@
+"""Results that are made where the loops and updates before them begin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.codegen.plan import plan
+from tests.replays import results_agree
+
+STEPS = """
+def fill [m] (k: i64) (xs: [m]i32): *[m]i32 =
+  let ys = replicate m 1i32
+  let ys[0] = xs[m - 1]
+  in loop ys for i < m - 1 do ys with [i + 1] = ys[i] + xs[(i + k) % m]
+
+def steps [m] (ys: *[m]i32): *[m]i32 =
+  loop ys for i < m - 1 do
+    let j = m - 1 - i
+    in ys with [j] = ys[j] - 2 * ys[j - 1]
+"""
+ENTRIES = {
+    "rows": ("[n][m] (xss: [n][m]i32) (k: i64): [n][2][m]i32 = #[sequential_inner] "
+             "map (\\xs -> map (\\t -> steps (fill (k + t) xs)) (iota 2)) xss"),
+    "last": ("[n][m] (xss: [n][m]i32) (k: i64): [n]i32 = #[sequential_inner] "
+             "map (\\xs -> let yss = map (\\t -> steps (fill (k + t) xs)) (iota m) "
+             "in i32.sum (flatten (map reverse yss))) xss"),
+    # the first loop's result is used afterwards, too
+    "kept": ("[n][m] (xss: [n][m]i32) (k: i64): [n][2][m]i32 = #[sequential_inner] "
+             "map (\\xs -> map (\\t -> let ys = fill (k + t) xs "
+             "let zs = steps (copy ys) let zs[0] = ys[m / 2] in zs) (iota 2)) xss"),
+    # both results of a map
+    "pairs": ("[n][m] (xss: [n][m]i32) (k: i64): ([n][2][m]i32, [n][2][m]i32) = "
+              "#[sequential_inner] map (\\xs -> map (\\t -> let ys = fill (k + t) xs "
+              "in (steps (copy ys), ys)) (iota 2) |> unzip) xss |> unzip"),
+    # rows are read while they are overwritten
+    "consumed": ("[n][m] (xss: *[n][m]i32) (k: i64): *[n][m]i32 = #[sequential_inner] "
+                 "let rows = map (\\xs -> steps (fill k xs)) xss[1:] in xss with [1:] = rows"),
+    "consumed_parts": ("[n][m] (xss: *[n][m]i32) (k: i64): *[n][m]i32 = "
+                       "let rows = map (\\xs -> loop ys = map (* 2) xs for i < m - 1 do "
+                       "ys with [i] = ys[i + 1] - xs[i]) (copy xss) in xss with [0:n] = rows"),
+}
+SOURCE = STEPS + "".join(f"entry {name} {text}\n" for name, text in ENTRIES.items())
+
+
+def lockstep(device: str) -> runelift.Program:
+    """The program on a device that is taken for one that runs work-items in lockstep."""
+    program = runelift.compile(SOURCE, device=device, tuning={})
+    info = program.device_info
+    assert info is not None
+    program.loaded.info = replace(info, interleaves=True, num_groups=2, group_size=4)
+    return program
+
+
+@pytest.fixture(scope="module")
+def programs() -> dict[str, runelift.Program]:
+    return {name: lockstep(name) for name in ("oclgrind", "Portable")} | {
+        "as it is": runelift.compile(SOURCE, device="Portable", tuning={})}
+
+
+@pytest.mark.parametrize("device", ["oclgrind", "Portable", "as it is"])
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_results(programs: dict[str, runelift.Program], device: str, entry: str) -> None:
+    meaning = runelift.compile(SOURCE, device="interpreter")
+    for shape in ((3, 5), (2, 91)):
+        xss = np.random.default_rng(7).integers(-9, 9, shape).astype(np.int32)
+        expected, _ = meaning.run(entry, [xss.copy(), np.int64(2)])
+        results_agree(programs[device], entry, [xss.copy(), np.int64(2)],
+                      [np.asarray(e) for e in expected])
+
+
+def test_both_loops_run_in_the_row_of_the_result() -> None:
+    program = runelift.compile(SOURCE, device="interpreter")
+    steps = list(plan.all_steps(program.compiled.plan("last", interleave=True).steps))
+    made = {step.name for step in steps if isinstance(step, plan.Alloc)}
+    launches = [step for step in steps if isinstance(step, plan.Launch)]
+    assert launches
+    # the rows of a point, and the result
+    assert max(sum(p.name in made for p in each.kernel.params) for each in launches) == 2
