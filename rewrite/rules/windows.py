@@ -161,6 +161,48 @@ def _less(scope: Scope, index: Atom, number: Atom) -> Atom | None:
     return None
 
 
+@rule(ir.Concat)
+def concat_margins(scope: Scope, stm: ir.Stm) -> Replacement:
+    """replicate a v ++ xs ++ replicate b v ⇒ pad a b v xs
+
+    Provided: no array operation makes xs, which could write into the result, and nothing consumes
+    xs or the result.  Either margin may be missing, or be written out.
+    """
+    match stm.exp:
+        case ir.Concat(dim, arrays, _) if not scope.consumes(stm.pat[0].name):
+            rims = [_same_everywhere(scope, each) for each in arrays]
+            inner = [k for k, rim in enumerate(rims) if rim is None]
+            values = {rim for rim in rims if rim is not None}
+            if len(inner) != 1 or len(values) != 1:
+                return None
+            array = arrays[inner[0]]
+            if isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array):
+                return None
+            terms = IndexTerms(scope, stm)
+            before, after = (_total(terms, [shape_of(scope.type(each))[dim] for each in side])
+                             for side in (arrays[:inner[0]], arrays[inner[0] + 1:]))
+            return terms.then(ir.Pad(dim, before, after, *values, array))
+    return None
+
+
+def _same_everywhere(scope: Scope, array: VName) -> Atom | None:
+    """The scalar that each element of an array is, if it was made so."""
+    match scope.exp(array):
+        case ir.Replicate(_, value) if not shape_of(scope.type(value)):
+            return value
+        case ir.ArrayLit((value, *others)) if not shape_of(scope.type(value)) and all(
+                other == value for other in others):
+            return value
+    return None
+
+
+def _total(terms: IndexTerms, numbers: Sequence[Atom]) -> Atom:
+    total: Atom = i64(0)
+    for number in numbers:
+        total = terms.plus(total, number)
+    return total
+
+
 @rule(ir.Pad)
 def pad_pad(scope: Scope, stm: ir.Stm) -> Replacement:
     """pad a b v (pad c d v xs) ⇒ pad (a + c) (b + d) v xs
@@ -258,5 +300,5 @@ def _splits(scope: Scope, size: Atom, parts: Sequence[Atom]) -> bool:
         int(size.value) == int(parts[0].value) * int(parts[1].value))  # type: ignore[union-attr]
 
 
-WINDOWS = RuleBook([map_layouts, pad_input, index_slide, index_pad, pad_pad, pad_nothing,
-                    rearrange_pad, slide_single, slide_tiling])
+WINDOWS = RuleBook([map_layouts, pad_input, index_slide, index_pad, concat_margins, pad_pad,
+                    pad_nothing, rearrange_pad, slide_single, slide_tiling])

@@ -95,6 +95,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
                      "- (if b < m then xss[i, b] else 0)) (iota 3)))", [XSS]),
     "pad_input": (MATRIX + "map (\\xs -> i32.sum xs * i32.product (lift.pad 1 2 7 xs)) xss",
                   [XSS]),
+    "concat_margins": (VECTOR + "map i32.sum (lift.slide 3 1 ([7, 7] ++ xs ++ replicate n 7))",
+                       [XS]),
     "pad_pad": (VECTOR + "lift.pad 1 (-3) 7 (lift.pad 2 1 7 xs)", [XS]),
     "pad_nothing": (VECTOR + "lift.pad 0 0 7 xs", [XS]),
     "rearrange_pad": (MATRIX + "lift.pad2d 1 2 0 1 7 xss", [XSS]),
