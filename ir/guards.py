@@ -64,7 +64,8 @@ class Guard:
     ``streams``, ``made`` and ``apart`` say that a group keeps nothing of its row, as it only
     reduces it.  ``streams``: neighbouring rows read neighbouring elements.  ``made``: they read no
     arrays at all.  ``apart``: rows lie apart from their neighbours, and a row reads so many bytes
-    for each element; else 0.  An intra version has them, and the outer version beside it.
+    for each element; else 0.  A work-item then does ``steps`` operations for each element.  An
+    intra version has them, and the outer version beside it.
 
     ``saves`` is the number of launches that an outer version, or a redomap, saves beside the last
     version.  Its work-items only go through rows of ``group`` elements.
@@ -84,6 +85,7 @@ class Guard:
     streams: bool = False
     made: bool = False
     apart: int = 0
+    steps: int = 0
     saves: int = 0
     looped: Size | None = None
 

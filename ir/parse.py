@@ -314,6 +314,9 @@ class Reader(Transformer[Token, Any]):
     def apart(self, size: Token) -> tuple[str, int]:
         return "apart", int(size)
 
+    def steps(self, count: Token) -> tuple[str, int]:
+        return "steps", int(count)
+
     def saves(self, launches: Token) -> tuple[str, int]:
         return "saves", int(launches)
 

@@ -223,7 +223,8 @@ def _guard(guard: Guard) -> str:
     rival = "" if guard.rival is None else f" {guard.rival.value}"
     streams = (" streams" if guard.streams else "") + (" made" if guard.made else "")
     apart = f" apart {guard.apart}" if guard.apart else ""
+    steps = f" steps {guard.steps}" if guard.steps else ""
     saves = f" saves {guard.saves}" if guard.saves else ""
     looped = "" if guard.looped is None else f" looped {guard.looped}"
     return (f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}"
-            f"{group}{groups}{default}{rival}{streams}{apart}{saves}{looped}")
+            f"{group}{groups}{default}{rival}{streams}{apart}{steps}{saves}{looped}")

@@ -2,11 +2,11 @@
 
 Parameters that no constraint connects are independent: the counts of such components multiply.
 The parameters of a component are decided one after the other.  A choice is given up as soon as a
-constraint fails.  Choices that agree in all that later constraints ask for share the rest of their
-tree.  Each node knows the number of its leaves, so a number leads to a solution and back.
+constraint fails.  Choices that agree in all that later constraints ask for, such as a sum so far,
+share the rest of their tree.  Each node knows the number of its leaves, so a number leads to a
+solution and back.
 
 >>> from runelift.ir.constraints import at_least, divides
->>> from runelift.ir.sizes import Size
 >>> a, b, c = (VName(base, tag) for tag, base in enumerate("abc", 1))
 >>> found = Solutions(System({a: range(1, 7), b: range(1, 7), c: (1, 2)}, (
 ...     divides(Size.var(a), Size.var(b)), at_least(Size.of(6), Size.var(a) + Size.var(b)))))
@@ -21,15 +21,17 @@ Source: Mogers 2023, chapter 4, whose solver draws and rejects; leaf counts are 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
 
 import networkx as nx
 
-from runelift.ir.constraints import Constraint, Derived, Impossible, System
+from runelift.ir.constraints import Constraint, Derived, Relation, System
 from runelift.ir.names import VName
+from runelift.ir.reduction import Impossible, reduced
+from runelift.ir.sizes import Factor, Monomial, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class _Tree:
     def _grown(self, depth: int, env: dict[VName, int]) -> _Node:
         if depth == len(self.order):
             return _LEAF
-        key = (depth, *[env[name] for name in self._asked[depth]])
+        key = (depth, *self._asked[depth].values(env))
         if key not in self._made:
             name, found = self.order[depth], list[tuple[int, _Node]]()
             for value in self._domains[name]:
@@ -136,20 +138,58 @@ def _steps(system: System, order: Sequence[VName]) -> list[list[_Check | _Findin
     return steps
 
 
-def _asked(steps: Sequence[Sequence[_Check | _Finding]], order: Sequence[VName]
-           ) -> list[tuple[VName, ...]]:
-    """The names that each part of a tree depends on: known before, and asked for later."""
-    found, later = list[tuple[VName, ...]](), set[VName]()
-    for name, now in zip(reversed(order), reversed(steps), strict=True):
-        for step in reversed(now):
-            if isinstance(step, _Check):
-                later.update(step.names)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The part of earlier choices on which the rest of a tree depends: names, and other sums."""
+
+    names: tuple[VName, ...]
+    sums: tuple[Size, ...]
+
+    def values(self, env: dict[VName, int]) -> list[int]:
+        """Their values, which are equal where what follows is."""
+        return [env[name] for name in self.names] + [each.value(env) for each in self.sums]
+
+
+def _asked(steps: Sequence[Sequence[_Check | _Finding]], order: Sequence[VName]) -> list[_Asked]:
+    """The part of the choices before that each step and those after it ask for."""
+    found, known = list[_Asked](), set[VName]()
+    for depth, now in enumerate(steps):
+        names, sums = set[VName](), set[Size]()
+        for step in (step for later in steps[depth:] for step in later):
+            if isinstance(step, _Finding):
+                names |= known.intersection(step.derived.inputs)
+                continue
+            about, parts = known.intersection(step.names), set(_parts(step.constraint, known))
+            if len(parts) < len(about):
+                sums |= parts
             else:
-                later.difference_update(step.derived.names)
-                later.update(step.derived.inputs)
-        later.discard(name)
-        found.append(tuple(sorted(later)))
-    return found[::-1]
+                names |= about
+        names |= {each.variable for each in sums if each.variable is not None}
+        found.append(_Asked(tuple(sorted(names)), tuple(
+            each for each in sorted(sums, key=str) if not each.variables() <= names)))
+        known.add(order[depth])
+        known.update(name for step in now if isinstance(step, _Finding)
+                     for name in step.derived.names)
+    return found
+
+
+def _parts(constraint: Constraint, known: Set[VName]) -> Iterator[Size]:
+    """Sums over known variables that decide, together, how a constraint depends on the others."""
+    both = constraint.kind is Relation.DIVIDES
+    sides = (constraint.left, constraint.right) if both else (constraint.left - constraint.right,)
+    for side in sides:
+        sums: dict[Monomial, Size] = {}
+        for monomial, coefficient in side.terms:
+            now, later = Size.of(coefficient), list[Factor]()
+            for factor in monomial:
+                single = Size((((factor,), 1),))
+                if single.variables() <= known:
+                    now *= single
+                else:
+                    later.append(factor)
+                    yield from map(Size.var, single.variables() & known)
+            sums[tuple(later)] = sums.get(tuple(later), Size(())) + now
+        yield from (each for each in sums.values() if each.constant is None)
 
 
 def _graph(system: System) -> nx.Graph:
@@ -196,7 +236,7 @@ class Solutions:
         self._constants = {name: domain[0] for name, domain in system.domains.items()
                            if len(domain) == 1}
         try:
-            self._system = system.reduced()
+            self._system = reduced(system)
         except Impossible:
             self._system = system
             self.count = 0

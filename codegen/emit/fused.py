@@ -2,8 +2,8 @@
 
 Where programs compute with few elements, a launch costs the host more than the device.  Launches
 of a single work-group that follow each other can be *phases* of one kernel for one work-group,
-with a barrier in between.  Launches that do not depend on each other can be phases *side by side*:
-each group of the kernel does the work of one group of one of them.
+with a barrier in between.  Launches that do not depend on each other can be phases *side by side*.
+Then each group of the kernel does the work of a group of one of them.
 :mod:`runelift.runtime.execution.fused_launches` finds both in command buffers.
 """
 

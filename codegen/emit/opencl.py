@@ -93,7 +93,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
              | dict(constants or {}))
     printer = _Printer(kernel, base, given, built=bool(constants))
-    params = ["volatile __global int *failure_code", "__global long *failure_args"]
+    params = ["FAILURE"]
     params += [printer.param(p) for p in parameters(kernel)]
     params += [printer.local_param(a) for a in kernel.local_memory]
     lines = [f"// {one_line(kernel.comment)}"] if kernel.comment else []
@@ -454,7 +454,8 @@ class _Printer:
         """A compare-and-swap loop on the bits of the element; the first swap only reads it."""
         pad, inner = INDENT * depth, INDENT * (depth + 1)
         bits, word = ("long", "atom") if stm.prim.bits == 64 else ("int", "atomic")
-        place = f"(volatile __{stm.space.value} {bits} *)&{self.name(stm.mem)}[{self.index(stm.index)}]"
+        element = f"{self.name(stm.mem)}[{self.index(stm.index)}]"
+        place = f"(volatile __{stm.space.value} {bits} *)&{element}"
         type_ = TYPES[stm.prim]
         seen, found = (f"{each}_{self.name(stm.old)}" for each in ("seen", "found"))
         return [
@@ -494,11 +495,17 @@ class _Printer:
                     imp.Apply("lt", Prim.I64, (same, size)))) if index == same and (
                         zero.const.value == 0):
                 return f"INSIDE({self.exp(index)}, {self.exp(size)})"
+            case imp.Apply("add" | "sub" | "mul" as op, Prim.I64, (left, right)):
+                return f"{op.upper()}({self.exp(left)}, {self.exp(right)})"
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"
             case imp.Apply("div" | "mod" as op, prim, (arg, imp.Lit(Const(int() as divisor)))) if (
                     prim.is_int and divisor > 0 and divisor.bit_count() == 1):
                 return self._by_power(op, prim, arg, divisor)
+            case imp.Apply("quot" | "rem" as op, Prim.I64 | Prim.U64,
+                           (arg, imp.Lit(Const(int() as value) as divisor))) if value > 0:
+                sign = "/" if op == "quot" else "%"
+                return f"({self.exp(arg)} {sign} {literal(divisor)})"
             case imp.Apply(op, prim, args):
                 return self._apply(op, prim, [self.exp(a) for a in args],
                                    ", ".join(self.typed(a, prim) for a in args))

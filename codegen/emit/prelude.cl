@@ -95,6 +95,15 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 
 #define LID ((long)get_local_id(0))
 
+#define FAILURE volatile __global int *failure_code, __global long *failure_args
+
+// Arithmetic on i64, which wraps around.
+#define ADD(A, B) ((long)((ulong)(A) + (ulong)(B)))
+
+#define SUB(A, B) ((long)((ulong)(A) - (ulong)(B)))
+
+#define MUL(A, B) ((long)((ulong)(A) * (ulong)(B)))
+
 #define LOCAL_ARRAY(T, NAME) __local T *NAME = (__local T *)NAME##_cells
 
 #define INSIDE(I, SIZE) (0L <= (I) && (I) < (SIZE))
@@ -211,17 +220,34 @@ inline int OVERLOADED libm_isfinite($T x) { return fabs(x) < INFINITY; }
 #define isfinite libm_isfinite
 #endif
 
+// ARE_SHORT: integers of 64 bits of which 32 bits are enough, as sizes and indices mostly are.  GPUs
+// divide those several times as fast.
+#ifdef NVIDIA
+#define SHORT_QUOTIENTS
+#endif
+#ifdef SHORT_QUOTIENTS
+#define ARE_SHORT(X, Y) ((((ulong)(X) | (ulong)(Y)) >> 32) == 0)
+#else
+#define ARE_SHORT(X, Y) 0
+#endif
+
 //// SIGNED
 
-inline $T quot_$NAME($T x, $T y) { return y == -1 ? ($T)(0 - ($U)x) : ($T)(x / y); }
+inline $T quot_$NAME($T x, $T y) {
+    if ($SHORT) return ($T)((uint)x / (uint)y);
+    return y == -1 ? ($T)(0 - ($U)x) : ($T)(x / y); }
 
-inline $T rem_$NAME($T x, $T y) { return y == -1 ? ($T)0 : ($T)(x % y); }
+inline $T rem_$NAME($T x, $T y) {
+    if ($SHORT) return ($T)((uint)x % (uint)y);
+    return y == -1 ? ($T)0 : ($T)(x % y); }
 
 inline $T div_$NAME($T x, $T y) {
+    if ($SHORT) return ($T)((uint)x / (uint)y);
     $T q = quot_$NAME(x, y), r = rem_$NAME(x, y);
     return (r != 0 && ((r < 0) != (y < 0))) ? ($T)(q - 1) : q; }
 
 inline $T mod_$NAME($T x, $T y) {
+    if ($SHORT) return ($T)((uint)x % (uint)y);
     $T r = rem_$NAME(x, y);
     return (r != 0 && ((r < 0) != (y < 0))) ? ($T)(r + y) : r; }
 
@@ -233,13 +259,17 @@ inline $T abs_$NAME($T x) { $U sign = ($U)(x < 0); return ($T)((($U)x ^ ($U)(0 -
 
 //// UNSIGNED
 
-inline $T quot_$NAME($T x, $T y) { return ($T)(x / y); }
+inline $T quot_$NAME($T x, $T y) {
+    return $SHORT ? ($T)((uint)x / (uint)y) : ($T)(x / y); }
 
-inline $T rem_$NAME($T x, $T y) { return ($T)(x % y); }
+inline $T rem_$NAME($T x, $T y) {
+    return $SHORT ? ($T)((uint)x % (uint)y) : ($T)(x % y); }
 
-inline $T div_$NAME($T x, $T y) { return ($T)(x / y); }
+inline $T div_$NAME($T x, $T y) {
+    return $SHORT ? ($T)((uint)x / (uint)y) : ($T)(x / y); }
 
-inline $T mod_$NAME($T x, $T y) { return ($T)(x % y); }
+inline $T mod_$NAME($T x, $T y) {
+    return $SHORT ? ($T)((uint)x % (uint)y) : ($T)(x % y); }
 
 inline $T shr_$NAME($T x, $T y) { return y >= $BITS ? ($T)0 : ($T)(x >> y); }
 

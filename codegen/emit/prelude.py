@@ -88,12 +88,14 @@ def _families() -> Mapping[str, Sequence[Mapping[str, str]]]:
 def _integer(prim: Prim) -> Mapping[str, str]:
     """Values for the names in templates for an integer type.
 
-    ``U`` is the unsigned type of ``BITS`` bits.  Floats are converted to ``SIGNED`` first, from
+    ``U`` is the unsigned type of ``BITS`` bits.  ``SHORT`` is true if half of them are enough, so
+    that a division is quicker.  Floats are converted to ``SIGNED`` first, from
     ``LEAST`` on and below ``LIMIT``.  These are all values of the type but for u64, of which they
     are those ``NEAR`` 0.
     """
     signed = Prim.I32 if prim.greatest <= Prim.I32.greatest else Prim.I64
     return {"NAME": prim.value, "T": TYPES[prim], "U": TYPES[Prim(f"u{prim.bits}")],
-            "BITS": str(prim.bits), "NEAR": f"{'near_' * (prim is Prim.U64)}{prim.value}",
+            "BITS": str(prim.bits), "SHORT": "ARE_SHORT(x, y)" if prim.bits == 64 else "0",
+            "NEAR": f"{'near_' * (prim is Prim.U64)}{prim.value}",
             "SIGNED": TYPES[signed], "LEAST": f"{TYPES[signed].upper()}_MIN",
             "LIMIT": f"0x1p{signed.bits - 1}"}

@@ -11,6 +11,7 @@ from typing import TypeAlias, assert_never
 
 from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, all_strips, columns_of_lambda
 from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.searches import stepwise
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan.views import View, iota, lit, op, replicate, within
 from runelift.ir import failures, imp
@@ -296,6 +297,8 @@ class KernelBuilder(SecondOrder):
 
     def iterate(self, pat: tuple[ir.Param, ...], exp: ir.Loop) -> None:
         """A loop; carried arrays get memory that the body may update in place."""
+        if self.host.interleave:
+            exp = stepwise(exp, self.type_of, self.names) or exp
         inits = [self.any(p.init) for p in exp.params]
         carried: list[Value] = []
         for out, p, init in zip(pat, exp.params, inits, strict=True):

@@ -16,16 +16,28 @@ from runelift.ir.syntax import (
     Accumulate,
     Body,
     Hist,
+    Index,
+    Iota,
     Lambda,
     Loop,
+    Map,
     Operator,
     Param,
+    PrimOp,
+    Rearrange,
     Redomap,
+    Replicate,
+    Reshape,
     Scanomap,
     Scatter,
+    Stm,
 )
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import FALSE, Const
+
+MOST_REPEATED = 4
+"""The most statements that a scan repeats for each column of its vectors."""
+VIEWS = (Index, Iota, PrimOp, Rearrange, Replicate, Reshape)
 
 
 class SecondOrder(CodeBuilder):
@@ -168,6 +180,9 @@ class SecondOrder(CodeBuilder):
 
     def scanomap(self, pat: tuple[Param, ...], exp: Scanomap) -> None:
         """An inclusive scan, with the other results of its map."""
+        if self.host.interleave and (inner := _made_by_map(exp)) is not None:
+            self._scan_columns(pat, exp, *inner)
+            return
         totals = [self.neutral(o) for o in exp.ops]
         count = sum(len(t) for t in totals)
         outs = [self.allocate(p.name, p.type) for p in pat]
@@ -183,6 +198,39 @@ class SecondOrder(CodeBuilder):
             self.owned.pop()
 
         self.loop(self.scalar(exp.width), step)
+        self.bind_all(pat, outs)
+
+    def _scan_columns(self, pat: tuple[Param, ...], exp: Scanomap, operator: Map,
+                      made: Map | None) -> None:
+        """A scan of vectors, one column after the other: so no vector is stored.
+
+        Accesses of neighbouring work-items lie side by side, whatever the order of their own.
+        """
+        outs = [self.allocate(p.name, p.type) for p in pat]
+        neutral = [self.array(atom) for atom in exp.ops[0].neutral if isinstance(atom, VName)]
+        before = Body(exp.lam.body.stms[:-1], ())
+
+        def column(place: Exp) -> None:
+            totals: list[imp.Var | View] = [
+                self.declare("total", view.prim, view.read([place])) for view in neutral]
+
+            def step(index: Exp) -> None:
+                self.owned.append(set())
+                self.bind_all(exp.lam.params, self.elements(exp.lam, exp.arrays, index))
+                if made is None:
+                    values: list[Value] = [self.array(p.name).read([place])
+                                           for p in exp.lam.params]
+                else:
+                    self.body(before)
+                    values = self.apply(made.lam, self.elements(made.lam, made.arrays, place))
+                self.accumulate(Operator(operator.lam, ()), totals, values)
+                for out, total in zip(outs, totals, strict=True):
+                    self.store(out, [index, place], total)
+                self.owned.pop()
+
+            self.loop(self.scalar(exp.width), step)
+
+        self.loop(self.scalar(operator.width), column)
         self.bind_all(pat, outs)
 
     def scatter(self, pat: tuple[Param, ...], exp: Scatter) -> None:
@@ -275,3 +323,26 @@ class SecondOrder(CodeBuilder):
             for out, value in zip(outs, kept, strict=True):
                 self.store(out, indices, value)
         self.emit(imp.If(within(indices[-1], bins), tuple(code)))
+
+
+def _made_by_map(exp: Scanomap) -> tuple[Map, Map | None] | None:
+    """The maps of scalars that are the operator of a scan, and that make its vectors at the end of
+    its lambda, after views and little else; None if it is otherwise.
+
+    The second is None if the vectors are rows of the arrays.
+    """
+    if len(exp.ops) != 1 or (operator := exp.ops[0].vector) is None or not all(
+            isinstance(type_, Prim) for type_ in operator.lam.ret):
+        return None
+    *before, last = exp.lam.body.stms or (None,)
+    if last is None:
+        rows = tuple(p.name for p in exp.lam.params)
+        return (operator, None) if exp.lam.body.result == rows else None
+    match last:
+        case Stm(pat, Map(width) as made) if (
+                width == operator.width and exp.lam.body.result == tuple(p.name for p in pat)
+                and all(isinstance(type_, Prim) for type_ in made.lam.ret)
+                and len(before) <= MOST_REPEATED
+                and all(stm is not None and isinstance(stm.exp, VIEWS) for stm in before)):
+            return operator, made
+    return None

@@ -113,8 +113,8 @@ class MapWidth:
 
     There are ``points`` in all.  In several dimensions the points of a work-item are neighbours
     among ``rows``, each of ``beside`` points.  ``flat`` := 1 if they had better lie as in one
-    dimension, 2 if a work-item had better have a whole row, else 0.  A point loads and stores ``bytes`` bytes.  ``overlapping``: neighbouring
-    points may load the same elements.
+    dimension, 2 if a work-item had better have a whole row, else 0.  A point loads and stores
+    ``bytes`` bytes.  ``overlapping``: neighbouring points may load the same elements.
     """
 
     width: VName

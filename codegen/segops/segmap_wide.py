@@ -47,8 +47,7 @@ MOST_RESULT_BYTES = 256
 
 
 def lower_wide(lowering: launches.Lowering, exp: SegMap) -> bool:
-    """Add the kernel for any number of points; False if it is not possible, and nothing is added.
-    """
+    """Add the kernel for any number of points; False if that is not possible."""
     held = list(lowering.steps)
     try:
         made = _WideMap(lowering, exp)
@@ -68,8 +67,9 @@ class _WideMap:
     """The kernel of a wide map; CompilerLimitation if points have loops or make arrays.
 
     The points of a work-item lie as in one dimension if the constant ``flat`` is 1, and fill a row
-    if it is 2.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several elements
-    of an array, so that its neighbours may need the same.  A work-item has at most ``most`` points.
+    if it is 2.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several
+    elements of an array, so that its neighbours may need the same.  A work-item has at most
+    ``most`` points.
     """
 
     def __init__(self, lowering: launches.Lowering, exp: SegMap) -> None:

@@ -48,7 +48,7 @@ from runelift.rewrite.engine.versions import (
     with_guards,
 )
 from runelift.rewrite.flatten.nest import size_of
-from runelift.rewrite.flatten.parallelism import left_alone, work_of_group
+from runelift.rewrite.flatten.parallelism import CHEAP_OPS, left_alone, work_of_group
 from runelift.rewrite.passes.rivals import (
     columns_lie_side_by_side,
     maps_share_nothing,
@@ -63,6 +63,8 @@ from runelift.rewrite.passes.rivals import (
 
 FEW_STATEMENTS = 6
 """The most statements that make and reduce the numbers of a row, for each of them to be cheap."""
+LONG_STEPS = 16
+"""The steps that a function such as an exponential takes; other operations take one."""
 SHARED_POINTS = 4096
 """Points with which a product, or a reduction of neighbourhoods, keeps a device busy."""
 
@@ -200,6 +202,42 @@ def rows_stream(exp: ir.Versions, types: Types) -> ir.Exp | None:
     made = len(inside) <= FEW_STATEMENTS and not any(isinstance(s.exp, ir.Index) for s in inside)
     return with_guards(exp, lambda version, guard: replace(guard, streams=True, made=made)
                        if _decides_for_rows(guard) else guard)
+
+
+@rule(ir.Versions)
+def rows_take_steps(exp: ir.Versions, types: Types) -> ir.Exp | None:
+    """versions (rows: s, group streams: r, …) ⇒ versions (rows: s, group streams steps k: r, …)
+
+    Provided: a work-item of s does k operations for each element of its row.  The same for rows
+        that lie apart.
+    Because: the longer elements take, the less does it matter what a group spends on a row besides.
+    """
+    rows = _rows(exp)
+    if rows is None:
+        return None
+    steps = sum(map(_steps, _at_elements(rows.body)))
+    return with_guards(exp, lambda version, guard: replace(guard, steps=max(1, steps))
+                       if guard.streams or guard.apart else guard)
+
+
+def _at_elements(body: ir.Body) -> Iterator[ir.Stm]:
+    """The statements at the elements of rows."""
+    for stm in body.stms:
+        if isinstance(stm.exp, ir.SOACS):
+            yield from statements_inside(lam.body for lam in lambdas_of(stm.exp))
+        else:
+            for inner in bodies_of(stm.exp):
+                yield from _at_elements(inner)
+
+
+def _steps(stm: ir.Stm) -> int:
+    """The time that a statement takes, in that of an addition."""
+    match stm.exp:
+        case ir.PrimOp(op, prim):
+            return LONG_STEPS if prim.is_float and op not in CHEAP_OPS else 1
+        case ir.Convert() | ir.Index():
+            return 1
+    return 0
 
 
 @rule(ir.Versions)
@@ -386,5 +424,5 @@ def _launches(body: ir.Body) -> int:
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
               products_beat_reductions, points_beat_rows, points_differ, points_need_no_rows,
               points_are_laden, columns_lie_side_by_side, neighbours_map, rows_stream,
-              rows_lie_apart, loops_stay_in_groups,
+              rows_lie_apart, rows_take_steps, loops_stay_in_groups,
               groups_beside_rows, rows_save_launches)

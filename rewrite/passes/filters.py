@@ -9,7 +9,7 @@ left out.  The number of chosen elements is then the sum of the flags.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
@@ -131,20 +131,21 @@ class _Walk:
             if maker is None or any(consumed_by(each) for each in stms[maker + 1:place]):
                 continue
             made = stms[maker]
-            chosen = self._chosen(made)
+            chosen = self._chosen(made, {*redomap.arrays})
             if (chosen is None or not is_scalar_code(redomap.lam.body.stms)
                     or not all(isinstance(p.type, Prim) for p in redomap.lam.params)
-                    or not {*redomap.arrays} <= {p.name for p in made.pat}
-                    or any(uses[p.name] > (p.name in redomap.arrays) for p in made.pat)
-                    or free_vars(redomap.lam) & {p.name for p in made.pat}):
+                    or any(uses[array] != 1 for array in redomap.arrays)
+                    or free_vars(redomap.lam) & {*redomap.arrays}):
                 continue
             (stms[place],) = reduce_filtered.apply(stm, chosen, self.rewriting.names)
             self.rewriting.record(reduce_filtered, (made, stm), (stms[place],))
-            gone.add(maker)
+            uses.subtract({*redomap.arrays})
+            if not any(uses[p.name] for p in made.pat):
+                gone.add(maker)
         return [stm for place, stm in enumerate(stms) if place not in gone]
 
-    def _chosen(self, stm: ir.Stm) -> Chosen | None:
-        """The filter that a statement is the scatter of; None if it is another one."""
+    def _chosen(self, stm: ir.Stm, arrays: Set[VName]) -> Chosen | None:
+        """The filter that makes ``arrays``, if a statement is the scatter of one."""
         scatter = stm.exp
         if not isinstance(scatter, ir.Scatter) or stm.attrs:
             return None
@@ -156,11 +157,13 @@ class _Walk:
             blank = self.defs.get(dest.array)
             if dest.rank != 1 or blank is None or SCRATCH not in blank.attrs:
                 return None
-            here = next(results)
-            if place not in (None, here):
-                return None
-            place = here
-            values[param.name] = next(results)
+            here, value = next(results), next(results)
+            if param.name in arrays:
+                if place not in (None, here):
+                    return None
+                place, values[param.name] = here, value
+        if values.keys() != arrays:
+            return None
         match inside.get(place) if isinstance(place, VName) else None:
             case ir.PrimOp("sub", Prim.I64, (VName() as scaled, one)) if one == i64(1):
                 match inside.get(scaled):
@@ -175,8 +178,9 @@ class _Walk:
         """True if an array is running sums of i64s."""
         made = self.defs.get(array) if isinstance(array, VName) else None
         match made:
-            case ir.Stm(pat, ir.Scanomap(_, (op,))):
-                return pat[0].name == array and op.primitive == ("add", Prim.I64)
+            case ir.Stm(pat, ir.Scanomap(_, ops)) if all(len(op.neutral) == 1 for op in ops):
+                return any(p.name == array and op.primitive == ("add", Prim.I64)
+                           for p, op in zip(pat, ops, strict=False))
         return False
 
     # Last elements of scans

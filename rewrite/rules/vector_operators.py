@@ -1,8 +1,8 @@
-"""Operators over vectors inside of a lambda: each element of the vectors is folded by itself.
+"""Operators over vectors inside of a lambda: each element of the vectors is reduced by itself.
 
-A work-item that folds vectors stores each of them, and the operator's result beside it.  A fold of
-one column needs one scalar.  Outside of lambdas rule G4 of the flattener does this, because
-attributes of the fold decide there.
+A work-item that reduces vectors stores each of them, and the total beside it.  A reduction of one
+column needs one scalar.  Outside of lambdas rule G4 of the flattener does this, because
+attributes of the reduction decide there.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -20,16 +20,16 @@ MOST_REPEATED = 4
 """The most cheap statements before the map of a lambda that each column repeats."""
 
 
-@rule(ir.Redomap, ir.Scanomap)
+@rule(ir.Redomap)
 def fold_columns(scope: Scope, stm: ir.Stm) -> Replacement:
     """redomap (map ⊕) (replicate k e) (λx → map f x) xs ⇒
     map (λy → redomap ⊕ e f y) (transpose xs)
 
-    Provided: it stands in a lambda, and no map that may fuse with it makes xs.  The same for scan,
-    with its result transposed back.
+    Provided: it stands in a lambda, and no map that may fuse with it makes xs.
+    Does not handle: scans, whose results processors want to write row by row.
     """
     soac = stm.exp
-    assert isinstance(soac, ir.Redomap | ir.Scanomap)
+    assert isinstance(soac, ir.Redomap)
     if not scope.depth or stm.attrs or len(soac.ops) != 1:
         return None
     (op,) = soac.ops
@@ -49,16 +49,12 @@ def fold_columns(scope: Scope, stm: ir.Stm) -> Replacement:
     inside += [(array, param) for array, param in zip(soac.arrays, soac.lam.params, strict=True)
                if param.name in used]
     scalar = ir.Operator(inner.lam, tuple(a for a in neutral if a is not None), op.comm)
-    fold = type(soac)(soac.width, (scalar,),
+    fold = ir.Redomap(soac.width, (scalar,),
                       ir.Lambda(tuple(p for _, p in inside), body, made.lam.ret),
                       tuple(array for array, _ in inside))
-    rank = isinstance(soac, ir.Scanomap)
-    folded = tuple(scope.fresh(p.name, array_of((soac.width,), row_of(p.type, 2)) if rank
-                               else row_of(p.type)) for p in stm.pat)
+    folded = tuple(scope.fresh(p.name, row_of(p.type)) for p in stm.pat)
     columns = turned.mapped(inner.width, (ir.Stm(folded, fold, loc=stm.loc),), folded)
-    if not rank:
-        return (*outside, *turned.views, ir.Stm(stm.pat, columns, loc=stm.loc))
-    return (*outside, *turned.views, *_back(scope, stm, columns))
+    return (*outside, *turned.views, ir.Stm(stm.pat, columns, loc=stm.loc))
 
 
 class _Turned:
@@ -70,7 +66,7 @@ class _Turned:
         self.arrays: list[VName] = []
         self.params: list[ir.Param] = []
 
-    def inputs(self, soac: ir.Map | ir.Redomap | ir.Scanomap, made: ir.Map
+    def inputs(self, soac: ir.Redomap, made: ir.Map
                ) -> list[tuple[VName, ir.Param]]:
         """Map over the inputs of ``made``, which stands in ``soac``; the columns among them."""
         array_of_row = dict(zip((p.name for p in soac.lam.params), soac.arrays, strict=True))
@@ -94,15 +90,6 @@ class _Turned:
         lam = ir.Lambda(tuple(self.params), ir.Body(stms, tuple(p.name for p in results)),
                         tuple(p.type for p in results))
         return ir.Map(width, lam, tuple(self.arrays))
-
-
-def _back(scope: Scope, stm: ir.Stm, columns: ir.Map) -> tuple[ir.Stm, ...]:
-    """The map over columns, and its results as rows."""
-    made = tuple(scope.fresh(p.name, array_of((columns.width,), type_))
-                 for p, type_ in zip(stm.pat, columns.lam.ret, strict=True))
-    rows = (ir.Stm((p,), _exchange(each.name, each.type), loc=stm.loc)
-            for p, each in zip(stm.pat, made, strict=True))
-    return (ir.Stm(made, columns, loc=stm.loc), *rows)
 
 
 def _exchange(array: VName, type_: Type) -> ir.Rearrange:
@@ -162,4 +149,4 @@ def _is_cheap(stm: ir.Stm) -> bool:
 
 
 VECTOR_OPERATORS = RuleBook([fold_columns])
-"""Folds of vectors inside of lambdas."""
+"""Reductions of vectors inside of lambdas."""

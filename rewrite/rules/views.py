@@ -52,18 +52,42 @@ def _looks_inside(scope: Scope, stm: ir.Stm) -> bool:
     return False
 
 
+def widens(scope: Scope, stm: ir.Stm | None) -> bool:
+    """True if a statement is a map that makes integers of integers with no more bits.
+
+    What reads its result reads no more bytes where it reads the operand.
+    """
+    match stm:
+        case ir.Stm(pat, ir.Map(_, lam, arrays), ()):
+            return (all(map(_widens_inside, lam.body.stms))
+                    and {p.name for each in lam.body.stms for p in each.pat}.issuperset(
+                        lam.body.result)
+                    and not any(scope.consumes(p.name) for p in pat)
+                    and not any(map(scope.consumes, arrays)))
+    return False
+
+
+def _widens_inside(stm: ir.Stm) -> bool:
+    match stm.exp:
+        case ir.Convert(source, target):
+            return (source.is_int and target.is_int
+                    and source.dtype.itemsize <= target.dtype.itemsize)
+    return False
+
+
 @rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
 def input_view(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f (map g xs) ⇒ map (f ∘ g) xs
 
-    Provided: g only looks, and nothing consumes what it looks at.
+    Provided: g only looks or makes integers wider, and nothing consumes what it looks at.
     Because: reading through an index costs less than storing rows, also if several read them.
     """
     soac = stm.exp
     assert isinstance(soac, ir.Soac)
     for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
         made = scope.defs.get(array)
-        if made is None or scope.consumes(param.name) or not looks(scope, made):
+        if made is None or scope.consumes(param.name) or not (
+                looks(scope, made) or widens(scope, made)):
             continue
         assert isinstance(made.exp, ir.Map)
         if made.exp.width != soac.width:
@@ -132,12 +156,14 @@ def views_map(scope: Scope, array: VName) -> bool:
 def index_view(scope: Scope, stm: ir.Stm) -> Replacement:
     """(map g xs)[i, j] ⇒ (g xs[i])[j],  (map g xs)[a :+ m, j] ⇒ map (λx → (g x)[j]) xs[a :+ m]
 
-    Provided: g only looks, and the first index is inside for certain or need not be checked.
+    Provided: g only looks, and the first index is inside for certain or need not be checked.  An
+        element also where g makes integers wider.
     """
     match stm.exp:
         case ir.Index(array, (first, *rest), checked):
             made = scope.defs.get(array)
-            if made is None or not looks(scope, made):
+            wider = not isinstance(first, ir.SliceDim) and widens(scope, made)
+            if made is None or not (wider or looks(scope, made)):
                 return None
             assert isinstance(made.exp, ir.Map)
             if checked and not scope.inside(first, made.exp.width):
@@ -145,7 +171,7 @@ def index_view(scope: Scope, stm: ir.Stm) -> Replacement:
             lam = rename_lambda(made.exp.lam, scope.names)
             result: Atom = lam.body.result[[p.name for p in made.pat].index(array)]
             assert isinstance(result, VName)
-            picked = ir.Index(result, tuple(rest), checked)
+            picked = ir.Index(result, tuple(rest), checked) if rest else ir.AtomExp(result)
             if not isinstance(first, ir.SliceDim):
                 elements = (ir.Stm((p,), ir.Index(a, (first, *map(whole, shape_of(p.type)))),
                                    loc=stm.loc)

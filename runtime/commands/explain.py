@@ -2,9 +2,10 @@
 
 For a program, it says which rule fired on which expression, the result, and why others did not
 apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
-sets and 'autotune' chooses.  With --kernels, it lists the classes of the kernels that each code
-version may run, their launches, and stored intermediates.  With --access, it lists the class of
-each reference to an array, which says what elements work-items have in common.
+sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
+the kernels that each code version may run, their launches, and stored intermediates.  With
+--access, it lists the class of each reference to an array, which says what elements work-items have
+in common.
 
 Without an argument, list the codes.
 """
@@ -37,7 +38,7 @@ from runelift.runtime.commands.options import (
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
-from runelift.runtime.geometry.explained_spaces import render
+from runelift.runtime.geometry.explained_spaces import facts, render
 from runelift.runtime.testing import error_index as explained
 
 
@@ -107,8 +108,7 @@ def _list_parameters(args: argparse.Namespace, path: Path) -> None:
                         "'runelift doctor' says why.")
     spaces = program.spaces(None if args.entry is None else pick_entry(program, args.entry))
     if args.json:
-        print_json({each.parameter.name: {"default": each.default, "values": each.values}
-                    for space in spaces for each in space.ranges})
+        print_json(facts(spaces))
     else:
         print(render(spaces))
 

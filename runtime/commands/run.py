@@ -15,7 +15,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
@@ -37,8 +37,10 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.data.values import load_values, read_stdin, write_values
 from runelift.runtime.records.record import Record
-from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import version_name
+
+if TYPE_CHECKING:
+    from runelift.runtime.versions.forest import Forest
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
 """As many digits as the largest value has."""

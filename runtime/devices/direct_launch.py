@@ -18,9 +18,36 @@ MOST_READS = 256
 """The most reads whose arguments are kept."""
 
 
+class DirectLaunch(partial[int]):
+    """A call of OpenCL's function, with no code of Python in between; 0 if it succeeds.
+
+    ``again`` launches once more, and says what is wrong.
+    """
+
+    again: Callable[[], object]
+
+
 def launcher(queue: Any, kernel: Any, items: int, group: int) -> Callable[[], object]:
-    """A call that launches so many work-items, in groups, without an event if possible."""
-    return partial(launcher_of_any_size(queue, kernel), items, group)
+    """A call that launches so many work-items, in groups, without an event if possible.
+
+    :func:`make` makes it.
+    """
+    again = partial(cl.enqueue_nd_range_kernel, queue, kernel, (items,), (group,))
+    enqueue = _function("clEnqueueNDRangeKernel")
+    if enqueue is None:
+        return again
+    nothing, size = ctypes.c_void_p(), ctypes.c_size_t * 1
+    launch = DirectLaunch(
+        enqueue, ctypes.c_void_p(queue.int_ptr), ctypes.c_void_p(kernel.int_ptr), ctypes.c_uint(1),
+        nothing, size(items), size(group), ctypes.c_uint(), nothing, nothing)
+    launch.again = again
+    return launch
+
+
+def make(call: Callable[[], object]) -> None:
+    """Make a call, perhaps a :class:`DirectLaunch`; pyopencl.Error if a launch fails."""
+    if call() and isinstance(call, DirectLaunch):
+        call.again()
 
 
 def launcher_of_any_size(queue: Any, kernel: Any) -> Callable[[int, int], object]:

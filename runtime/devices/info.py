@@ -27,7 +27,7 @@ from runelift.runtime.devices.driver.device_spec import (
     requested,
     split_number,
 )
-from runelift.runtime.devices.limits import ShareLimits
+from runelift.runtime.devices.limits import LOOP_ELEMENTS, ShareLimits
 from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
 from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
@@ -276,10 +276,10 @@ def _optimised_by_pocl(version: str) -> float:
     more blocks of code, because nothing was optimised.
 
     >>> _optimised_by_pocl("5.0+debian"), _optimised_by_pocl("3.0-rc2")
-    (40000, 30000)
+    (30000, 22000)
     """
     major = version.partition(".")[0]
-    return 40_000 if major.isdigit() and int(major) >= 5 else 30_000
+    return 30_000 if major.isdigit() and int(major) >= 5 else 22_000
 
 
 def _capability(handle: Any, cl: Any) -> int:
@@ -323,9 +323,6 @@ SECTOR = 32
 CACHED = 128
 """The bytes of a compute unit's cache for each work-item that it runs (NVIDIA, since 2017)."""
 
-BRIEF = 64
-"""The elements that a work-item of a GPU reads one after another in the time of a launch."""
-
 TAKEN = 32
 """The most work-groups that a thread of PoCL takes at a time.
 
@@ -340,9 +337,9 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults
                     long=shares.max_group * shares.max_chunk, merged=merged,
                     part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
                     together=gpu, busy=units * OCCUPANCY if gpu else units,
-                    streamed=2 if gpu else 1, even=shares.group if gpu else 0,
+                    even=shares.group if gpu else 0,
                     shared=0 if gpu else TAKEN * units * units,
-                    cached=CACHED if merged else SECTOR, brief=BRIEF if gpu else 0)
+                    cached=CACHED if merged else SECTOR, alone=LOOP_ELEMENTS)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

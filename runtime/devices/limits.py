@@ -7,6 +7,13 @@ from dataclasses import dataclass, replace
 NEVER = 1 << 62
 """More work-items than any device has."""
 
+LOOP_ELEMENTS = 4
+"""The elements of a row that a work-item takes in a loop before the group grows, if groups are
+many.
+
+Combining the results of a larger group takes as long.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ShareLimits:

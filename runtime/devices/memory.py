@@ -64,6 +64,11 @@ class Pool:
     def take(self, size: int, count: int) -> list[Any]:
         """So many pieces of a size that the pool has, always the same ones if they are there."""
         free = self.free[size]
+        if count == 1 and free:
+            self.live += size
+            if self.live > self.peak:
+                self.peak = self.live
+            return [free.pop()]
         taken = free[-count:]
         del free[-count:]
         if len(taken) < count:

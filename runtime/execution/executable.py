@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -410,8 +409,9 @@ class Executable:
             sites = [each for each in self.sites if each.version == site.version
                      and each.launch.kernel.width is not None
                      and len(each.launch.kernel.constants) == len(kernel.constants)]
-            return sites, {name: value for each in sites for name, value in zip_longest(
-                each.launch.kernel.built_for, values[:len(kernel.constants)], fillvalue=0)}
+            return sites, {name: value for each in sites for name, value in (
+                *zip(each.launch.kernel.constants, values, strict=False),
+                *((name, 0) for name in each.launch.kernel.settings))}
         if self.device.shuffles is None and site.reduces() and not any(
                 values[len(kernel.constants):]):
             sites = [each for each in self.sites if each.version == site.version

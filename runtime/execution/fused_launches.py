@@ -8,6 +8,7 @@ kernels.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -29,6 +30,9 @@ from runelift.runtime.execution.side_by_side import independent_launches
 
 MOST_COPIED_BYTES = 1 << 12
 """The most bytes of a copy that is fused; larger ones are better left to the device."""
+
+MOST_KERNELS = 12
+"""The most kernels that are built for the fused launches of a command buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,22 @@ def _planned(executable: Executable, commands: Sequence[Command]) -> list[Planne
         else:
             single += part
     beside()
+    return _few(found)
+
+
+def _few(planned: Sequence[Planned]) -> list[Planned]:
+    """The same commands with a few kernels for fused launches, those that save most."""
+    saved = Counter[str]()
+    for each in planned:
+        if isinstance(each, FusedLaunch):
+            saved[each.source] += len(each.commands) - 1
+    kept = {source for source, _ in saved.most_common(MOST_KERNELS)}
+    found: list[Planned] = []
+    for each in planned:
+        if isinstance(each, FusedLaunch) and each.source not in kept:
+            found += each.commands
+        else:
+            found.append(each)
     return found
 
 

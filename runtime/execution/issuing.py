@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,27 @@ class Issuer:
             self._wait(*events)
         self._quiet = True
         return [out.item() for out in found]
+
+    def comparison(self, elements: Sequence[tuple[Any, str, int]], values: Sequence[Any]
+                   ) -> Callable[[], bool]:
+        """A call that reads elements as :meth:`values_at`, and tells if they have these values.
+
+        Values are compared bit by bit.  No kernel before may fail.
+        """
+        read, cell, reads, cells = self.device.reads.read, self.device.readback.cell, [], []
+        for number, ((handle, name, index), value) in enumerate(
+                zip(elements, values, strict=True), 1):
+            out = cell(number, PRIMS[name])
+            reads.append(partial(read, handle, out, index * out.itemsize))
+            cells.append((out, np.array([value], out.dtype).tobytes()))
+
+        def compare() -> bool:
+            for call in reads:
+                call()
+            self._wait()
+            return all([out.tobytes() == wanted for out, wanted in cells])
+
+        return compare
 
     def fetch(self, wanted: Sequence[tuple[Buffer, Prim, tuple[int, ...]]]
               ) -> list[np.ndarray[Any, Any]]:

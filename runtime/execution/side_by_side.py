@@ -27,6 +27,8 @@ from runelift.runtime.execution.persistent_loops import (
 
 FAILURES = "failures"
 """Stands for the buffer in which kernels report failures: the order of these is kept."""
+TRIED = 4
+"""The most parts of a level that a launch is tried with."""
 
 Parts: TypeAlias = Iterator[Sequence[Any]]
 
@@ -36,10 +38,6 @@ class _Access(NamedTuple):
 
     used: set[Hashable]
     written: set[Hashable]
-
-    def disturbs(self, other: _Access) -> bool:
-        """True if the two commands must keep their order."""
-        return not (self.written.isdisjoint(other.used) and other.written.isdisjoint(self.used))
 
 
 def independent_launches(executable: Executable, commands: Sequence[Command]) -> Parts:
@@ -60,7 +58,7 @@ def _stretch(executable: Executable, commands: Sequence[Launch | Copy]) -> Parts
     levels: dict[int, list[list[Launch | Copy]]] = {}
     for command, level in zip(commands, _levels(executable, commands), strict=True):
         parts = levels.setdefault(level, [])
-        room = next((part for part in parts if _fit(executable, [*part, command])), None)
+        room = next((part for part in parts[-TRIED:] if _fit(executable, [*part, command])), None)
         if room is None:
             parts.append([command])
         else:
@@ -74,11 +72,16 @@ def _stretch(executable: Executable, commands: Sequence[Launch | Copy]) -> Parts
 
 def _levels(executable: Executable, commands: Sequence[Launch | Copy]) -> Iterator[int]:
     """The level of each command."""
-    before: list[tuple[_Access, int]] = []
+    free_to_read: dict[Hashable, int] = {}
+    free_to_write: dict[Hashable, int] = {}
     for command in commands:
         access = _access(executable, command)
-        level = max((level + 1 for other, level in before if access.disturbs(other)), default=0)
-        before.append((access, level))
+        level = max([0, *(free_to_read.get(each, 0) for each in access.used),
+                     *(free_to_write.get(each, 0) for each in access.written)])
+        for each in access.used:
+            free_to_write[each] = max(free_to_write.get(each, 0), level + 1)
+        for each in access.written:
+            free_to_read[each] = level + 1
         yield level
 
 
@@ -97,7 +100,7 @@ def _access(executable: Executable, command: Launch | Copy) -> _Access:
 
 
 def _known(buffers: Iterable[Any]) -> set[Hashable]:
-    """What buffers are known by: numbers of slots, or the identity of others."""
+    """Identities of buffers: numbers of slots, or the identity of other objects."""
     return {each if isinstance(each, Slot) else id(each) for each in buffers}
 
 

@@ -6,7 +6,7 @@ See :mod:`runelift.runtime.execution.command_buffer`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 
 import pyopencl as cl
 
-from runelift.runtime.devices.direct_launch import launcher
+from runelift.runtime.devices.direct_launch import launcher, make
 from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.execution.bound_commands import BoundCommands, Call
 from runelift.runtime.execution.commands import (
     Command,
     Copy,
@@ -41,71 +42,12 @@ MOST_BINDINGS = 8
 SCAN_STATUS = Slot(-1)
 """The last of the buffers, where the groups of scans publish their totals."""
 
-Call: TypeAlias = Callable[[], Any]
 Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
 """The buffers of a run that repeats another, and its free scalars by name."""
 
 
 class Diverged(Exception):
     """A value that decides about the following commands is another than in the captured run."""
-
-
-@dataclass(slots=True)
-class BoundCommands:
-    """The calls of a command buffer for certain buffers, which are known by identity.
-
-    ``steady`` are the calls after a run on these buffers, as long as all kernels keep their
-    arguments.  ``moved`` are the calls after a run of the same commands on other buffers.  ``full``
-    are the calls in all other cases.  ``last`` has the arguments of the last launch of each kernel.
-    ``late`` are the values of late scalars in the present run, a list for each command buffer.
-    """
-
-    handles: tuple[Any, ...]
-    last: dict[BoundKernel, LaunchArguments]
-    late: list[Any]
-    full: list[Call] = field(default_factory=list)
-    moved: list[Call] = field(default_factory=list)
-    steady: list[Call] = field(default_factory=list)
-
-    def add(self, call: Call) -> None:
-        """Add a call that is always made."""
-        for calls in (self.full, self.moved, self.steady):
-            calls.append(call)
-
-    @property
-    def is_current(self) -> bool:
-        """True if no other run has used the kernels since the last one."""
-        return all(kernel.owner is self for kernel in self.last)
-
-    def restore(self) -> None:
-        """Set the arguments that the last run left in the kernels."""
-        for kernel, (args, lengths) in self.last.items():
-            kernel.set_args(filled_late(args, self.late), lengths)
-            kernel.bound_by(self, lengths)
-
-    def _follows_moved(self) -> bool:
-        """True if all kernels ran last with other buffers of the same command buffer."""
-        return all(isinstance(kernel.owner, BoundCommands) and kernel.owner.late is self.late
-                   for kernel in self.last)
-
-    def issue(self) -> None:
-        """Make the calls."""
-        try:
-            for kernel in self.last:
-                if kernel.owner is not self:
-                    break
-            else:
-                for call in self.steady:
-                    call()
-                return
-            for call in self.moved if self._follows_moved() else self.full:
-                call()
-        except BaseException:
-            for kernel in self.last:
-                kernel.forget_args()
-            raise
-        for kernel, (_, lengths) in self.last.items():
-            kernel.bound_by(self, lengths)
 
 
 @dataclass(slots=True)
@@ -360,7 +302,7 @@ class CommandBuffer:
             if isinstance(command, Launch):
                 args, lengths = _arguments(command, handles)
                 _kernel_of(command).set_args(filled_late(args, self._late), lengths)
-                launch()
+                make(launch)
             else:
                 self._call(command, handles)()
 
@@ -403,8 +345,10 @@ class CommandBuffer:
                                byte_count=bound.size, src_offset=bound.offset)
             case RunLoop():
                 return partial(run_loop, run, bound)
-            case Expect():
+            case Expect(fallible=True):
                 return partial(_expect, run, bound, self._fallible)
+            case Expect():
+                return partial(_compare, run.comparison(bound.elements, bound.values))
 
     def _launcher(self, command: Command) -> Call:
         """The call that launches the kernel of a command, if it has one."""
@@ -429,8 +373,14 @@ def _kernel_of(launch: Launch) -> BoundKernel:
     return launch.kernel
 
 
-def _expect(run: Run, expected: Expect, fallible: bool) -> None:
+def _compare(comparison: Call) -> None:
     """Read values that decide; Diverged if they differ from the captured ones."""
+    if not comparison():
+        raise Diverged
+
+
+def _expect(run: Run, expected: Expect, fallible: bool) -> None:
+    """Read values that decide, after kernels that may have failed; Diverged as above."""
     run.begin(fallible=expected.fallible)
     if list(map(bits, run.values_at(expected.elements))) != list(map(bits, expected.values)):
         raise Diverged

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from typing import Any
 
 from runelift.codegen.plan import plan
 from runelift.ir.formulas import shown
+from runelift.ir.reduction import reduced
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 
 
@@ -26,8 +28,18 @@ def render(found: Iterable[ParameterSpace]) -> str:
             values = " ".join(f"[{v}]" if v == each.default else f"{v}" for v in each.values)
             lines.append(f"  {each.parameter.quantity.value:<8} {values}"
                          f"  -- {each.parameter.quantity.meaning}")
-        left = space.system.reduced().constraints
+        left = reduced(space.system).constraints
         before, after = before + len(space.system.constraints), after + len(left)
         lines += [f"  {shown(constraint, space.system.name)}  -- {constraint.source()}"
                   for constraint in left]
     return "\n".join([*lines, "", f"{before} constraints, {after} after reduction"])
+
+
+def facts(found: Iterable[ParameterSpace]) -> dict[str, dict[str, Any]]:
+    """The values of each parameter for programs, with the constraints that name it."""
+    return {each.parameter.name: {
+        "default": each.default, "values": each.values,
+        "constraints": [{"condition": str(constraint), "source": constraint.source()}
+                        for constraint in space.system.constraints
+                        if each.parameter.variable in constraint.variables()]}
+            for space in found for each in space.ranges}

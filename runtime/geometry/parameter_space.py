@@ -22,6 +22,7 @@ from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.geometry.setting_constraints import (
     constraints_of,
     device_quantities,
+    limits_of,
     span_of,
 )
 
@@ -52,14 +53,21 @@ class _ParameterRange:
 
 @dataclass(frozen=True)
 class ParameterSpace:
-    """The settings of an operation: combinations of values whose kernels fit the device.
-
-    ``system`` has the constraints, and the values of parameters before any constraint.
-    """
+    """The settings of an operation: combinations of values whose kernels fit the device."""
 
     operation: plan.Operation
     ranges: tuple[_ParameterRange, ...]
-    system: System = field(repr=False)
+    info: DeviceInfo = field(repr=False)
+
+    @cached_property
+    def system(self) -> System:
+        """The constraints, the possible values of parameters, and the quantities of the device."""
+        domains = {each.parameter.variable: each.values for each in sorted(
+            self.ranges, key=lambda each: _precedence(each.parameter.quantity))}
+        constraints, derived = constraints_of(
+            self.operation, self._named(self.default), self.info)
+        device = {name: (value,) for name, value in device_quantities(self.info).items()}
+        return System({**domains, **device}, constraints, derived)
 
     @property
     def default(self) -> Setting:
@@ -200,21 +208,15 @@ def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
 
 def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
     """The space of an operation."""
-    parameters = sorted(operation.parameters, key=lambda each: _precedence(each.quantity))
-    defaults = {each.variable: default_of(each.quantity, info) for each in parameters}
-    domains = {each.variable: sorted({
-        defaults[each.variable], *_values(each.quantity, operation, info)}) for each in parameters}
-    device = device_quantities(info)
-    constraints, derived = constraints_of(operation, defaults, info)
-    ranges = []
-    for each in operation.parameters:
-        alone = [known for constraint in constraints
-                 if (known := constraint.given(device)).variables() == {each.variable}]
-        ranges.append(_ParameterRange(each, defaults[each.variable], tuple(
-            value for value in domains[each.variable] if value == defaults[each.variable]
-            or all(constraint.holds({each.variable: value}) for constraint in alone))))
-    return ParameterSpace(operation, tuple(ranges), System(
-        {**domains, **{name: (value,) for name, value in device.items()}}, constraints, derived))
+    device, ranges = device_quantities(info), list[_ParameterRange]()
+    limits = [(each, each.variables() - device.keys()) for each in limits_of(operation)]
+    for parameter in operation.parameters:
+        name, default = parameter.variable, default_of(parameter.quantity, info)
+        own = [limit for limit, names in limits if names == {name}]
+        ranges.append(_ParameterRange(parameter, default, tuple(sorted({default, *(
+            value for value in _values(parameter.quantity, operation, info)
+            if all(limit.holds({**device, name: value}) for limit in own))}))))
+    return ParameterSpace(operation, tuple(ranges), info)
 
 
 def _precedence(quantity: Quantity) -> int:

@@ -62,7 +62,7 @@ def constraints_of(operation: plan.Operation, defaults: Mapping[VName, int], inf
             derived.append(_derived(step, _segment_block, info))
             tiles += _segment_block_fits(step, span)
     known = {*defaults, *device_quantities(info), *(n for each in derived for n in each.names)}
-    return (*_rules(operation, defaults, span), *tiles,
+    return (*limits_of(operation), *_rules(operation, defaults, span), *tiles,
             *(each for step in steps if isinstance(step, plan.Launch)
               for each in _launch_fits(step, known))), tuple(derived)
 
@@ -76,19 +76,28 @@ def span_of(operation: plan.Operation) -> Loc | None:
 # Parameters among each other and on the device
 
 
-def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc | None
-           ) -> Iterator[Constraint]:
-    """The rules that hold wherever an operation has parameters of these quantities."""
-    own = {each.quantity: Size.var(each.variable) for each in operation.parameters}
-    points, side = own.get(Quantity.POINTS, NONE), own.get(Quantity.SIDE, NONE)
-    largest = Size.var(MAX_GROUP)
-    at_most = {Quantity.GROUP: [largest], Quantity.SPLIT: [largest],
-               Quantity.LANES: [largest, Size.var(LARGEST_SHARED_GROUP)],
-               Quantity.TEAMS: [Size.var(LIKED_GROUP)]}
-    for quantity, size in own.items():
-        for limit in at_most.get(quantity, []):
+def limits_of(operation: plan.Operation) -> Iterator[Constraint]:
+    """The limits of the device on single parameters."""
+    span, largest = span_of(operation), Size.var(MAX_GROUP)
+    at_most = {Quantity.GROUP: (largest,), Quantity.SPLIT: (largest,),
+               Quantity.LANES: (largest, Size.var(LARGEST_SHARED_GROUP)),
+               Quantity.TEAMS: (Size.var(LIKED_GROUP),)}
+    for parameter in operation.parameters:
+        quantity, size = parameter.quantity, Size.var(parameter.variable)
+        for limit in at_most.get(quantity, ()):
             yield at_least(limit, size, f"'{quantity.value}' is a size of groups on this device",
                            operation.name, span=span)
+        if quantity is Quantity.SIDE:
+            yield at_least(largest, size * size, "a group has a square of work-items",
+                           operation.name, span=span)
+
+
+def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc | None
+           ) -> Iterator[Constraint]:
+    """The rules about several parameters of an operation, by their quantities."""
+    own = {each.quantity: Size.var(each.variable) for each in operation.parameters}
+    points, side = own.get(Quantity.POINTS, NONE), own.get(Quantity.SIDE, NONE)
+    for quantity, size in own.items():
         if quantity in (Quantity.STEPS, Quantity.SPLIT, Quantity.TILE):
             yield at_least(least(ONE, points), least(ONE, size),
                            f"'{quantity.value}' goes with points of its own", operation.name,
@@ -103,9 +112,6 @@ def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc |
             yield equal(least(ONE, points) * (size - default), NONE,
                         f"'{quantity.value}' makes no difference where work-items have several "
                         "segments", operation.name, span=span)
-    if Quantity.SIDE in own:
-        yield at_least(largest, side * side, "a group has a square of work-items", operation.name,
-                       span=span)
     if {Quantity.SPLIT, Quantity.GROUP} <= own.keys():
         yield divides(greatest(ONE, own[Quantity.SPLIT]), own[Quantity.GROUP],
                       "a group is split evenly", operation.name, span=span)

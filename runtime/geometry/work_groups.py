@@ -9,17 +9,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from runelift.runtime.devices.limits import ShareLimits, ceil_div, power_of_two_above
+from runelift.runtime.devices.limits import LOOP_ELEMENTS, ShareLimits, ceil_div, power_of_two_above
 
 MOST_REMEMBERED = 10_000
 """The most sizes whose launch geometry is remembered."""
-
-LOOP_ELEMENTS = 4
-"""The elements of a row that a work-item takes in a loop before the group grows, if groups are
-many.
-
-Combining the results of a larger group takes as long.
-"""
 
 ONE_TILE = 4
 """So many tiles of the usual size are one tile where a work-item scans it.

@@ -9,10 +9,12 @@ from runelift.ir.guards import Guard, Kind, Rival
 
 ANY = 1 << 62
 """More bytes than any row has."""
-MADE_ROWS = 128
-"""Rows of made numbers want a work-item each from one of so many parts of the threshold on."""
-MADE_ELEMENTS = 16
-"""There must be so many times more of them than elements in a row, or a row takes too long."""
+STEP_CYCLES, READ_CYCLES = 4, 64
+"""The cycles from one step of a work-item to the next; those of an element that it reads."""
+SHARE_STEPS = 256
+"""The steps that each work-item of a group spends on a row besides, to share and to combine it."""
+ISSUED = 16
+"""The work-items of a full device for each that it can have do a step in a cycle (NVIDIA)."""
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
 
@@ -35,15 +37,15 @@ class Defaults:
     * Where groups would not be used well, or could not use ``least`` work-items each, an outer
       version pays from a ``part`` of the threshold on.
     * Rows that are only reduced may have any length if there are ``busy`` groups.
-    * Where the row of a work-item keeps nothing either, the outer version pays from the part
-      ``streamed`` on.  It pays as early as without groups if rows have at most ``even`` elements,
-      the work-items of a group.
-    * Where a row is made of numbers that are not read, a work-item needs only time.  Groups need
-      some for each row as well.
+    * Where a work-item keeps nothing of its row either, two times are compared.  P work-items with
+      E elements each take the cycles of E elements, as long as the device has room for more.
+      Groups take the steps of P rows: those of E elements, and ``SHARE_STEPS`` for each work-item.
+      The outer version pays from the P on for which both are equal.  In a group, a work-item
+      reduces ``alone`` elements before others help it.
     * Work-items whose rows lie apart do not pay if a row has more than ``cached`` bytes.  Fewer
       stay in the cache until all are used, of each work-item that a compute unit runs.
-    * Rows of up to ``brief`` elements take a work-item less time than a launch that it saves.  All
-      of them have no more elements than the threshold.
+    * Rows of fewer elements than ``least`` take a work-item less time than a launch that it saves.
+      All of them have no more elements than the threshold.
     * Launches in a loop with up to ``merged`` work-items become one, if they are flat.  So groups
       that only map have no part in them, unless they map lines.
     * ``together`` says that neighbouring work-items run together.  Then groups do not pay that only
@@ -55,8 +57,8 @@ class Defaults:
       points each.
 
     >>> h200 = Defaults(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
-    ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256,
-    ...               cached=128, brief=64)
+    ...               part=16, least=32, together=True, busy=1056, even=256, cached=128,
+    ...               alone=4)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.guards import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
@@ -95,10 +97,10 @@ class Defaults:
     >>> lone = Guard("t", "t", Kind.OUTER, Size.of(1), saves=1)
     >>> [h200.holds(lone, n, (n, m)) for n, m in [(1, 16), (1, 100), (5000, 64)]]
     [True, False, False]
-    >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
+    >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True, steps=40)
     >>> [h200.holds(bodies, n, (n, m))
-    ...  for n, m in [(100000, 100), (100000, 2048), (262144, 2048), (100000, 100000)]]
-    [True, False, True, False]
+    ...  for n, m in [(12500, 100), (100000, 100), (20000, 2048), (50000, 100000)]]
+    [False, True, False, False]
     """
 
     threshold: int
@@ -110,11 +112,10 @@ class Defaults:
     least: int = 1
     together: bool = False
     busy: int = 1
-    streamed: int = 1
     even: int = 0
     shared: int = 0
     cached: int = ANY
-    brief: int = 0
+    alone: int = 1
 
     def fills(self, guard: Guard, occupancy: Occupancy | None) -> bool:
         """True if the work-groups of an intra version, if it is one, are the best use."""
@@ -157,7 +158,7 @@ class Defaults:
     def _saves(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if rows are so short, and all so few, that the number of launches counts."""
         return guard.saves > 0 and occupancy is not None and (
-            occupancy[1] <= self.brief and par * occupancy[1] <= self.threshold)
+            occupancy[1] < self.least and par * occupancy[1] <= self.threshold)
 
     def _occupies(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if the work-items of a group have enough to do, and so those of other versions."""
@@ -174,10 +175,18 @@ class Defaults:
         """The divisor of the threshold of an outer version, for the groups beside it."""
         if occupancy is None:
             return 1
-        if guard.made and self.together and occupancy[0] >= MADE_ELEMENTS * occupancy[1]:
-            return MADE_ROWS
-        if not self.fills(guard, occupancy) or occupancy[1] < self.least:
-            return self.part
-        if not guard.streams:
-            return 1
-        return self.part if occupancy[1] <= self.even else self.streamed
+        part = 1
+        if self.together and (guard.streams or guard.apart):
+            part = self._even_part(guard, occupancy[1])
+        if not guard.made and (not self.fills(guard, occupancy) or occupancy[1] < self.least):
+            return max(part, self.part)
+        return part
+
+    def _even_part(self, guard: Guard, elements: int) -> int:
+        """The part of the threshold from which on rows that are not kept want a work-item each."""
+        steps = max(1, guard.steps)
+        cycles = max(STEP_CYCLES * steps, 0 if guard.made else READ_CYCLES)
+        useful = -(-elements // self.alone)  # a power of two, as groups have
+        lanes = max(self.least, min(self.even, 1 << (max(1, useful) - 1).bit_length()))
+        return max(1, ISSUED * (elements * steps + lanes * SHARE_STEPS) // max(
+            1, elements * cycles))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from runelift.ir.errors import UserError
 from runelift.ir.numerals import whole_number
-from runelift.runtime.versions.forest import Alternative, Forest, Site
+
+if TYPE_CHECKING:
+    from runelift.runtime.versions.forest import Alternative, Forest, Site
 
 _NAME = re.compile(r"[Vv][1-9]\d*")
 _INDEXED = re.compile(r"(?:\bversion )?(?<![^\s,(])"

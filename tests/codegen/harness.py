@@ -84,8 +84,10 @@ WIDTH = VName("width", -5)
 
 COHERENT = VName("coherent", -7)
 """1 if groups see what others wrote in the same launch."""
+LOCKSTEP = VName("lockstep", -20)
+"""1 if kernels are for devices that run neighbouring work-items together; Oclgrind is one."""
 FLAT = VName("flat", -8)
-"""1 if they lie as in one dimension, see :class:`distribution.MapWidth`."""
+"""1 if they lie as in one dimension, 2 if they are a row, see :class:`distribution.MapWidth`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, COHERENT: 0, ROWS: 0,
@@ -487,7 +489,7 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
     ``before`` does something with the machine and the steps before they run.
     """
     types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
-    lowered = lower_segop(stm, Host(types, interleave=on == "Oclgrind",
+    lowered = lower_segop(stm, Host(types, interleave=bool(device.get(LOCKSTEP, on == "Oclgrind")),
                                     coherent=bool(device.get(COHERENT))), names)
     scalars = {p.name: v for p, v in args.items() if isinstance(p.type, Prim)}
     machine = ModelMachine(scalars, device) if on == MODEL else DeviceMachine(

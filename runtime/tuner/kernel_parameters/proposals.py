@@ -7,7 +7,7 @@ setting is generated to be thrown away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from itertools import islice
 from random import Random
 from typing import TypeAlias
@@ -24,14 +24,17 @@ Exploring: TypeAlias = Generator[list[Setting], Times, None]
 
 def exhaustively(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
     """All settings in turn."""
-    del random, policy
-    yield list(space.settings())
+    del random
+    yield from _batches(space.settings(), policy)
 
 
 def at_random(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
     """All settings, in random order."""
-    drawn = space.shuffled(random)
-    while batch := list(islice(drawn, policy.batch)):
+    yield from _batches(space.shuffled(random), policy)
+
+
+def _batches(settings: Iterator[Setting], policy: ParameterPolicy) -> Exploring:
+    while batch := list(islice(settings, policy.batch)):
         yield batch
 
 

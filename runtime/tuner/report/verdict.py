@@ -104,7 +104,13 @@ def verdict(title: str, found: Sequence[Change], written: str) -> str:
 
 
 def _total(found: Sequence[Change]) -> str:
-    """The number of datasets, and the sum of their times where several are known."""
+    """The number of datasets, and the sum of their times where several are known.
+
+    >>> _total([])
+    'nothing changes'
+    """
+    if not found:  # there is one version, and its parameters stay
+        return "nothing changes"
     text = f"{len(found)} dataset" + ("" if len(found) == 1 else "s")
     known = [each for each in found if math.isfinite(each.before + each.after)]
     if len(known) < 2:

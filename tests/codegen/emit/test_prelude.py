@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyopencl as cl
 import pytest
 
-from runelift.codegen.emit.prelude import linked, pieces
+from runelift.codegen.emit.prelude import TYPES, linked, pieces
+from runelift.ir.meaning import apply
+from runelift.ir.prim import Prim
 from runelift.runtime.devices.info import DeviceInfo, find_devices
 
 DEVICES = [d for d in find_devices() if d.problem is None]
@@ -45,3 +48,27 @@ def test_all_of_it_is_a_program(device: DeviceInfo) -> None:
     assert text.count("inline ") > 150
     context = cl.Context([device.handle])
     cl.Program(context, text).build(list(device.build_options))
+
+
+@pytest.mark.parametrize("prim", [Prim.I64, Prim.U64], ids=str)
+@pytest.mark.parametrize("option", ["-DSHORT_QUOTIENTS", "-DLONG_QUOTIENTS"])
+def test_short_operands_are_divided_like_long_ones(prim: Prim, option: str) -> None:
+    device = next(d for d in DEVICES if "Portable" in d.platform)
+    ops, type_ = ("quot", "rem", "div", "mod"), TYPES[prim]
+    near = [1, 2, 3, 7, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, int(prim.greatest)]
+    values = np.array([0, *near, *([-x for x in near] if prim is Prim.I64 else [])], prim.dtype)
+    xs, ys = (a.reshape(-1).copy() for a in np.meshgrid(values, values[1:]))
+    results = "".join(f"out[i * 4 + {k}] = {op}_{prim}(x[i], y[i]); " for k, op in enumerate(ops))
+    text = linked(f"__kernel void divide(__global {type_} *x, __global {type_} *y, "
+                  f"__global {type_} *out) {{ long i = get_global_id(0); {results}}}")
+    context = cl.Context([device.handle])
+    queue = cl.CommandQueue(context)
+    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+    out = np.empty((len(xs), 4), prim.dtype)
+    held = cl.Buffer(context, cl.mem_flags.WRITE_ONLY, out.nbytes)
+    kernel = cl.Program(context, text).build([*device.build_options, option]).divide
+    kernel(queue, (len(xs),), None, cl.Buffer(context, flags, hostbuf=xs),
+           cl.Buffer(context, flags, hostbuf=ys), held)
+    cl.enqueue_copy(queue, out, held)
+    for k, op in enumerate(ops):
+        np.testing.assert_array_equal(out[:, k], apply(op, prim, xs, ys), err_msg=op)

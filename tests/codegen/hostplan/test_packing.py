@@ -79,7 +79,8 @@ def _kernels(entry: str) -> set[str]:
     return {kernel.kind for kernel in plan.kernels(code.steps)}
 
 
-@pytest.mark.parametrize("entry", ["odd", "few", "both", "rows", "split", "twice", "halve", "marked"])
+@pytest.mark.parametrize(
+    "entry", ["odd", "few", "both", "rows", "split", "twice", "halve", "marked"])
 def test_filters_keep_elements_and_their_order(entry: str) -> None:
     program = _as_gpu(FILTERS)
     for count in (0, 1, 31, 1000, 400_000):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,7 @@ from runelift.ir.syntax import Level, SegMap
 from runelift.ir.types import i64
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.versions.forest import plans
-from tests.codegen.harness import FLAT, WIDTH, agree
+from tests.codegen.harness import FLAT, LOCKSTEP, WIDTH, agree
 from tests.codegen.segops.test_segops import Points
 
 I64 = Prim.I64
@@ -70,7 +71,7 @@ def test_every_point_is_computed_once(shape: tuple[int, ...], width: int, flat: 
     p = Points(shape)
     body = p.body.body(p.body.mul(p.x, p.x), p.body.add(p.x, i64(1)))
     agree(SegMap(Level.GRID, p.space, body, (I64, I64)), [p.all(I64)] * 2, p.args,
-          p.builder.names, {WIDTH: width, FLAT: flat})
+          p.builder.names, {WIDTH: width, FLAT: flat, LOCKSTEP: 1})
 
 
 @pytest.mark.parametrize(("on", "sizes", "wanted"), [
@@ -78,7 +79,7 @@ def test_every_point_is_computed_once(shape: tuple[int, ...], width: int, flat: 
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_programs(text: str, on: str, sizes: Sequence[int], wanted: Sequence[int],
                   widths: list[int]) -> None:
-    program = runelift.compile(text, device=on, tuning={})
+    program = in_lockstep(runelift.compile(text, device=on, tuning={}))
     meaning = runelift.compile(text, device="interpreter")
     names = [name for name in program.kernel_parameters() if name.endswith(".width")]
     assert names
@@ -98,8 +99,9 @@ def test_programs(text: str, on: str, sizes: Sequence[int], wanted: Sequence[int
 
 @pytest.mark.parametrize("n", [3, 64, 65])
 def test_the_first_that_fails_is_found_in_every_place(n: int) -> None:
-    program = runelift.compile("entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 ="
-                               " map (\\i -> xs[i]) is", device="pocl", tuning={})
+    program = in_lockstep(runelift.compile(
+        "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = map (\\i -> xs[i]) is",
+        device="pocl", tuning={}))
     (name,) = (name for name in program.kernel_parameters() if name.endswith(".width"))
     for wrong in (0, n // 2, n - 1):
         places = np.arange(n)
@@ -127,7 +129,7 @@ def test_what_work_items_keep_bounds_the_width() -> None:
         if not most:
             text = (f"entry main [n] (xs: [n]f64): ({types}) =\n  let rs = map (\\x -> ({many})) xs"
                     f"\n  in ({', '.join(f'map (.{k}) rs' for k in range(20))})")
-        program = runelift.compile(text, device="pocl", tuning={})
+        program = in_lockstep(runelift.compile(text, device="pocl", tuning={}))
         found = [each.values for space in program.spaces("main") for each in space.ranges
                  if each.parameter.name.endswith(".width")]
         assert [max(values) for values in found] == ([most] if most else [])
@@ -138,6 +140,38 @@ def test_maps_with_loops_have_a_work_item_for_each_point() -> None:
                                " map (\\x -> loop y = x for _i < x do y * 3) xs", device="pocl")
     steps = list(plan.all_steps(program.compiled.plan("main").steps))
     assert not any(isinstance(step, distribution.MapWidth) for step in steps)
+
+
+def in_lockstep(program: runelift.Program) -> runelift.Program:
+    """A program with kernels for devices that run neighbouring work-items together."""
+    info = program.loaded.info
+    assert info is not None
+    program.loaded.info = replace(info, interleaves=True)
+    return program
+
+
+def test_processors_have_a_work_item_for_each_row() -> None:
+    """All arrangements agree: rows, and points where there is one row."""
+    for text in (GRID, CUBE):
+        program = runelift.compile(text, device="pocl", tuning={})
+        meaning = runelift.compile(text, device="interpreter")
+        assert not [name for name in program.kernel_parameters() if name.endswith(".width")]
+        for n in (0, 1, 3, 4, 5, 33, 100):
+            rows = np.arange(n, dtype=np.int32) * 3 % 17
+            expected = arrays(meaning.run("main", [rows])[0])
+            for force in plans(program.tree.entry("main")):
+                got, _ = program.run("main", [rows], force=force)
+                for each, right in zip(arrays(got), expected, strict=True):
+                    np.testing.assert_array_equal(each, right)
+
+
+@pytest.mark.parametrize("flat", [0, 2])
+@pytest.mark.parametrize("shape", [(3, 5), (4, 1), (1, 9), (5, 0), (2, 3, 4), (3, 1, 2)], ids=str)
+def test_every_point_of_a_processor_is_computed_once(shape: tuple[int, ...], flat: int) -> None:
+    p = Points(shape)
+    body = p.body.body(p.body.mul(p.x, p.x), p.body.add(p.x, i64(1)))
+    agree(SegMap(Level.GRID, p.space, body, (I64, I64)), [p.all(I64)] * 2, p.args,
+          p.builder.names, {WIDTH: 1, FLAT: flat, LOCKSTEP: 0})
 
 
 def arrays(values: Any) -> list[np.ndarray[Any, Any]]:

@@ -26,16 +26,16 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "sum of vectors": ("reduce (map2 (+)) [0, 0] (map (\\x -> [x, x * 2]) xs)", "G4  redomap"),
     "sum of made vectors": ("reduce (map2 (+)) (replicate m 0) "
                             "(map (\\i -> let t = i32.i64 i * k in map (+ t) xs) (iota 4))",
-                            "G1  redomap"),
+                            "G2  map"),
     "sum of rows made from rows": ("reduce (map2 (+)) (replicate m 0) "
                                    "(map (\\ys -> map2 (*) ys (reverse ys)) xss)",
                                    "G4  redomap"),
     "sum of tabulated vectors": (
         "reduce (map2 (+)) (replicate m 0) "
-        "(tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j) * k)))", "G1  redomap"),
+        "(tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j) * k)))", "G2  map"),
     "scan of tabulated vectors": (
         "scan (map2 (+)) (replicate m 0) (tabulate 4 (\\i -> tabulate m (\\j -> i32.i64 (i ^ j))))",
-        "G1  scanomap"),
+        "G4  scanomap"),
     "sum of one vector": ("let ys = map (+ k) xs "
                           "in reduce (map2 (+)) (replicate m 0) (map (\\_ -> ys) (iota 3))",
                           "G4  redomap"),
@@ -43,7 +43,7 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
         "let rows = map (\\x -> map (* x) xs) xs "
         "let sums = reduce (map2 (+)) (replicate m 0) rows in map (map2 (-) sums) rows", "G"),
     "scan of made vectors": ("scan (map2 (+)) (replicate m 0) (map (\\y -> map (^ y) xs) xs)",
-                             "G1  scanomap"),
+                             "G4  scanomap"),
     "scatter": (f"scatter (copy xs) (map (\\i -> m - 1 - i) (iota m)) ({SUMS} xs)", "G1  scatter"),
     "slice": (f"let ys = {SUMS} xs in ys[1:]", "G1  scanomap"),
     "replicate": (f"{SUMS} (flatten (replicate 2 ({SUMS} xs)))", "G1  scanomap"),

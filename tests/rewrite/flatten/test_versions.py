@@ -54,6 +54,21 @@ entry main [k][n][m] (as: [k]f32) (xsss: [k][n][m]f32) (ysss: [k][m][n]f32) =
     assert "split" in tree.render()
 
 
+def test_perfect_nests_of_maps_have_versions_that_differ() -> None:
+    """Versions in another order are left out, unless all are asked for."""
+    nest = ("entry main [n][m][k] (xsss: [n][m][k]f32) = "
+            "map (map (map (\\x -> x * x + 1))) xsss")
+    assert [v.kind for v in forest(Source("t", nest)).leaves()] == [Kind.OUTER, Kind.FLAT]
+    assert [v.kind for v in forest(Source("t", nest), "full").leaves()] == [
+        Kind.OUTER, Kind.INTRA, Kind.OUTER, Kind.INTRA, Kind.FLAT]
+    shared = ("entry main [n][m] (xss: [n][m]f32) = "
+              "map (\\xs -> let s = f32.sqrt xs[0] in map (* s) xs) xss")
+    loop = ("entry main [n][m] (k: i64) (xss: [n][m]f32) = "
+            "map (map (\\x -> loop y = x for i < k do y * x)) xss")
+    for text in (shared, loop):
+        assert Kind.INTRA in [v.kind for v in forest(Source("t", text)).leaves()]
+
+
 def test_moderate_policy_keeps_one_version() -> None:
     tree = forest(read_source(EXAMPLES / "matmul.fut"), "moderate")
     assert list(tree.guards()) == []

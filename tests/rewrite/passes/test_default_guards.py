@@ -24,7 +24,7 @@ entry main [n][m][p] (xsss: [n][m][p]f32): [n][m]f32 = map (map f32.sum) xsss
 
 
 def guards_of(text: str, kind: Kind) -> list[Guard]:
-    versioned = compile_source(Source("program", text)).versioned
+    versioned = compile_source(Source("program", text), policy="full").versioned
     return [guard for guard in forest_of(versioned).entry("main").guards().values()
             if guard.kind is kind]
 
@@ -246,15 +246,28 @@ def test_rows_stream_where_neighbours_read_side_by_side(text: str, streams: bool
 
 def test_rows_that_stream_may_be_long_and_neighbours_may_have_one_each() -> None:
     (outer,), (group,) = outer_guards(NEAR_ALL), group_guards(NEAR_ALL)
-    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, part=10, least=32, busy=64,
-                   streamed=2, even=100)
+    gpu = Defaults(threshold=10_000, groups=8, short=64, long=512, part=10, least=32, even=256,
+                   busy=64, together=True)
     assert gpu.holds(group, 5000, (64, 5000))
     assert not gpu.holds(group, 5000, (63, 5000))  # too few to keep the device busy
     assert not gpu.holds(replace(group, streams=False), 5000, (64, 5000))
-    for par, row, enough in ((499, 101, False), (500, 101, True), (499, 5000, False),
-                             (99, 100, False), (100, 100, True)):
-        assert gpu.holds(outer, par, (par, row)) == enough
-    assert not gpu.holds(replace(outer, streams=False), 999, (999, 100))
+
+    def enough(row: int, steps: int) -> int:
+        """The least number of rows for which a work-item each pays."""
+        guard = replace(outer, steps=steps)
+        return next(n for n in range(1, 20_000) if gpu.holds(guard, n, (max(n, 64), row)))
+
+    assert enough(100, 4) < enough(1000, 4) < enough(10_000, 4) <= 10_000
+    assert enough(100, 4) < enough(100, 40)  # what groups spend besides matters less
+    assert not gpu.holds(replace(outer, streams=False), 9_999, (9_999, 100))
+
+
+@pytest.mark.parametrize(("element", "steps"), [
+    ("x + y", 2), ("x * x + y", 3), ("f32.exp (x * y)", 18), ("y * f32.sqrt (x + y)", 19)])
+def test_rows_say_how_long_an_element_takes(element: str, steps: int) -> None:
+    text = f"""entry main [n][m] (xs: [m]f32) (ys: [n]f32): [n]f32 =
+  map (\\y -> f32.sum (map (\\x -> {element}) xs)) ys"""
+    assert [guards(text)[-1].steps for guards in (outer_guards, group_guards)] == [steps] * 2
 
 
 MADE = """
@@ -297,9 +310,20 @@ def test_short_rows_that_save_launches(body: str, saves: int) -> None:
     (guard,) = outer_guards(
         f"entry main [m][k] (xss: [m][k]f32) (n: i64): [m][k]f32 = map (\\xs -> {body}) xss")
     assert guard.saves == saves
-    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True, brief=32)
+    gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True, least=33)
     for n, m, enough in ((20, 32, saves), (1, 33, 0), (100, 32, 0)):
         assert gpu.holds(replace(guard, rival=None), n, (n, m)) == bool(enough)
+
+
+def test_rows_of_made_numbers_need_fewer_work_items() -> None:
+    (outer,) = outer_guards(MADE)
+    gpu = Defaults(threshold=270_336, groups=132, short=4096, long=32768, part=16, least=32,
+                   even=256, busy=1056, alone=4, together=True)
+    for n, m in ((4096, 256), (16_777, 1000), (50_000, 1000), (100_000, 2048)):
+        assert gpu.holds(outer, n, (n, m))
+        assert not gpu.holds(replace(outer, made=False), n // 4, (n // 4, m))
+    for n, m in ((4096, 4096), (16_896, 10_000), (5, 10**7)):
+        assert not gpu.holds(outer, n, (n, m))
 
 
 def test_points_that_go_through_loops_alone_need_no_groups() -> None:

@@ -1,4 +1,4 @@
-"""Arrays that are the same for all elements of a map are made once."""
+"""Arrays that are the same for all elements of a map are made once, or never."""
 
 from __future__ import annotations
 
@@ -66,3 +66,20 @@ def test_a_negative_size_fails_only_where_there_are_elements(device: str) -> Non
         program.run("main", _arguments(ASSERTED, 2, -3))
     found, _ = program.run("main", _arguments(ASSERTED, 0, -1))
     assert np.asarray(found[-1]).shape[0] == 0
+
+
+WIDER = """
+entry main [n] [k] (is: [k]i32) (xs: [n]i32): ([k]i32, [k]i64) =
+  let js = map i64.i32 is
+  in (map2 (\\j i -> xs[j] + i32.i64 js[(i + 1) % k]) js (iota k), map (* 3) (rotate 1 js))
+"""
+
+
+def test_wider_integers_are_read_where_they_are() -> None:
+    program = runelift.compile(WIDER, device="pocl", tuning={})
+    assert program.source("host").count("rt.allocate") == 2  # the results
+    args = [np.array([3, 0, 2, 3], np.int32), np.arange(5, 9, dtype=np.int32)]
+    expected, _ = runelift.compile(WIDER, device="interpreter").run("main", args)
+    found, _ = program.run("main", args)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))

@@ -248,6 +248,7 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "rows_save_launches": (
         MATRIX + "map (\\xs -> let y = i32.sum xs in map (+ y) xs) xss", [XSS]),
     "rows_lie_apart": (MATRIX + "map i32.sum xss", [XSS]),
+    "rows_take_steps": (MATRIX + "map i32.sum xss", [XSS]),
     "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
     "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),

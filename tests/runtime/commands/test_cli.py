@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -325,6 +326,22 @@ def test_a_failure_shows_its_line(run: Run, tmp_path: Path) -> None:
         "   1 | def at (xs: []i32) (i: i64) = xs[i]\n"
         "     |                               ^\n"
         f"  in at, called at {path}:2:26\n")
+
+
+def test_explain_parameters_tells_constraints_and_counts(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "product.fut"
+    path.write_text("entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =\n"
+                    "  map (\\x -> map (\\y -> f32.sum (map2 (*) x y)) (transpose yss)) xss\n")
+    found = run("explain", path, "--parameters").out
+    assert re.search(r"^main\.\w+ \(segmap, .*\): \d+ settings of \d+ combinations$", found, re.M)
+    assert re.search(r"^  64 >= columns\*rows  -- a work-item keeps .*product\.fut:2:\d+$", found,
+                     re.M)
+    before, after = re.findall(r"^(\d+) constraints, (\d+) after reduction$", found, re.M)[0]
+    assert int(before) > int(after) > 10
+    facts = json.loads(run("explain", path, "--parameters", "--json").out)
+    (rows,) = (each for name, each in facts.items() if name.endswith(".rows"))
+    assert {"64 >= columns*rows", "min(1, side) >= min(1, rows)"} <= {
+        each["condition"] for each in rows["constraints"]}
 
 
 def test_explain_a_code(run: Run) -> None:

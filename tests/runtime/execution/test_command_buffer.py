@@ -21,16 +21,13 @@ from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.execution import command_buffer
+from runelift.runtime.execution.bound_commands import BoundCommands
 from runelift.runtime.execution.command_buffer import CapturingRun
 from runelift.runtime.execution.commands import Copy, Launch, RunLoop, Slot
 from runelift.runtime.execution.decision_cache import SeenCount
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
-from runelift.runtime.execution.submitting import (
-    SUBMITS_BEFORE_FUSION,
-    BoundCommands,
-    CommandBuffer,
-)
+from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, CommandBuffer
 from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers import worker

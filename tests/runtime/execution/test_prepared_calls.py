@@ -16,11 +16,12 @@ from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
+from runelift.runtime.execution.bound_commands import BoundCommands
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.free_values import FreeValues
 from runelift.runtime.execution.issuing import Issuer
 from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
-from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, BoundCommands
+from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 

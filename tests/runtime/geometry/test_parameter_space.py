@@ -161,6 +161,17 @@ def test_an_impossible_setting_is_refused_with_both_sizes_and_its_source() -> No
     assert runelift.compile(text, settings={f"{name}.rows": 4, f"{name}.side": 4}).thresholds
 
 
+def test_a_group_that_does_not_split_evenly_is_refused() -> None:
+    text = PROGRAMS["product"][0]
+    space = next(s for s in runelift.compile(text).spaces("main") if {
+        Quantity.SPLIT, Quantity.GROUP} <= {r.parameter.quantity for r in s.ranges})
+    name = space.operation.name
+    with pytest.raises(UserError, match=r"max\(1, split\) = 64 does not divide group = 32, "
+                       r"32 % 64 = 32 \(a group is split evenly; from main\."):
+        runelift.compile(text, settings={
+            f"{name}.group": 32, f"{name}.split": 64, f"{name}.points": 2})
+
+
 def test_names_and_values_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "p.fut"
     path.write_text(PROGRAMS["map"][0])
