@@ -175,13 +175,13 @@ def concat_margins(scope: Scope, stm: ir.Stm) -> Replacement:
             values = {rim for rim in rims if rim is not None}
             if len(inner) != 1 or len(values) != 1:
                 return None
-            array = arrays[inner[0]]
+            (value,), array = values, arrays[inner[0]]
             if isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array):
                 return None
             terms = IndexTerms(scope, stm)
             before, after = (_total(terms, [shape_of(scope.type(each))[dim] for each in side])
                              for side in (arrays[:inner[0]], arrays[inner[0] + 1:]))
-            return terms.then(ir.Pad(dim, before, after, *values, array))
+            return terms.then(ir.Pad(dim, before, after, value, array))
     return None
 
 
