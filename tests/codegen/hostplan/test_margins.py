@@ -1,4 +1,4 @@
-"""Padded arrays: stored for processors that read them again, views elsewhere."""
+"""Padded arrays: stored where reductions read them again, views elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ entry main [n] (xs: [n]f32): []f32 = map (* 2) (lift.pad 3 4 1 xs)
 
 
 @pytest.mark.parametrize(("text", "stored"), [(AGAIN, True), (LOOPED, True), (ONCE, False)])
-def test_margins_are_stored_where_processors_read_them_again(text: str, stored: bool) -> None:
+def test_margins_are_stored_where_reductions_read_them(text: str, stored: bool) -> None:
     compiled = compile_source(Source("t", text))
     (fun,) = compiled.versioned.funs
     found = store_margins(fun, copy(compiled.names))

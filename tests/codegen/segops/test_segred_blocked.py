@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.hostplan import host
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.geometry.parameter_space import ParameterSpace
@@ -224,11 +224,11 @@ entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32) (rim: f32): [n][m]f32 
 
 
 @pytest.mark.parametrize("shape", [(9, 21), (1, 1), (2, 40)])
-def test_margins_are_tested_where_boxes_are_filled(shape: tuple[int, int],
-                                                   installed: DeviceInfo) -> None:
-    """On a device that reads padded arrays where they are."""
+def test_margins_are_tested_where_boxes_are_filled(shape: tuple[int, int], installed: DeviceInfo,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the margin is not stored."""
+    monkeypatch.setattr(host, "store_margins", lambda fun, _: fun)
     program = runelift.compile(MARGIN, device=installed.name, tuning={})
-    program.loaded.info = replace(program.device_info, interleaves=True)
     filled = [line for line in program.source("imp").splitlines() if "store.f32 box" in line]
     assert any("select.f32" in line for line in filled)
     args = [*inputs([shape, (3, 4)], np.float32), np.float32(5)]
