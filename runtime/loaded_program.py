@@ -17,6 +17,7 @@ from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import store_compiled
+from runelift.runtime.compilation.texts import KernelTexts
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
@@ -69,6 +70,7 @@ class LoadedProgram:
         self._executables: dict[str, Executable] = {}
         self.prepared: dict[str, PreparedEntry] = {}
         self._stored = len(compiled.plans)
+        self._texts = KernelTexts()
         self._prebuilder: Prebuilder | None = None
 
     # Plans and what runs them
@@ -97,8 +99,11 @@ class LoadedProgram:
         forked.check()
         if entry not in self._executables:
             _import_running()
-            self._executables[entry] = running.Executable(self.plan(entry), self.device,
-                                                          contract=self.fp_contract)
+            info = self.device.info
+            kept = self._texts.of(self.compiled, entry, interleave=info.interleaves,
+                                  coherent=info.coherent)
+            self._executables[entry] = running.Executable(
+                self.plan(entry), self.device, contract=self.fp_contract, kept=kept)
             self._store_new_plans()
         return self._executables[entry]
 
@@ -148,6 +153,7 @@ class LoadedProgram:
         else:
             self._device.check()
         executable = self._executables.get(entry)
+        is_first = executable is None
         if executable is None or self.first is not None:
             with self._loading:
                 self.prepare_first_run(entry, args, dict(force), thresholds)
@@ -170,6 +176,8 @@ class LoadedProgram:
             runs.prepare(executable, bound, thresholds, force)
             outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
                                             deliver=deliver)
+            if is_first:
+                self._texts.store(self.compiled)
             found = runs.repeatable(executable, key, thresholds, force)
             foreign = any(isinstance(arg, DeviceArray) and arg.device is not device for arg in args)
             if kinds is not None and found is not None and not foreign:

@@ -20,6 +20,8 @@ STEPS = 4
 """The steps of an iteration."""
 MOST_OPERATIONS = 12
 """The most operations of a step: more of them hide that a load takes long."""
+MOST_APART = 4
+"""The most elements between what two steps read: so they share cache lines."""
 LONG_OPS = frozenset({"pow", "sqrt", "exp", "log", "sin", "cos", "tan"})
 """Some of the operations that take as long as a load, or longer."""
 
@@ -35,11 +37,27 @@ def stepwise(loop: ir.Loop, type_of: Callable[[Atom], Type], names: Names) -> ir
     if not step.flattens(loop.body) or step.count > MOST_OPERATIONS or not step.loads:
         return None
     late = _depending(step.stms, set(step.loads))
-    if any(not late.isdisjoint(places) for places in step.loads.values()) or any(
-            atom in late for k, atom in enumerate(step.result) if k != place) or (
-            step.result[place] not in late):
+    rest = {p: atom for k, (p, atom) in enumerate(zip(params, step.result, strict=True))
+            if k != place}
+    if not late.isdisjoint(rest.values()) or step.result[place] not in late:
+        return None
+    near = {p for p, atom in rest.items() if _moves_little(step.stms, p, atom)}
+    far = late | _depending(step.stms, set(rest) - near)
+    moving = _depending(step.stms, set(rest))
+    if any(not far.isdisjoint(dims) or not moving.isdisjoint(dims[:-1])
+           for dims in step.loads.values()):
         return None
     return replace(loop, body=_several(loop, step, place, names))
+
+
+def _moves_little(stms: Sequence[ir.Stm], param: VName, result: Atom) -> bool:
+    """True if a step leaves a parameter as it is, or adds a small constant."""
+    made = next((stm.exp for stm in stms if stm.pat[0].name == result), None)
+    match made:
+        case ir.PrimOp("add", _, (other, Const(value))) | ir.PrimOp(
+                "add", _, (Const(value), other)) | ir.PrimOp("sub", _, (other, Const(value))):
+            return other == param and -MOST_APART <= value <= MOST_APART
+    return result == param
 
 
 def _several(loop: ir.Loop, step: _Step, place: int, names: Names) -> ir.Body:
@@ -74,13 +92,13 @@ def _several(loop: ir.Loop, step: _Step, place: int, names: Names) -> ir.Body:
 class _Step:
     """A step without branches: both sides of each are computed, and one is chosen.
 
-    ``loads`` are the names of what is read, each with the names that its place depends on directly.
+    ``loads`` are the names of what is read, each with its place in an array.
     """
 
     type_of: Callable[[Atom], Type]
     names: Names
     stms: list[ir.Stm] = field(default_factory=list)
-    loads: dict[VName, set[VName]] = field(default_factory=dict)
+    loads: dict[VName, Sequence[Atom]] = field(default_factory=dict)
     result: tuple[Atom, ...] = ()
     count: int = 0
 
@@ -131,7 +149,7 @@ class _Step:
         self.stms.append(replace(stm, exp=ir.If(
             exists, ir.Body(tuple(inside), (value,)), ir.Body((), (zero(out.type),)),
             (out.type,))))
-        self.loads[out.name] = {d for d in dims if isinstance(d, VName)}
+        self.loads[out.name] = dims
         return True
 
     def _op(self, stms: list[ir.Stm], op: str, prim: Prim, args: tuple[Atom, ...], ret: Prim

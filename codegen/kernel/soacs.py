@@ -204,7 +204,7 @@ class SecondOrder(CodeBuilder):
                       made: Map | None) -> None:
         """A scan of vectors, one column after the other: so no vector is stored.
 
-        Accesses of neighbouring work-items lie side by side, whatever the order of their own.
+        The accesses of neighbouring work-items lie side by side in any order.
         """
         outs = [self.allocate(p.name, p.type) for p in pat]
         neutral = [self.array(atom) for atom in exp.ops[0].neutral if isinstance(atom, VName)]
@@ -326,10 +326,10 @@ class SecondOrder(CodeBuilder):
 
 
 def _made_by_map(exp: Scanomap) -> tuple[Map, Map | None] | None:
-    """The maps of scalars that are the operator of a scan, and that make its vectors at the end of
-    its lambda, after views and little else; None if it is otherwise.
+    """The maps of scalars that are the operator of a scan and that make its vectors, or None.
 
-    The second is None if the vectors are rows of the arrays.
+    The second one stands at the end of the scan's lambda, after views and little else.  It is None
+    if the vectors are rows of the arrays.
     """
     if len(exp.ops) != 1 or (operator := exp.ops[0].vector) is None or not all(
             isinstance(type_, Prim) for type_ in operator.lam.ret):

@@ -35,6 +35,8 @@ def free_scalars(host: plan.Plan) -> FreeScalars:
 
     A scalar is not free if a size, a choice, a check, a loop or a result depends on it.
     """
+    if all(p.shape is not None for p in host.params):
+        return FreeScalars((), (), (), ())
     early, late = split_epilogue(host)
     sizes = {*host.sizes, *(atom for p in host.params for atom in p.shape or ())}
     scalars = [p.name for p in host.params if p.shape is None]

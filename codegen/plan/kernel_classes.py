@@ -27,7 +27,7 @@ CLASSES = {
     "segmap_coarse": "several points per work-item",
     "segmap_coarse_boxed": "several points per work-item, boxes in local memory",
     "segred_small": "reduction, a work-item per segment",
-    "segred_large": "reduction, a group per segment",
+    "segred_large": "a group per point",
     "segred": "reduction, groups per segment",
     "segred_final": "reduction, groups per segment",
     "segred_coarse": "several points per work-item",

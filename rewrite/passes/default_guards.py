@@ -63,6 +63,8 @@ from runelift.rewrite.passes.rivals import (
 
 FEW_STATEMENTS = 6
 """The most statements that make and reduce the numbers of a row, for each of them to be cheap."""
+TRANSPOSED = 3
+"""The times that a result of rows is written or read before it lies as it should."""
 LONG_STEPS = 16
 """The steps that a function such as an exponential takes; other operations take one."""
 SHARED_POINTS = 4096
@@ -245,7 +247,7 @@ def rows_lie_apart(exp: ir.Versions, types: Types) -> ir.Exp | None:
     """versions (rows: s, group: r, …) ⇒ versions (rows: s, group apart b: r, …)
 
     Provided: a group does nothing together but reduce or scan rows.  In s, each row reads rows of
-        arrays, and writes rows if it scans; b bytes for each element.
+        arrays, and writes rows if it scans, which are transposed; b bytes for each element.
     Does not handle: scans among other operations, for which rows are transposed.
     Because: neighbours that read far apart move more of the memory than they use, if their rows
         have no room in the cache.
@@ -258,7 +260,7 @@ def rows_lie_apart(exp: ir.Versions, types: Types) -> ir.Exp | None:
     bytes_ = sum(elem_of(types[array]).bytes for array in read if array in types)
     if not bytes_:
         return None
-    bytes_ += sum(elem_of(type_).bytes for type_ in rows.ret if shape_of(type_))
+    bytes_ += TRANSPOSED * sum(elem_of(type_).bytes for type_ in rows.ret if shape_of(type_))
     return with_guards(exp, lambda version, guard: replace(guard, apart=bytes_)
                        if _decides_for_rows(guard) else guard)
 

@@ -271,7 +271,10 @@ def gather_constants(scope: Scope, stm: Stm) -> Replacement:
         inner = _plus_constant(scope.exp(x))
         if inner is not None and inner[0] is prim:
             _, origin, c = inner
-            return PrimOp("add", prim, (origin, _wrapped(prim, c + d)))
+            total = _wrapped(prim, c + d)
+            if prim.least < total.value < 0:  # as programs write it
+                return PrimOp("sub", prim, (origin, Const(-total.value, prim)))
+            return PrimOp("add", prim, (origin, total))
     match stm.exp:
         case PrimOp("mul", prim, (a, b)) if prim.is_int:
             for x, other in ((a, b), (b, a)):

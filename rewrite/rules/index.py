@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from runelift.ir import failures
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -24,6 +26,36 @@ def check_inside(scope: Scope, stm: ir.Stm) -> Replacement:
             return ir.Index(array, dims, False)
         case ir.Update(array, dims, value, True) if scope.selects_inside(array, dims):
             return ir.Update(array, dims, value, False)
+    return None
+
+
+@rule(ir.Index)
+def slice_of_rest(scope: Scope, stm: ir.Stm) -> Replacement:
+    """xs[a :+ n - b] ⇒ assert (0 <= n - b), xs[a :+ n - b] without a check
+
+    Provided: n is the size of xs, and a and b are constants with 0 <= a <= b.  Other dimensions are
+    whole.
+    Because: slices of one length share the assertion, which can leave loops and maps.
+    """
+    match stm.exp:
+        case ir.Index(array, (ir.SliceDim(Const(start), VName() as count, Const(1)), *rest), True):
+            size, *sizes = shape_of(scope.type(array))
+            match scope.exp(count):
+                case ir.PrimOp("sub", Prim.I64, (whole_size, Const(less))) if (
+                        whole_size == size and 0 <= start <= less):
+                    pass
+                case _:
+                    return None
+            if not all(is_whole(dim, n) for dim, n in zip(rest, sizes, strict=True)):
+                return None
+            dims = stm.exp.dims
+            fine, stop = scope.fresh("fine", Prim.BOOL), scope.fresh("stop", Prim.I64)
+            written = (i64(int(start)), stop.name, *(a for n in sizes for a in (i64(0), n)))
+            return (ir.Stm((fine,), ir.PrimOp("le", Prim.I64, (i64(0), count)), loc=stm.loc),
+                    ir.Stm((stop,), ir.PrimOp("add", Prim.I64, (i64(int(start)), count))),
+                    ir.Stm((), ir.Assert(fine.name, failures.access([2] * len(dims)),
+                                         (*written, size, *sizes)), loc=stm.loc),
+                    replace(stm, exp=ir.Index(array, dims, False)))
     return None
 
 
@@ -461,9 +493,9 @@ class IndexTerms:
 
 
 INDEX = RuleBook([
-    check_inside, index_whole, index_iota, index_replicate, index_index, index_rearrange,
-    index_reshape, index_copy, index_literal, index_update, rearrange_twice, rearrange_nothing,
-    rearrange_replicate, reshape_twice, reshape_nothing, reshape_replicate, copy_twice,
-    copy_generated, replicate_twice, concat_concat, concat_empty, update_own_element,
+    check_inside, slice_of_rest, index_whole, index_iota, index_replicate, index_index,
+    index_rearrange, index_reshape, index_copy, index_literal, index_update, rearrange_twice,
+    rearrange_nothing, rearrange_replicate, reshape_twice, reshape_nothing, reshape_replicate,
+    copy_twice, copy_generated, replicate_twice, concat_concat, concat_empty, update_own_element,
     update_whole,
 ])

@@ -18,7 +18,7 @@ from runelift.runtime.cache import private
 
 _KEY = r"[0-9a-f]{64}"
 KINDS = {
-    "entries": ("compiled programs", rf"entries/{_KEY}/(compiled|kernels|driver_texts)"),
+    "entries": ("compiled programs", rf"entries/{_KEY}/(compiled|kernels|driver_texts|texts)"),
     "kernels": ("binaries of kernels", rf"kernels/{_KEY}"),
     "slow": ("kernels that take too long to build", rf"slow/{_KEY}"),
     "trials": ("results of probes of devices", rf"trials/{_KEY}"),

@@ -1,4 +1,4 @@
-"""The entry of the cache for a program file and a policy: three parts, each a file.
+"""The entry of the cache for a program file and a policy: four parts, each a file.
 
 A part serves as long as the text of the program and Runelift's files do not change.
 ``RUNELIFT_KEEP=0`` turns entries off.
@@ -77,14 +77,16 @@ class ProgramEntry:
 
     ``compiled`` is the program with the host plans made so far.  ``kernels`` are manifests of
     prebuilt kernels by entry point (:mod:`~runelift.runtime.prebuild.manifest`).  ``driver_texts``
-    are what the driver loads early (:mod:`~runelift.runtime.devices.driver.preload`).
+    are what the driver loads early (:mod:`~runelift.runtime.devices.driver.preload`).  ``texts``
+    are those of kernels by plan, written in first runs (:mod:`~runelift.runtime.loaded_program`).
     """
 
     def __init__(self, key: str, source: Source | None = None) -> None:
         self.key = key
         folder = f"{ENTRIES}/{key}"
-        self.compiled, self.kernels, self.driver_texts = (
-            _Part(folder, name, source) for name in ("compiled", "kernels", "driver_texts"))
+        self.compiled, self.kernels, self.driver_texts, self.texts = (
+            _Part(folder, name, source)
+            for name in ("compiled", "kernels", "driver_texts", "texts"))
 
     @classmethod
     def of(cls, source: Source, policy: str) -> ProgramEntry:

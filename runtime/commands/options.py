@@ -26,10 +26,10 @@ def add_entry(parser: argparse.ArgumentParser) -> None:
 def add_policy(parser: argparse.ArgumentParser) -> None:
     """The option for the versions to make."""
     parser.add_argument("--policy", choices=POLICIES, default="all",
-                        help="which code versions to keep: all that may differ in speed, also those "
-                             "of nests of maps that differ in order alone (full), those that "
-                             "Futhark 0.26 keeps (classic), or one for each map (moderate; "
-                             "default: %(default)s)")
+                        help="the code versions to keep: all that may differ in speed, those of "
+                             "nests of maps that differ in order alone as well (full), those "
+                             "that Futhark 0.26 keeps (classic), or one for each map "
+                             "(moderate; default: %(default)s)")
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:

@@ -62,8 +62,9 @@ class DeviceInfo:
     * ``interleaves``: one instruction does the accesses of neighbouring work-items.  These should
       go to neighbouring elements.
     * ``resident_items``, ``resident_groups``: the work-items, and groups, of a kernel that a
-      compute unit surely runs at the same time.  The kernel is built with ``persistent_options``,
-      and its local memory fits.
+      compute unit surely runs at the same time.  The kernel is built with ``occupancy_options``,
+      and its local memory fits.  Kernels whose work-items keep arrays in scratch memory are built
+      with these, too.
     * ``optimised_size``: the compiler takes minutes to optimise kernels whose lines times barriers
       are more.
     * ``builders``: programs that the compiler builds at the same time.  With a ``locked_compiler``
@@ -93,7 +94,7 @@ class DeviceInfo:
     resident_items: int
     resident_groups: int
     build_options: tuple[str, ...]
-    persistent_options: tuple[str, ...]
+    occupancy_options: tuple[str, ...]
     optimised_size: float
     slow_binaries: bool
     builders: int
@@ -261,7 +262,7 @@ def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
                        *((UNOPTIMISED,) if simulator else ()),
                        *((FENCES,) if nvidia and _capability(handle, cl) >= FENCES_SINCE else ()),
                        *((LIBM,) if pocl and kind is DeviceKind.CPU and _has_libm() else ())),
-        persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
+        occupancy_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=_optimised_by_pocl(handle.driver_version) if pocl else math.inf,
         slow_binaries=pocl,
         builders=1 if simulator or nvidia else min(8, os.cpu_count() or 1),

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 NEVER = 1 << 62
 """More work-items than any device has."""
 
+SECTOR_ITEMS = 8
+"""The work-items whose neighbouring elements, of four bytes, are a sector of memory."""
+
 LOOP_ELEMENTS = 4
 """The elements of a row that a work-item takes in a loop before the group grows, if groups are
 many.
@@ -62,9 +65,14 @@ class ShareLimits:
         return replace(self, chunk=size, lanes=least, crew=NEVER if lanes else self.crew,
                        short=NEVER if chunk else self.short)
 
-    def lanes_of(self, groups: int) -> int:
-        """The least work-items of so many groups, if several can run side by side."""
-        return min(self.lanes, power_of_two_above(ceil_div(self.crew, max(1, groups))))
+    def lanes_of(self, groups: int, longest: int) -> int:
+        """The least work-items of so many groups with such rows, if several run side by side.
+
+        The elements of all that access memory together fill its sectors, where rows have as many.
+        """
+        busy = power_of_two_above(ceil_div(self.crew, max(1, groups)))
+        near = min(SECTOR_ITEMS, power_of_two_above(ceil_div(longest, 2))) if self.staged else 1
+        return min(self.lanes, max(near, busy))
 
     def chunk_of(self, longest: int, groups: int, apart: int, *, scanned: bool) -> int:
         """The length of chunks where so many groups share rows of at most ``longest`` elements.

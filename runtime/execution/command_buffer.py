@@ -210,15 +210,11 @@ class CapturingRun(Run):
         capture = self._capture
         unrepeatable = (self._unrepeatable or sum(capture.sizes) > MOST_CAPTURED_BYTES
                         or len(capture.commands) > MOST_CAPTURED_COMMANDS)
-        found = None if unrepeatable else CommandBuffer(self._submitter(), capture)
+        found = None if unrepeatable else CommandBuffer(self.uncaptured(), capture)
         self.allocate = self._pool.allocate
         self._unrepeatable = True
         self._inputs, self._handles, self._slots = [], [], {}
         return found
-
-    def _submitter(self) -> Run:
-        """The run that submits the commands again."""
-        return self
 
     def _allocate(self, size: int) -> Buffer:
         buffer = self._pool.allocate(size)
@@ -314,6 +310,3 @@ class DryCapture(CapturingRun, DryRun):
         except (Infeasible, OutOfMemory, RuneliftError):
             return None
         return self.command_buffer()
-
-    def _submitter(self) -> Run:
-        return self.uncaptured()

@@ -57,6 +57,8 @@ from runelift.runtime.geometry.parameter_space import (
 from runelift.runtime.records.loop_sampling import is_predictable
 from runelift.runtime.records.recorder import EncounterKind
 
+GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
+
 
 @dataclass(slots=True)
 class KernelSite:
@@ -95,6 +97,15 @@ class KernelSite:
         return self._free
 
 
+def goes_through_points(kernel: imp.Kernel) -> bool:
+    """True if a work-item has one point after the other, because its arrays are in scratch memory.
+
+    Such a kernel mostly waits for memory.  More work-items that run at a time hide that.
+    """
+    return any(isinstance(stm, imp.For) and stm.start == GID and stm.step == GSIZE
+               for stm in kernel.body)
+
+
 def _site(launch: Launch, version: str) -> KernelSite:
     kernel = launch.kernel
     types = tuple(None if isinstance(p, imp.BufferParam) else scalar_type(p.prim)
@@ -121,10 +132,12 @@ arguments."""
 class Executable:
     """A plan with its kernels, on one device.
 
-    ``contract``: the device may round ``a * b + c`` once instead of twice.
+    ``contract``: the device may round ``a * b + c`` once instead of twice.  ``kept`` has texts of
+    this plan's kernels that are known already, and gets those written here.
     """
 
-    def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
+    def __init__(self, plan: Plan, device: Device, *, contract: bool = False,
+                 kept: dict[Hashable, str] | None = None) -> None:
         forked.keep(self)
         self.waits_long = True
         """The last wait for the device was long, or there was none."""
@@ -165,6 +178,7 @@ class Executable:
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
         self._fused: dict[str, BoundKernel | None] = {}
         self._texts: dict[Hashable, str] = {}
+        self._kept = {} if kept is None else kept
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
@@ -368,8 +382,8 @@ class Executable:
         if isinstance(wanted, PersistentKernel):
             return self._persistent_source(wanted)
         if wanted.number is None:
-            return (self._text(self._sites_of(wanted.version), {}),)
-        return (self._text(*self._together(self.sites[wanted.number], wanted.constants)),)
+            return self._source(self._sites_of(wanted.version), {})
+        return self._source(*self._together(self.sites[wanted.number], wanted.constants))
 
     def _sites_of(self, version: str) -> list[KernelSite]:
         """The launches of a version whose kernels are built for all sizes."""
@@ -461,12 +475,22 @@ class Executable:
                 kernel, self.bases, len(self.failures) - 1))
         except CompilerLimitation:
             return None
-        return source, *self.device.info.persistent_options
+        return source, *self.device.info.occupancy_options
+
+    def _source(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]
+                ) -> tuple[str, ...]:
+        """The text of the program of some kernels, and its further options."""
+        waits = any(goes_through_points(site.launch.kernel) for site in sites)
+        options = self.device.info.occupancy_options if waits else ()
+        return self._text(sites, constants), *options
 
     def _text(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> str:
         kernels = [s.launch.kernel for s in sites]
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
-        return self._once(key, lambda: opencl_program(kernels, self.bases, constants))
+        if key not in self._kept:
+            self._kept[key] = self._once(
+                key, lambda: opencl_program(kernels, self.bases, constants))
+        return self._once(key, lambda: self._kept[key])
 
     def _once(self, key: Hashable, text: Callable[[], str]) -> str:
         """The text of a program, which is written once."""
@@ -475,9 +499,9 @@ class Executable:
         return self._texts[key]
 
     def _build(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> None:
-        source = self._text(sites, constants)
+        source = self._source(sites, constants)
         started = time.perf_counter()
-        program = self._program(source)
+        program = self._program(*source)
         for site in sites:
             kernel = cl.Kernel(program, site.launch.kernel.name)
             if not self._in_subgroups(kernel) and uses_subgroups(site.launch.kernel):

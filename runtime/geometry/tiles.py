@@ -157,6 +157,10 @@ These are the best where segments have one dimension and no loops at their eleme
 """
 SLIDING_SEGMENTS = 8
 """The segments of a work-item if they share elements with their neighbours, or divide by roots."""
+VECTOR_SEGMENTS = 16
+"""The segments of a work-item on processors: it combines an element for a vector of them."""
+LEAST_VECTOR_LENGTH = 256
+"""The least elements of such segments that slide, unless there are loops at each element."""
 FEWEST_ROOT_SEGMENTS = 4
 """The fewest of them if they divide by roots and few work-items would have work otherwise."""
 KEPT_ELEMENTS = 32
@@ -250,6 +254,10 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     ...         (256, 0, 0, 0, 0))
     ...  for n in (16384, 65536, 1 << 20)]  # doctest: +NORMALIZE_WHITESPACE
     [(1024, 32, 32, 4, 16, 64, 0), (1024, 32, 32, 8, 16, 128, 0), (256, 128, 2, 8, 16, 128, 0)]
+    >>> cpu = ShareLimits(4, 64, 1024, 16, 32, False, 1)
+    >>> [coarse(cpu, SegmentBatch(0, 10000, 1, n), Combining(not roots, roots, 0, 4), 2, 1 << 20,
+    ...         (64, 0, 0, 0, 0))[3] for roots, n in ((False, 5), (False, 1000), (True, 10000))]
+    [0, 16, 16]
     >>> image, filter = (4, ((1, 1, 0, 0), (0, 0, 1, 1))), (4, ((0, 0, 0, 1), (0, 1, 0, 0)))
     >>> some(2048, 2048, 1, 256, True, 4, (256, 0, 0, 0, 0), (image, filter))
     (256, 256, 1, 8, 8, 64, 128)
@@ -259,7 +267,10 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     height, width, batch, length = segments
     slides, roots, loops, size, boxes = combining
     group, points, steps, split, tile = wanted
-    if not points and (slides or roots) and limits.staged:
+    if not points and not limits.staged:
+        if roots or (slides and (loops > 1 or length >= LEAST_VECTOR_LENGTH)):
+            points = VECTOR_SEGMENTS
+    elif not points and (slides or roots):
         points = SLIDING_SEGMENTS
         while not slides and points > FEWEST_ROOT_SEGMENTS and (
                 batch * max(height,

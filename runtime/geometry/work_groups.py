@@ -66,6 +66,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     (0, 1, 1, 1024, 0)
     >>> share_out(gpu, (5,), (), 1000), share_out(gpu, (5,), (), 1000, teams=True)
     ((32, 1, 1, 1, 0), (8, 1, 1, 1, 0))
+    >>> [share_out(replace(gpu, crew=1 << 18), (n,), (), 1 << 20, teams=True) for n in (4, 16, 64)]
+    [(2, 1, 1, 2, 1), (8, 1, 1, 2, 1), (8, 1, 1, 8, 1)]
     >>> share_out(gpu, (1024,), (), 1000), share_out(gpu, (1024,), (), 1)
     ((64, 1, 1, 16, 1), (256, 1, 1, 4, 1))
     >>> share_out(gpu, (1024,), (), 1000, apart=1)
@@ -76,7 +78,7 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     [(32, 1, 1, 8, 1), (128, 1, 1, 4, 1)]
     """
     longest, chunk = max(points, default=1), 1
-    lanes = limits.lanes_of(groups) if teams else limits.lanes
+    lanes = limits.lanes_of(groups, longest) if teams else limits.lanes
     enough = limits.chunk_of(longest, groups, apart, scanned=scanned)
     while chunk < enough and ceil_div(longest, chunk) > lanes:
         chunk *= 2

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -238,9 +239,6 @@ class SettingProblem:
 
 def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[SettingProblem]:
     """A problem for every name that is no threshold and no parameter of the program."""
-    # late: start-up; names are seldom wrong
-    from difflib import get_close_matches
-
     names = sorted(known)
     found = []
     for name in sorted(set(thresholds) - set(names) - FUTHARK_DEFAULTS):

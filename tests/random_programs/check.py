@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import runelift
+from runelift.ir.errors import VersionUnavailable
 from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
@@ -47,7 +48,7 @@ def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
 
 
 def check(family: Family, seed: int, device: str | None) -> Program:
-    """The program of a seed, after the interpreter and every version agreed on its results.
+    """The program of a seed, after the interpreter and all versions that can run here agreed.
 
     What fails tells seed, versions and text.
     """
@@ -61,7 +62,10 @@ def check(family: Family, seed: int, device: str | None) -> Program:
         for args in family.inputs(seed):
             expected = interpret(compiled.core, "main", args)
             for force in forced(forest, seed):
-                found, _ = program.run("main", args, force=force)
+                try:
+                    found, _ = program.run("main", args, force=force)
+                except VersionUnavailable:  # a device need not have room for each of them
+                    continue
                 for one, other in zip(found, expected, strict=True):
                     np.testing.assert_array_equal(one, other)
             if seed % REPLAYED == 0 and forest.trees:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from runelift.codegen.emit.inlining import MOST_DEPTH, used_once
 from runelift.codegen.emit.opencl import opencl_source
 from runelift.codegen.plan.views import lit, op
@@ -52,6 +54,6 @@ def test_expressions_do_not_become_too_deep() -> None:
     steps = [VName("t", 100 + k) for k in range(100)]
     code = [declare(steps[0], imp.Var(C)), *(
         declare(now, op("add", imp.Var(before), imp.Var(C)))
-        for before, now in zip(steps, steps[1:], strict=False)), store(imp.Var(steps[-1]))]
+        for before, now in pairwise(steps)), store(imp.Var(steps[-1]))]
     written = names(*code)
     assert len(steps) > len(written) > len(steps) - 100 // MOST_DEPTH - 1

@@ -31,6 +31,9 @@ entry rows [n][m] (xs: [n]i32) (us: [m]i32) (k: i64): [m]i64 =
                  while i < k && n > 0 && (if i % 2 == 0 then #[unsafe] xss[i, n - 1] > u else i < 5)
                  do i + 1) us
 
+entry leaps [n][m] (xs: [n]i32) (us: [m]i32) (k: i64): [m]i64 =
+  map (\\u -> loop i = 0 while i < n && u < #[unsafe] xs[i] do i + i64.max 1 k) us
+
 entry chase [n][m] (xs: [n]i32) (us: [m]i32) (k: i64): [m](i64, i64) =
   map (\\u -> loop (i, t) = (0, 0) while i < n && t < k && u < #[unsafe] xs[i] do
              (i64.i32 (#[unsafe] xs[i]) & 7, t + 1)) us
@@ -40,8 +43,8 @@ entry halves [n][m] (xs: [n]i32) (us: [m]i32) (_: i64): [m](i64, i64) =
              let mid = (low + high) / 2
              in if #[unsafe] xs[mid] < u then (mid + 1, high) else (low, mid)) us
 """
-SEARCHES = {"first": 1, "back": 1, "words": 2, "rows": 1}
-OTHERS = ["chase", "halves"]
+SEARCHES = {"first": 1, "back": 1, "words": 2}
+OTHERS = ["rows", "leaps", "chase", "halves"]
 
 
 def lockstep(device: str) -> runelift.Program:

@@ -283,7 +283,7 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
 
 @pytest.mark.parametrize(("text", "made", "apart"), [
     (SUMS, False, 4), (BYTES, False, 1), (MADE, True, 0), (NEAR_ALL, False, 0),
-    (SCANS.format(""), False, 8), (TWO_SCANS, False, 0)])
+    (SCANS.format(""), False, 16), (TWO_SCANS, False, 0)])
 def test_rows_that_lie_apart_and_rows_of_made_numbers(text: str, made: bool, apart: int) -> None:
     """Of both versions, since they are compared."""
     for found in (outer_guards, group_guards):

@@ -58,6 +58,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "reduce_filtered": (VECTOR + "let ys = filter (> 2) xs in (length ys, i32.sum (map (* 2) ys))",
                         [XS]),
     "last_of_scan": (VECTOR + "if n == 0 then 0 else last (scan (+) 0 xs)", [XS]),
+    "slice_of_rest": (MATRIX + "map (\\xs -> map2 (-) xs[0:m - 2] xs[2:m]) xss", [XSS]),
     "branch_joined": (VECTOR + "map (\\x -> (if x < 1 then 7 else if x == 4 then 7 else x, "
                       "if x < 4 then (if x == 1 then 8 else x) else 8i32)) xs", [XS]),
     "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "

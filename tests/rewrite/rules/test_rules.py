@@ -73,7 +73,8 @@ def test_rule_after_flattening_is_reached_and_keeps_the_meaning(name: str, off: 
     text, args = REACH_VERSIONED[name]
     program, names = source(text)
     rewriting = Rewriting(names, frozenset({name}) if off else frozenset())
-    versioned = clean(flatten(optimise(program, names, rewriting), names), names, rewriting)
+    versioned = clean(flatten(optimise(program, names, rewriting), names, policy="full"),
+                      names, rewriting)
     assert bool(rewriting.fired[name]) is not off
     same(program, versioned, args)
 

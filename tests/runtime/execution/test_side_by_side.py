@@ -20,6 +20,8 @@ from runelift.runtime.program import Program
 SEPARATE = r"""
 entry separate [n] (xs: [n]i32) (ys: [n + 1]i64): ([n]i32, [n + 1]i64, i32) =
   (map (* 3) xs, map (+ 2) ys, i32.sum xs)
+entry scaled [n] [m] (k: f32) (xs: [n]f32) (ys: [m]f32): ([n]f32, [m]f32) =
+  (map (* k) xs, map (+ 2 * k) ys)
 entry chained [n] (xs: [n]i32): [n]i32 =
   let ys = map (* 3) (rotate 1 xs) in scatter (copy ys) (map i64.i32 xs) (rotate 2 ys)
 entry marks [n] (xs: [n]i64) (at: [n]bool): ([n]bool, [n]i64, [1]bool) =
@@ -83,6 +85,16 @@ def test_shared_launches_have_right_results(program: Program, entry: str, shared
         for got, want in zip(program.run(entry, args)[0], expected, strict=True):
             np.testing.assert_array_equal(got, want)
     assert bool(_shared(program, entry)) is shared
+
+
+def test_free_scalars_may_be_new_in_shared_launches(program: Program) -> None:
+    xs, ys = np.arange(200, dtype=np.float32), np.arange(300, dtype=np.float32)
+    for number in range(SUBMITS_BEFORE_FUSION + 6):
+        k = np.float32(number)
+        scaled, moved = program.run("scaled", [k, xs, ys])[0]
+        np.testing.assert_array_equal(scaled, xs * k)
+        np.testing.assert_array_equal(moved, ys + 2 * k)
+    assert _shared(program, "scaled") == 1
 
 
 def test_new_data_run_the_plan_again(program: Program) -> None:
