@@ -47,7 +47,9 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
     device writes elements of the same index together.  ``coherent``: groups see what others
     wrote in the same launch, so that one kernel can run all iterations of a loop.
     """
-    fun = coalesce(fun, names) if interleave else store_margins(fun, names)
+    fun = store_margins(fun, names)
+    if interleave:
+        fun = coalesce(fun, names)
     host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave,
                        coherent)
     for param in fun.params:

@@ -1,8 +1,8 @@
-"""Stored margins: padded arrays that processors read again and again.
+"""Stored margins: padded arrays that reductions read again and again.
 
-A pad is a view: each element that is read of it costs tests.  Graphics processors test where they
-fill local memory.  Processors have no such place, and their strips need neighbours in memory.  So
-what reductions read there is stored with its margin, which takes little more than the array.
+A pad is a view: each element that is read of it costs tests, and vector loads need neighbours in
+memory.  So what reductions read is stored with its margin, which takes little more memory than the
+array.
 """
 
 from __future__ import annotations

@@ -315,15 +315,23 @@ class _Margin:
         """The sets of indices that walk the tested dimensions."""
         return {frozenset(names) for index, _ in self.tests for _, names in index.lanes}
 
-    def around(self, load: imp.Load, places: Mapping[frozenset[VName], Exp]) -> Exp:
-        """The element that is ``load`` inside, at the places that the indices walk to."""
-        found: Exp = load
-        for index, size in reversed(self.tests):
+    def around(self, k: CodeBuilder, load: imp.Load, places: Mapping[frozenset[VName], Exp]) -> Exp:
+        """The element that is ``load`` inside, at the places that the indices walk to.
+
+        Something is loaded in any case, so that loads need no branches.
+        """
+        inside: Exp | None = None
+        for index, size in self.tests:
             place = index.same
             for factor, names in index.lanes:
                 place = op("add", place, op("mul", places[frozenset(names)], factor))
-            found = imp.Select(within(place, size), found, self.value, load.prim)
-        return found
+            test = within(place, size)
+            inside = test if inside is None else imp.Apply("and", Prim.BOOL, (inside, test))
+        assert inside is not None
+        found = k.declare("inside", Prim.BOOL, inside)
+        there = imp.Select(found, load.index, lit(0), Prim.I64)
+        return imp.Select(found, k.declare("loaded", load.prim, replace(load, index=there)),
+                          self.value, load.prim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,7 +429,7 @@ class _Array:
             walked[side.names] = inside
             source = op("add", source, op("mul", inside, side.factor))
         load = imp.Load(self.mem, source, self.prim)
-        element = load if self.margin is None else self.margin.around(load, walked)
+        element = load if self.margin is None else self.margin.around(k, load, walked)
         k.emit(imp.Store(self.local, self.place(group, places), element, self.prim))
 
 

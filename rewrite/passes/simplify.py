@@ -11,6 +11,7 @@ from runelift.rewrite.rules.algebra import ALGEBRA
 from runelift.rewrite.rules.commutativity import COMMUTATIVITY
 from runelift.rewrite.rules.control import CONTROL
 from runelift.rewrite.rules.flat_places import FLAT_PLACES
+from runelift.rewrite.rules.guarded_reads import GUARDED_READS
 from runelift.rewrite.rules.index import INDEX
 from runelift.rewrite.rules.joined_views import JOINED_VIEWS
 from runelift.rewrite.rules.loop_sums import LOOP_SUMS
@@ -24,8 +25,8 @@ from runelift.rewrite.rules.views import VIEWS
 from runelift.rewrite.rules.windows import WINDOWS
 
 FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + LOOP_SUMS + COMMUTATIVITY + WINDOWS
-                     + SOAC + SOAC_INPUTS + SPECIAL_SIZES + VIEWS + JOINED_VIEWS + NESTED_REDUCTIONS
-                     + VECTOR_OPERATORS)
+                     + GUARDED_READS + SOAC + SOAC_INPUTS + SPECIAL_SIZES + VIEWS + JOINED_VIEWS
+                     + NESTED_REDUCTIONS + VECTOR_OPERATORS)
 """The rules of the forward walk."""
 
 SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNUSED_INPUTS

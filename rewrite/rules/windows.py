@@ -8,6 +8,7 @@ over them counts.  A pad stays until code is made: each read of it tests its ind
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
@@ -65,6 +66,38 @@ def _one_further(exp: ir.Exp, of: VName, array: VName, width: Atom, bound: set[A
             return ir.Rearrange((0, *(k + 1 for k in perm)), array)
         case ir.Reshape(shape, same) if same == of and bound.isdisjoint(shape):
             return ir.Reshape((width, *shape), array)
+    return None
+
+
+@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+def pad_input(scope: Scope, stm: ir.Stm) -> Replacement:
+    """map (λx → f (pad x)) xs ⇒ map f (pad' xs)
+
+    Provided: pad' is along the next dimension, and no array operation makes xs, which might be
+    fused.
+    Because: a padded array outside can be stored, and patterns of accesses to it are known.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    given = {p.name: (p, array) for p, array in zip(soac.lam.params, soac.arrays, strict=True)}
+    bound = bound_by_lambda(soac.lam)
+    for place, each in enumerate(soac.lam.body.stms):
+        if not isinstance(each.exp, ir.Pad) or each.exp.array not in given:
+            continue
+        param, array = given[each.exp.array]
+        outer = _one_further(each.exp, param.name, array, soac.width, bound)
+        if (outer is None or isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array)
+                or shape_of(scope.type(array))[0] != soac.width):
+            continue
+        (row,) = each.pat
+        padded = scope.fresh(row.name, array_of((soac.width, *shape_of(row.type)),
+                                                elem_of(row.type)))
+        stms = soac.lam.body.stms
+        lam = ir.Lambda((*soac.lam.params, row),
+                        ir.Body((*stms[:place], *stms[place + 1:]), soac.lam.body.result),
+                        soac.lam.ret)
+        return (ir.Stm((padded,), outer, loc=each.loc), replace(stm, exp=replace(
+            soac, lam=lam, arrays=(*soac.arrays, padded.name))))
     return None
 
 
@@ -126,6 +159,48 @@ def _less(scope: Scope, index: Atom, number: Atom) -> Atom | None:
         case ir.PrimOp("add", Prim.I64, (x, y)) if number in (x, y):
             return y if number == x else x
     return None
+
+
+@rule(ir.Concat)
+def concat_margins(scope: Scope, stm: ir.Stm) -> Replacement:
+    """replicate a v ++ xs ++ replicate b v ⇒ pad a b v xs
+
+    Provided: no array operation makes xs, which could write into the result, and nothing consumes
+    xs or the result.  Either margin may be missing, or be written out.
+    """
+    match stm.exp:
+        case ir.Concat(dim, arrays, _) if not scope.consumes(stm.pat[0].name):
+            rims = [_same_everywhere(scope, each) for each in arrays]
+            inner = [k for k, rim in enumerate(rims) if rim is None]
+            values = {rim for rim in rims if rim is not None}
+            if len(inner) != 1 or len(values) != 1:
+                return None
+            (value,), array = values, arrays[inner[0]]
+            if isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array):
+                return None
+            terms = IndexTerms(scope, stm)
+            before, after = (_total(terms, [shape_of(scope.type(each))[dim] for each in side])
+                             for side in (arrays[:inner[0]], arrays[inner[0] + 1:]))
+            return terms.then(ir.Pad(dim, before, after, value, array))
+    return None
+
+
+def _same_everywhere(scope: Scope, array: VName) -> Atom | None:
+    """The scalar that each element of an array is, if it was made so."""
+    match scope.exp(array):
+        case ir.Replicate(_, value) if not shape_of(scope.type(value)):
+            return value
+        case ir.ArrayLit((value, *others)) if not shape_of(scope.type(value)) and all(
+                other == value for other in others):
+            return value
+    return None
+
+
+def _total(terms: IndexTerms, numbers: Sequence[Atom]) -> Atom:
+    total: Atom = i64(0)
+    for number in numbers:
+        total = terms.plus(total, number)
+    return total
 
 
 @rule(ir.Pad)
@@ -225,5 +300,5 @@ def _splits(scope: Scope, size: Atom, parts: Sequence[Atom]) -> bool:
         int(size.value) == int(parts[0].value) * int(parts[1].value))  # type: ignore[union-attr]
 
 
-WINDOWS = RuleBook([map_layouts, index_slide, index_pad, pad_pad, pad_nothing, rearrange_pad,
-                    slide_single, slide_tiling])
+WINDOWS = RuleBook([map_layouts, pad_input, index_slide, index_pad, concat_margins, pad_pad,
+                    pad_nothing, rearrange_pad, slide_single, slide_tiling])

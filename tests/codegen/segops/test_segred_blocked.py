@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.hostplan import host
 from runelift.codegen.plan.parameters import Quantity
+from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
@@ -212,3 +214,27 @@ def test_no_races(simulator: str) -> None:
                           check=False, env={**os.environ, "OCLGRIND_DATA_RACES": "1"})
     assert done.returncode == 0, done.stderr
     assert not any(word in done.stderr for word in ("race", "Invalid", "divergence"))
+
+
+MARGIN = """
+entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32) (rim: f32): [n][m]f32 =
+  let windows = lift.slide2d p 1 q 1 (lift.pad2d (p - 1) 0 1 (q - 2) rim xss) :> [n][m][p][q]f32
+  in map (map (\\w -> f32.sum (map2 (\\a b -> f32.sum (map2 (*) a b)) w fss))) windows
+"""
+
+
+@pytest.mark.parametrize("shape", [(9, 21), (1, 1), (2, 40)])
+def test_margins_are_tested_where_boxes_are_filled(shape: tuple[int, int], installed: DeviceInfo,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the margin is not stored."""
+    monkeypatch.setattr(host, "store_margins", lambda fun, _: fun)
+    program = runelift.compile(MARGIN, device=installed.name, tuning={})
+    filled = [line for line in program.source("imp").splitlines() if "store.f32 box" in line]
+    assert any("select.f32" in line for line in filled)
+    args = [*inputs([shape, (3, 4)], np.float32), np.float32(5)]
+    expected, _ = runelift.compile(MARGIN, device="interpreter").run("main", args)
+    for force in plans(program.tree.entry("main")):
+        for setting in SETTINGS[:2]:
+            actual, _ = program.run("main", args, force=force,
+                                    thresholds=chosen(program, setting))
+            np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))

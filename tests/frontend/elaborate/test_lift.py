@@ -74,6 +74,17 @@ def test_functions_agree_with_numpy(name: str, device: str) -> None:
     np.testing.assert_array_equal(np.asarray(found), expected.astype(np.int32))
 
 
+@pytest.mark.parametrize("text", [
+    "(xs: [n + 2]i32): [n][3]i32 = lift.slide 3 1 xs",
+    "(xs: [2 * n]i32): [n][2]i32 = lift.slide 2 2 xs",
+    "(xs: [3 * n + 2]i32): [n + 1][2]i32 = lift.slide 2 3 xs",
+    "(xs: [4 * n]i32): [n][4]i32 = lift.split 4 xs",
+    "(xs: [n]i32): [n + 3]i32 = lift.pad 1 2 0 xs",
+])
+def test_sizes_are_known(text: str) -> None:
+    runelift.compile(f"def f [n] {text}\nentry main = 1i32", device="interpreter")
+
+
 def test_windows_of_tuples() -> None:
     text = "entry main [n] (xs: [n]i32) = map (\\w -> w[0].0 - w[1].1) " \
            "(lift.slide 2 1 (lift.pad 1 1 (7, 8) (zip xs (map (* 2) xs))))"

@@ -92,6 +92,14 @@ REACH: dict[str, tuple[str, list[Any]]] = {
                     "map (map (\\w -> i32.sum (flatten w))) ws)", [XSS]),
     "index_pad": (VECTOR + "let ps = lift.pad 2 1 7 xs in map (\\i -> ps[i + 2] - ps[i]) (iota n)",
                   [XS]),
+    "guarded_read": (MATRIX + "tabulate_2d n m (\\i j -> i32.sum (map (\\k -> "
+                     "let (a, b) = (i + k - 1, j + 1) let c = j + k "
+                     "in (if 0 <= a && a < n && c < m then xss[a, c] else 7) "
+                     "- (if b < m then xss[i, b] else 0)) (iota 3)))", [XSS]),
+    "pad_input": (MATRIX + "map (\\xs -> i32.sum xs * i32.product (lift.pad 1 2 7 xs)) xss",
+                  [XSS]),
+    "concat_margins": (VECTOR + "map i32.sum (lift.slide 3 1 ([7, 7] ++ xs ++ replicate n 7))",
+                       [XS]),
     "pad_pad": (VECTOR + "lift.pad 1 (-3) 7 (lift.pad 2 1 7 xs)", [XS]),
     "pad_nothing": (VECTOR + "lift.pad 0 0 7 xs", [XS]),
     "rearrange_pad": (MATRIX + "lift.pad2d 1 2 0 1 7 xss", [XSS]),
