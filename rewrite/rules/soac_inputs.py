@@ -9,6 +9,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
+from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, row_of, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda, pick, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
@@ -156,6 +157,40 @@ def input_index(scope: Scope, stm: ir.Stm) -> Replacement:
     return None
 
 
+@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+def input_element(scope: Scope, stm: ir.Stm) -> Replacement:
+    """map (λxs → e[xs[j]]) xss ⇒ map (λx → e[x]) xss[:, j]
+
+    Provided: j is known outside of the lambda, and e uses nothing else of xs.  xss is a parameter,
+    which nothing consumes.
+    Because: columns are known by the arrays that a reduction reads.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    bound = bound_by_lambda(soac.lam)
+    for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
+        if isinstance(param.type, Prim) or array in scope.defs or scope.consumes(array):
+            continue
+        users = [each for each in soac.lam.body.stms if param.name in free_vars(each)]
+        if not users or param.name in soac.lam.body.result:
+            continue
+        exp = users[0].exp
+        if not isinstance(exp, ir.Index) or exp.checked or exp.array != param.name or any(
+                each.exp != exp for each in users) or free_vars(exp) & bound - {param.name}:
+            continue
+        element = scope.fresh("x", users[0].pat[0].type)
+        part = scope.fresh("xs", array_of((soac.width, *shape_of(element.type)),
+                                          elem_of(element.type)))
+        view = ir.Stm((part,), ir.Index(array, (whole(soac.width), *exp.dims)), loc=stm.loc)
+        body = ir.Body(tuple(replace(each, exp=ir.AtomExp(element.name)) if each in users else each
+                             for each in soac.lam.body.stms), soac.lam.body.result)
+        params = (*soac.lam.params[:place], element, *soac.lam.params[place + 1:])
+        arrays = (*soac.arrays[:place], part.name, *soac.arrays[place + 1:])
+        return (view, replace(stm, exp=replace(soac, lam=ir.Lambda(params, body, soac.lam.ret),
+                                               arrays=arrays)))
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """The elements ``array[dims]``, where slices are whole and other indices known outside.
@@ -238,4 +273,5 @@ def _with_inputs(soac: ir.Soac, keep: list[bool], copies: tuple[ir.Stm, ...]) ->
     return replace(soac, lam=lam, arrays=pick(soac.arrays, keep))
 
 
-SOAC_INPUTS = RuleBook([input_twice, input_replicate, input_spread, input_copy, input_index])
+SOAC_INPUTS = RuleBook([input_twice, input_replicate, input_spread, input_copy, input_index,
+                         input_element])

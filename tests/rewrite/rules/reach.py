@@ -43,8 +43,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "index_flattened": (MATRIX + "let xs = flatten xss in tabulate_2d n m (\\i j -> xs[i * m + j])",
                         [XSS]),
     "index_quotient": (MATRIX + "tabulate (n * m) (\\p -> xss[p / m, p % m] + i32.i64 p)", [XSS]),
-    "input_view": (MATRIX + "let rows = map (\\xs -> xs[1:]) xss "
-                   "in map (\\x -> map (map (* x)) rows) [1, 2]", [XSS]),
+    "input_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
+                   "in map (\\x -> map (map (* x)) ws) [1, 2]", [XS]),
     "slice_of_map": (MATRIX + "(map (\\xs -> [i32.sum xs, 1]) xss)[:, 0]", [XSS]),
     "reduce_few": (MATRIX + "map (\\i -> map (\\j -> i32.sum xss[i, j:j + 2]) (iota (m - 1))) "
                    "(iota n)", [XSS]),
@@ -61,6 +61,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "slice_of_rest": (MATRIX + "map (\\xs -> map2 (-) xs[0:m - 2] xs[2:m]) xss", [XSS]),
     "loop_of_sums": (VECTOR + "loop (s, t) = (3, 9) for i < n do (s + xs[i] * 2, i32.min xs[i] t)",
                      [XS]),
+    "input_element": (MATRIX + "map i32.sum (transpose (map (map (* 2)) xss))", [XSS]),
     "branch_joined": (VECTOR + "map (\\x -> (if x < 1 then 7 else if x == 4 then 7 else x, "
                       "if x < 4 then (if x == 1 then 8 else x) else 8i32)) xs", [XS]),
     "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
