@@ -254,7 +254,7 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     ...         (256, 0, 0, 0, 0))
     ...  for n in (16384, 65536, 1 << 20)]  # doctest: +NORMALIZE_WHITESPACE
     [(1024, 32, 32, 4, 16, 64, 0), (1024, 32, 32, 8, 16, 128, 0), (256, 128, 2, 8, 16, 128, 0)]
-    >>> cpu = ShareLimits(4, 64, 1024, 16, 32, False, 1)
+    >>> cpu = ShareLimits(4, 64, 1024, 16, 32, False, 1, columns=32)
     >>> [coarse(cpu, SegmentBatch(0, 10000, 1, n), Combining(not roots, roots, 0, 4), 2, 1 << 20,
     ...         (64, 0, 0, 0, 0))[3] for roots, n in ((False, 5), (False, 1000), (True, 10000))]
     [0, 16, 16]
@@ -267,8 +267,9 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     height, width, batch, length = segments
     slides, roots, loops, size, boxes = combining
     group, points, steps, split, tile = wanted
-    if not points and not limits.staged:
-        if roots or (slides and (loops > 1 or length >= LEAST_VECTOR_LENGTH)):
+    if not points and not limits.staged:  # only work-items that take columns have vectors of them
+        if limits.columns and (roots or (
+                slides and (loops > 1 or length >= LEAST_VECTOR_LENGTH))):
             points = VECTOR_SEGMENTS
     elif not points and (slides or roots):
         points = SLIDING_SEGMENTS
