@@ -245,7 +245,8 @@ def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[i
     data = np.random.default_rng(0).integers(-9, 9, (21, 200), np.int32)
     args = [np.int64(12), data, data.T.copy()]
     expected, _ = runelift.compile(ROWS, device="interpreter").run("main", args)
-    names = [name for name in program.kernel_parameters() if ".ys_" in name and name.endswith(".teams")]
+    names = [name for name in program.kernel_parameters()
+             if ".ys_" in name and name.endswith(".teams")]
     assert len(names) == 2
     before = device.persistent
     actual, _ = program.run("main", args, thresholds=dict(zip(names, teams, strict=True)),
