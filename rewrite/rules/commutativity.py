@@ -50,7 +50,7 @@ def commutative_operator(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: each result of ⊕ is a commutative primitive operation on a pair of operands, or one of
     the pair, as comparisons of pairs decide.  Floats are no NaN: such a choice is then not
-    associative.
+    associative.  Integers beside floats are places: elements with equal places are one.
     """
     match stm.exp:
         case (ir.Redomap(ops=ops) | ir.Scanomap(ops=ops) | ir.SegRed(ops=ops)
@@ -66,6 +66,7 @@ def commutes(lam: ir.Lambda) -> bool:
     """True if an operator is known to be commutative."""
     pairs = len(lam.params) // 2
     compares = any(isinstance(stm.exp, ir.If) for stm in lam.body.stms)
+    placed = not all(_is_float(param) for param in lam.params[:pairs])
     if compares and pairs > MOST_PAIRS:
         return False
     operands: dict[Atom, _Value] = {
@@ -74,18 +75,27 @@ def commutes(lam: ir.Lambda) -> bool:
     for case in cases:
         here = _run(lam.body, operands, case)
         swapped = _run(lam.body, operands, tuple(-order for order in case))
+        told = not any(case) and placed
         if here is None or swapped is None or not all(
-                _alike(x, y, k, case[k])
+                _alike(x, y, k, case[k] == 0 and (told or not _is_float(lam.params[k])))
                 for k, (x, y) in enumerate(zip(here, swapped, strict=True))):
             return False
     return True
 
 
-def _alike(here: _Value, swapped: _Value, pair: int, order: int) -> bool:
-    """True if a result is equal to that of swapped operands."""
+def _is_float(param: ir.Param) -> bool:
+    return isinstance(param.type, Prim) and param.type.is_float
+
+
+def _alike(here: _Value, swapped: _Value, pair: int, same: bool) -> bool:
+    """True if a result is equal to that of swapped operands, which may be the ``same``.
+
+    Equal floats are not always the same, since zeros have signs.  But elements that have equal
+    places, too, are one element.
+    """
     match here, swapped:
         case _Side(k, right), _Side(j, other):
-            return k == j == pair and (right != other or order == 0)
+            return k == j == pair and (right != other or same)
         case _Made(k), _Made():
             return k == pair and here == swapped
     return False

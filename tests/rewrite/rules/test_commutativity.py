@@ -34,10 +34,10 @@ PAIRS = {  # operators of (a, i) and (b, j)
 }
 
 
-def reduction(operator: str) -> ir.Redomap:
+def reduction(operator: str, prim: str = "i32") -> ir.Redomap:
     names = Names()
     program = optimise(load(Source("t", f"""
-entry main [n] (xs: [n]i32) (is: [n]i32) =
+entry main [n] (xs: [n]{prim}) (is: [n]i32) =
   reduce (\\(a, i) (b, j) -> {operator}) (100, 100) (zip xs is)
 """), names), names)
     (found,) = [stm.exp for fun in program.funs for stm in statements(fun.body)
@@ -49,6 +49,12 @@ entry main [n] (xs: [n]i32) (is: [n]i32) =
 def test_operators_of_pairs(name: str) -> None:
     operator, commutes = PAIRS[name]
     found = reduction(operator)
+    assert all(op.comm for op in found.ops) is commutes
+
+
+@pytest.mark.parametrize(("name", "commutes"), [("first least", True), ("last greatest", False)])
+def test_equal_floats_may_be_zeros_of_different_signs(name: str, commutes: bool) -> None:
+    found = reduction(PAIRS[name][0], "f32")
     assert all(op.comm for op in found.ops) is commutes
 
 
