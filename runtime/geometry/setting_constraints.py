@@ -100,11 +100,11 @@ def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc |
     for quantity, size in own.items():
         if quantity in (Quantity.STEPS, Quantity.SPLIT, Quantity.TILE):
             yield at_least(least(ONE, points), least(ONE, size),
-                           f"'{quantity.value}' goes with points of its own", operation.name,
+                           f"'{quantity.value}' needs 'points' to be set", operation.name,
                            span=span)
         if quantity in (Quantity.ROWS, Quantity.COLUMNS):
             yield at_least(least(ONE, side), least(ONE, size),
-                           f"'{quantity.value}' goes with a side of its own", operation.name,
+                           f"'{quantity.value}' needs 'side' to be set", operation.name,
                            span=span)
         if quantity in (Quantity.GROUPS, Quantity.SHORT) and Quantity.POINTS in own:
             (default,) = (defaults[p.variable] for p in operation.parameters

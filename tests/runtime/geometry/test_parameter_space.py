@@ -151,7 +151,7 @@ def test_an_impossible_setting_is_refused_with_both_sizes_and_its_source() -> No
         f"columns*rows = 128 is more than 64 (a work-item keeps its points in registers; from "
         f"{name}; at <source>:2:15)")
     assert refused(rows=4).startswith(
-        "min(1, rows) = 1 is more than min(1, side) = 0 ('rows' goes with a side of its own; ")
+        "min(1, rows) = 1 is more than min(1, side) = 0 ('rows' needs 'side' to be set; ")
     with pytest.raises(UserError, match=r"columns\*rows = 256 is more .*No values of other"):
         runelift.compile(text, settings={
             f"{name}.side": 8, f"{name}.rows": 16, f"{name}.columns": 16})
