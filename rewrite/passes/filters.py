@@ -18,15 +18,12 @@ from runelift.ir.names import Names, VName
 from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
-    body_of,
     free_vars,
-    lambda_of,
-    map_inside,
     needed_for,
     rename_lambda,
-    stm_of,
 )
 from runelift.ir.types import Atom, i64
+from runelift.rewrite.engine.outward import OutwardWalk
 from runelift.rewrite.engine.pick import let, names_in, pick
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import is_scalar_code
@@ -100,30 +97,15 @@ def without_filters(program: ir.Program, names: Names, rewriting: Rewriting | No
     return program
 
 
-class _Walk:
-    """A walk over the bodies of a program."""
+class _Walk(OutwardWalk):
+    """The pass on a program."""
 
-    def __init__(self, rewriting: Rewriting) -> None:
-        self.rewriting = rewriting
-        self.defs: dict[VName, ir.Stm] = {}
-
-    def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
-        """A lambda with its body rewritten."""
-        return lambda_of(lam, lam.params, self.body(lam.body), lam.ret)
-
-    def body(self, body: ir.Body) -> ir.Body:
-        """A body, its inner bodies first."""
-        stms: list[ir.Stm] = []
-        for stm in body.stms:
-            new = stm_of(stm, map_inside(stm.exp, self.body, self.lambda_))
-            self.defs |= {p.name: new for p in new.pat}
-            stms.append(new)
+    def rewritten(self, stms: list[ir.Stm], result: tuple[Atom, ...]) -> list[ir.Stm]:
+        """The statements with fewer filters and scans."""
         kinds = {type(stm.exp) for stm in stms}
         if ir.Scatter in kinds and ir.Redomap in kinds:
-            stms = self._filtered(stms, body.result)
-        if ir.If in kinds:
-            stms = self._scanned(stms, body.result)
-        return body_of(body, stms, body.result)
+            stms = self._filtered(stms, result)
+        return self._scanned(stms, result) if ir.If in kinds else stms
 
     # Reductions of filters
 

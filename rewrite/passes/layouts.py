@@ -19,13 +19,10 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     bodies_inside,
-    body_of,
     free_vars,
-    lambda_of,
-    map_inside,
-    stm_of,
 )
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
+from runelift.rewrite.engine.outward import OutwardWalk
 from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail
@@ -319,27 +316,14 @@ def arrange(program: ir.Program, names: Names, rewriting: Rewriting | None = Non
     return ir.Program(tuple(replace(fun, body=arranger.body(fun.body)) for fun in program.funs))
 
 
-class _Arranger:
-    """The state of the pass over a program."""
+class _Arranger(OutwardWalk):
+    """The pass on a program."""
 
-    def __init__(self, rewriting: Rewriting) -> None:
-        self.rewriting = rewriting
-        self.defs: dict[VName, ir.Stm] = {}
-
-    def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
-        """A lambda with its body arranged."""
-        return lambda_of(lam, lam.params, self.body(lam.body), lam.ret)
-
-    def body(self, body: ir.Body) -> ir.Body:
-        """A body, its inner bodies first."""
-        stms: list[ir.Stm] = []
-        for stm in body.stms:
-            new = stm_of(stm, map_inside(stm.exp, self.body, self.lambda_))
-            self.defs |= {p.name: new for p in new.pat}
-            stms.append(new)
-        while (changed := self._arranged(stms, body.result)) is not None:
+    def rewritten(self, stms: list[ir.Stm], result: tuple[Atom, ...]) -> list[ir.Stm]:
+        """The statements with layouts moved, one at a time."""
+        while (changed := self._arranged(stms, result)) is not None:
             stms = changed
-        return body_of(body, stms, body.result)
+        return stms
 
     def _arranged(self, stms: list[ir.Stm], result: tuple[Atom, ...]) -> list[ir.Stm] | None:
         """The statements with one layout moved; None if none moves."""

@@ -97,6 +97,18 @@ DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
 
+# Devices
+
+
+def lockstep(source: str, device: str) -> runelift.Program:
+    """A program on a device that is taken for one that runs work-items in lockstep."""
+    program = runelift.compile(source, device=device, tuning={})
+    info = program.device_info
+    assert info is not None
+    program.loaded.info = replace(info, interleaves=True, num_groups=2, group_size=4)
+    return program
+
+
 # Writing IR
 
 

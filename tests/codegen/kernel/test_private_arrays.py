@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.imp.traverse import statements
 from runelift.runtime.program import Program
+from tests.codegen.harness import lockstep
 from tests.replays import results_agree
 
 SOURCE = """
@@ -46,18 +45,9 @@ def reference() -> Program:
     return runelift.compile(SOURCE, device="interpreter")
 
 
-def lockstep(device: str) -> Program:
-    """The program on a device that is taken for one that runs work-items in lockstep."""
-    program = runelift.compile(SOURCE, device=device, tuning={})
-    info = program.device_info
-    assert info is not None
-    program.loaded.info = replace(info, interleaves=True, num_groups=2, group_size=4)
-    return program
-
-
 @pytest.fixture(scope="module")
 def programs() -> dict[str, Program]:
-    return {name: lockstep(name) for name in ("oclgrind", "Portable")}
+    return {name: lockstep(SOURCE, name) for name in ("oclgrind", "Portable")}
 
 
 def bytes_of(program: Program, entry: str) -> list[tuple[int, bool]]:

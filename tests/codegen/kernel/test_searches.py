@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from runelift.codegen.kernel.searches import STEPS
 from runelift.codegen.plan.plan import kernels
 from runelift.ir import imp
 from runelift.ir.imp.traverse import expressions, statements, subexpressions
+from tests.codegen.harness import lockstep
 from tests.replays import results_agree
 
 SOURCE = """
@@ -47,18 +46,9 @@ SEARCHES = {"first": 1, "back": 1, "words": 2}
 OTHERS = ["rows", "leaps", "chase", "halves"]
 
 
-def lockstep(device: str) -> runelift.Program:
-    """The program on a device that is taken for one that runs work-items in lockstep."""
-    program = runelift.compile(SOURCE, device=device, tuning={})
-    info = program.device_info
-    assert info is not None
-    program.loaded.info = replace(info, interleaves=True, num_groups=2, group_size=4)
-    return program
-
-
 @pytest.fixture(scope="module")
 def programs() -> dict[str, runelift.Program]:
-    return {name: lockstep(name) for name in ("oclgrind", "Portable")}
+    return {name: lockstep(SOURCE, name) for name in ("oclgrind", "Portable")}
 
 
 @pytest.mark.parametrize("device", ["oclgrind", "Portable"])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import runelift
 from runelift.codegen.plan import plan
+from tests.codegen.harness import lockstep
 from tests.replays import results_agree
 
 STEPS = """
@@ -46,18 +45,9 @@ ENTRIES = {
 SOURCE = STEPS + "".join(f"entry {name} {text}\n" for name, text in ENTRIES.items())
 
 
-def lockstep(device: str) -> runelift.Program:
-    """The program on a device that is taken for one that runs work-items in lockstep."""
-    program = runelift.compile(SOURCE, device=device, tuning={})
-    info = program.device_info
-    assert info is not None
-    program.loaded.info = replace(info, interleaves=True, num_groups=2, group_size=4)
-    return program
-
-
 @pytest.fixture(scope="module")
 def programs() -> dict[str, runelift.Program]:
-    return {name: lockstep(name) for name in ("oclgrind", "Portable")} | {
+    return {name: lockstep(SOURCE, name) for name in ("oclgrind", "Portable")} | {
         "as it is": runelift.compile(SOURCE, device="Portable", tuning={})}
 
 

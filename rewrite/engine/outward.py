@@ -1,0 +1,38 @@
+"""A walk over bodies, inner bodies first, for passes that rewrite statements in view of others."""
+
+from __future__ import annotations
+
+from runelift.ir import syntax as ir
+from runelift.ir.names import VName
+from runelift.ir.traverse import body_of, lambda_of, map_inside, stm_of
+from runelift.ir.types import Atom
+from runelift.rewrite.engine.rule import Rewriting
+
+
+class OutwardWalk:
+    """A walk whose ``rewritten`` sees a body's statements when those inside of them are done.
+
+    ``defs`` are the statements that made the names of this body and of the bodies before.
+    """
+
+    def __init__(self, rewriting: Rewriting) -> None:
+        """Begin with nothing defined."""
+        self.rewriting = rewriting
+        self.defs: dict[VName, ir.Stm] = {}
+
+    def rewritten(self, stms: list[ir.Stm], result: tuple[Atom, ...]) -> list[ir.Stm]:
+        """The statements of a body with this result, rewritten."""
+        raise NotImplementedError
+
+    def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
+        """A lambda with its body rewritten."""
+        return lambda_of(lam, lam.params, self.body(lam.body), lam.ret)
+
+    def body(self, body: ir.Body) -> ir.Body:
+        """A body, its inner bodies first."""
+        stms: list[ir.Stm] = []
+        for stm in body.stms:
+            new = stm_of(stm, map_inside(stm.exp, self.body, self.lambda_))
+            self.defs |= {p.name: new for p in new.pat}
+            stms.append(new)
+        return body_of(body, self.rewritten(stms, body.result), body.result)
