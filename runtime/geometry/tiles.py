@@ -187,6 +187,8 @@ MOST_SPLIT = 32
 """The most work-items that share a segment."""
 LEAST_STEPS = 4
 """The least elements of each work-item that shares a segment."""
+LEAST_FILLED = 4
+"""Segments are reduced together if one in so many of the work-items that units need has some."""
 
 
 class SegmentBatch(NamedTuple):
@@ -223,7 +225,8 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     A work-item has no more segments than there are in the dimension that it takes them from.
     ``wanted`` are the sizes that parameters ask for, 0 for any.  Otherwise a work-item takes as
     many steps as it can keep.  As many work-items share a segment as give the device enough work,
-    or as would be beyond the last segment.  Their totals, and boxes, fit into local memory.
+    or as would be beyond the last segment.  Their totals, and boxes, fit into local memory.  Few
+    segments are not reduced like this: sharing elements gains less than idle units lose.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(height, width, batch, length, slides, size, wanted, boxes=()):
@@ -254,6 +257,9 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     ...         (256, 0, 0, 0, 0))
     ...  for n in (16384, 65536, 1 << 20)]  # doctest: +NORMALIZE_WHITESPACE
     [(1024, 32, 32, 4, 16, 64, 0), (1024, 32, 32, 8, 16, 128, 0), (256, 128, 2, 8, 16, 128, 0)]
+    >>> [coarse(gpu, SegmentBatch(0, n, 1, 10000), Combining(False, True, 1, 4), 132, 48 << 10,
+    ...         (256, 0, 0, 0, 0))[3] for n in (25, 1000)]
+    [0, 4]
     >>> cpu = ShareLimits(4, 64, 1024, 16, 32, False, 1, columns=32)
     >>> [coarse(cpu, SegmentBatch(0, 10000, 1, n), Combining(not roots, roots, 0, 4), 2, 1 << 20,
     ...         (64, 0, 0, 0, 0))[3] for roots, n in ((False, 5), (False, 1000), (True, 10000))]
@@ -284,6 +290,9 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
             group = limits.max_group
             while points > 1 and 4 * batch * width * MOST_SPLIT < 3 * units * points * group:
                 points //= 2
+        most = split or min(group // LEAST_ACROSS, MOST_SPLIT, length // LEAST_STEPS)
+        if LEAST_FILLED * batch * max(height, 1) * width * most < BOXED_ITEMS_PER_UNIT * units:
+            points = 0
     if not points:
         return group, group, 1, 0, 1, 0, 0
     if not boxes or tile == 1:
