@@ -173,13 +173,13 @@ class ChunkBuilder(KernelBuilder):
     def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
         """``work`` at all points of ``shape``, of any number, divided over the work-items.
 
-        The indices of a work-item's next point follow from those of its last one: divisions are
-        slow.
+        In lockstep, the indices of a work-item's next point follow from those of its last one:
+        divisions are slow there.  Processors gain nothing from that.
         """
         points = volume(shape)
         position = self.names.fresh("v")
         counters: list[imp.Var] = []
-        if len(shape) > 1:
+        if len(shape) > 1 and self.host.interleave:
             sizes = [shape[0], *(imp.Apply("max", Prim.I64, (size, lit(1))) for size in shape[1:])]
             counters = [self.declare("at", Prim.I64, i) for i in unflat_index(LID, sizes)]
             strides = [self.declare("stride", Prim.I64, i) for i in unflat_index(LSIZE, sizes)]

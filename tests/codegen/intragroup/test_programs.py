@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,8 @@ entry main [n][m] (xss: [n][m]i32) (k: i32): [n][3][m + 2][m + 1]i32 =
 @pytest.mark.parametrize("on", ["pocl", "oclgrind"])
 def test_a_work_item_counts_the_indices_of_its_points(on: str) -> None:
     program, force = by_groups(CUBES, on)
+    assert program.device_info is not None
+    program.loaded.info = replace(program.device_info, interleaves=True)
     loops = [stm for kernel in kernels(program.loaded.plan("main").steps)
              if "intragroup" in kernel.name for stm in statements(kernel.body)
              if isinstance(stm, imp.For) and stm.start == LID]
