@@ -202,9 +202,9 @@ def _factor_bounds(factor: Factor, domains: Domains) -> Bounds:
             return (None, None) if values is None else (values[0], values[-1])
         case CeilDiv(num, den):
             (low, high), (least, most) = bounds(num, domains), bounds(den, domains)
-            if None in (low, high, least, most) or least <= 0:  # type: ignore[operator]
+            if low is None or high is None or least is None or most is None or least <= 0:
                 return None, None
-            found = [-(-x // y) for x in (low, high) for y in (least, most)]  # type: ignore[operator]
+            found = [-(-x // y) for x in (low, high) for y in (least, most)]
             return min(found), max(found)
         case Least(sizes) | Greatest(sizes):
             lows, highs = zip(*(bounds(each, domains) for each in sizes), strict=True)

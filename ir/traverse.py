@@ -59,6 +59,15 @@ def statements_inside(bodies: Iterable[ir.Body]) -> Iterator[ir.Stm]:
             yield from statements_inside(bodies_inside(stm.exp))
 
 
+def statements_at_host(body: ir.Body) -> Iterator[ir.Stm]:
+    """The statements of a body and of those inside of it, but for segmented operations."""
+    for stm in body.stms:
+        yield stm
+        if not isinstance(stm.exp, ir.SEGOPS):
+            for inner in bodies_of(stm.exp):
+                yield from statements_at_host(inner)
+
+
 def lambdas_of(exp: ir.Exp) -> tuple[ir.Lambda, ...]:
     """The lambdas directly inside ``exp``: operators first, then what is mapped."""
     if type(exp) in FLAT:

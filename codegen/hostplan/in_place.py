@@ -21,7 +21,6 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import ArrayLit, Level, Param, SegMap, SegRed, Stm
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Const
 
 SHORT_ROW_BYTES = 256
 """Rows of up to this many bytes are complete before they leave the cache."""
@@ -76,11 +75,11 @@ def elements_of_literals(followed: Sequence[tuple[Stm, Set[VName]]], needed: Set
     found: dict[VName, tuple[Param, int]] = {}
     for place, stm in literals:
         assert isinstance(stm.exp, ArrayLit)
-        if all(elem in made and users[elem] == 1 and elem not in followed[place][1]
-               for elem in stm.exp.elems if isinstance(elem, VName)) and not any(
-                   isinstance(elem, Const) for elem in stm.exp.elems):
-            found |= {elem: (stm.pat[0], k) for k, elem in enumerate(stm.exp.elems)
-                      if isinstance(elem, VName)}
+        names = [elem for elem in stm.exp.elems if isinstance(elem, VName)]
+        if len(names) == len(stm.exp.elems) and all(
+                name in made and users[name] == 1 and name not in followed[place][1]
+                for name in names):
+            found |= {name: (stm.pat[0], k) for k, name in enumerate(names)}
     return found
 
 

@@ -13,33 +13,31 @@ from dataclasses import replace
 from runelift.ir import syntax as ir
 from runelift.ir.consumption import root_of
 from runelift.ir.names import Names, VName
-from runelift.ir.traverse import bodies_inside, bodies_of, free_vars, map_inside, statements_inside
+from runelift.ir.traverse import (
+    bodies_inside,
+    bodies_of,
+    free_vars,
+    map_inside,
+    statements_at_host,
+    statements_inside,
+)
 
 REDUCING = (ir.Redomap, ir.SegRed, ir.Loop)
 
 
 def store_margins(fun: ir.Fun, names: Names) -> ir.Fun:
     """``fun`` with a copy of each pad at host level that a reduction reads."""
-    defs = {p.name: stm for stm in _at_host(fun.body) for p in stm.pat}
+    defs = {p.name: stm for stm in statements_at_host(fun.body) for p in stm.pat}
     read = _read_again(fun.body, defs)
     wanted = {name for name, stm in defs.items() if isinstance(stm.exp, ir.Pad)
               and name in read}
     return replace(fun, body=_stored(fun.body, wanted, names)) if wanted else fun
 
 
-def _at_host(body: ir.Body) -> Iterable[ir.Stm]:
-    """The statements at host level."""
-    for stm in body.stms:
-        yield stm
-        if not isinstance(stm.exp, ir.SEGOPS):
-            for inner in bodies_of(stm.exp):
-                yield from _at_host(inner)
-
-
 def _read_again(body: ir.Body, defs: dict[VName, ir.Stm]) -> set[VName]:
     """The arrays that operations with reductions read, and those that these are views of."""
     found: set[VName] = set()
-    for stm in _at_host(body):
+    for stm in statements_at_host(body):
         if isinstance(stm.exp, ir.SEGOPS) and any(
                 isinstance(each.exp, REDUCING)
                 for each in (stm, *statements_inside(bodies_inside(stm.exp)))):

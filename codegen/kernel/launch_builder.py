@@ -10,7 +10,7 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Parameters, Quantity
-from runelift.codegen.plan.views import View, ceil_quot, op, volume
+from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
@@ -320,12 +320,7 @@ def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
 
 def unflat(k: CodeBuilder, position: Exp, shape: Sequence[Exp]) -> list[Exp]:
     """The indices of a position as :func:`~.unflat_index`, with each quotient computed once."""
-    indices: list[Exp] = []
-    for size in reversed(shape[1:]):
-        above = k.declare("above", Prim.I64, op("quot", position, size))
-        indices.insert(0, op("sub", position, op("mul", above, size)))
-        position = above
-    return [position, *indices] if shape else []
+    return unflat_index(position, shape, lambda exp: k.declare("above", Prim.I64, exp))
 
 
 def each_point(lowering: Lowering, k: KernelBuilder, space: Space,

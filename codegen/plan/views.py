@@ -80,14 +80,20 @@ def flat_index(indices: Indices, shape: Indices) -> Exp:
     return total
 
 
-def unflat_index(position: Exp, shape: Indices) -> list[Exp]:
+def _as_it_is(exp: Exp) -> Exp:
+    return exp
+
+
+def unflat_index(position: Exp, shape: Indices, hold: Callable[[Exp], Exp] = _as_it_is
+                 ) -> list[Exp]:
     """The indices of the row-major ``position`` in an array of ``shape``.
 
     One division for each dimension but the first: it is the remainder that is cheap to make.
+    ``hold`` may put a quotient into a variable.
     """
     indices: list[Exp] = []
     for size in reversed(shape[1:]):
-        above = op("quot", position, size)
+        above = hold(op("quot", position, size))
         indices.insert(0, op("sub", position, op("mul", above, size)))
         position = above
     return [position, *indices] if shape else []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from runelift.ir.names import VName
 from runelift.ir.syntax import AtomExp, Body, Exp, Lambda, Param, Stm
+from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, shape_of
 
 Item = TypeVar("Item")
@@ -72,6 +74,14 @@ def repeated(columns: Sequence[object]) -> Repeated | None:
         if seen.setdefault(column, k) != k:
             first[k] = seen[column]
     return Repeated([k not in first for k in range(len(columns))], first) if first else None
+
+
+def users(stms: Iterable[Stm], result: Sequence[Atom]) -> Counter[VName]:
+    """The number of statements and results that use each name."""
+    found = Counter(names_in(result))
+    for stm in stms:
+        found.update(free_vars(stm))
+    return found
 
 
 def names_in(atoms: Sequence[Atom]) -> set[VName]:

@@ -34,6 +34,7 @@ from runelift.ir.traverse import (
     free_vars,
     lambdas_of,
     map_inside,
+    statements_at_host,
     statements_inside,
     stm_of,
     uses,
@@ -81,21 +82,13 @@ def estimate(program: ir.Program, names: Names, rewriting: Rewriting | None = No
 def _types(fun: ir.Fun) -> Types:
     """The types of all names outside of kernels."""
     types: dict[VName, Type] = {p.name: p.type for p in fun.params}
-    for stm in _outside(fun.body):
+    for stm in statements_at_host(fun.body):
         types |= {p.name: p.type for p in stm.pat}
         if isinstance(stm.exp, ir.Loop):
             types |= {p.param.name: p.param.type for p in stm.exp.params}
             if isinstance(stm.exp.form, ir.ForLoop):
                 types[stm.exp.form.index] = Prim.I64
     return types
-
-
-def _outside(body: ir.Body) -> Iterator[ir.Stm]:
-    for stm in body.stms:
-        yield stm
-        if not isinstance(stm.exp, ir.SEGOPS):
-            for inner in bodies_of(stm.exp):
-                yield from _outside(inner)
 
 
 def _body(body: ir.Body, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> ir.Body:

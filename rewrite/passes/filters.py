@@ -8,7 +8,6 @@ left out.  The number of chosen elements is then the sum of the flags.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -24,7 +23,7 @@ from runelift.ir.traverse import (
 )
 from runelift.ir.types import Atom, i64
 from runelift.rewrite.engine.outward import OutwardWalk
-from runelift.rewrite.engine.pick import let, names_in, pick
+from runelift.rewrite.engine.pick import let, pick, users
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import is_scalar_code
 from runelift.rewrite.passes.fuse import fuse
@@ -111,7 +110,7 @@ class _Walk(OutwardWalk):
 
     def _filtered(self, stms: list[ir.Stm], result: tuple[Atom, ...]) -> list[ir.Stm]:
         """The statements with each reduction of a filter's result replaced."""
-        uses = _uses(stms, result)
+        uses = users(stms, result)
         places = {p.name: k for k, stm in enumerate(stms) for p in stm.pat}
         gone: set[int] = set()
         for place, stm in enumerate(stms):
@@ -223,7 +222,7 @@ class _Walk(OutwardWalk):
                     and self._says_empty(cond, width)):
                 if any(each is scan for each in inner):
                     return scan if len(pat) == 1 else None
-                if any(each is scan for each in stms) and _uses(stms, result)[array] == 1:
+                if any(each is scan for each in stms) and users(stms, result)[array] == 1:
                     return scan
         return None
 
@@ -231,11 +230,3 @@ class _Walk(OutwardWalk):
         """True if a condition says that a width is 0."""
         made = self.defs.get(cond)
         return made is not None and made.exp == ir.PrimOp("eq", Prim.I64, (width, i64(0)))
-
-
-def _uses(stms: Sequence[ir.Stm], result: tuple[Atom, ...]) -> Counter[VName]:
-    """The number of statements and results that use each name."""
-    uses = Counter(names_in(result))
-    for stm in stms:
-        uses.update(free_vars(stm))
-    return uses

@@ -9,7 +9,6 @@ partners.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +22,7 @@ from runelift.ir.traverse import (
 )
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.engine.outward import OutwardWalk
-from runelift.rewrite.engine.pick import names_in
+from runelift.rewrite.engine.pick import users
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail
 from runelift.rewrite.engine.scope import is_whole, whole
@@ -331,9 +330,7 @@ class _Arranger(OutwardWalk):
                    if isinstance(stm.exp, ir.Rearrange | ir.Reshape | ir.Index)]
         if not layouts:
             return None
-        uses = Counter(names_in(result))
-        for stm in stms:
-            uses.update(free_vars(stm))
+        uses = users(stms, result)
         places = {p.name: k for k, stm in enumerate(stms) for p in stm.pat}
         for place in layouts:
             layout = stms[place]

@@ -296,8 +296,10 @@ def _splits(scope: Scope, size: Atom, parts: Sequence[Atom]) -> bool:
     match scope.exp(size):
         case ir.PrimOp("mul", Prim.I64, args):
             return sorted(args, key=str) == sorted(parts, key=str)
-    return all(isinstance(each, Const) for each in (size, *parts)) and (
-        int(size.value) == int(parts[0].value) * int(parts[1].value))  # type: ignore[union-attr]
+    match size, parts:
+        case Const(whole), (Const(one), Const(other)):
+            return int(whole) == int(one) * int(other)
+    return False
 
 
 WINDOWS = RuleBook([map_layouts, pad_input, index_slide, index_pad, concat_margins, pad_pad,

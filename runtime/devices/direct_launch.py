@@ -36,12 +36,17 @@ def launcher(queue: Any, kernel: Any, items: int, group: int) -> Callable[[], ob
     enqueue = _function("clEnqueueNDRangeKernel")
     if enqueue is None:
         return again
-    nothing, size = ctypes.c_void_p(), ctypes.c_size_t * 1
-    launch = DirectLaunch(
-        enqueue, ctypes.c_void_p(queue.int_ptr), ctypes.c_void_p(kernel.int_ptr), ctypes.c_uint(1),
-        nothing, size(items), size(group), ctypes.c_uint(), nothing, nothing)
+    size = ctypes.c_size_t * 1
+    launch = DirectLaunch(enqueue, *_arguments(queue, kernel, size(items), size(group)))
     launch.again = again
     return launch
+
+
+def _arguments(queue: Any, kernel: Any, items: Any, group: Any) -> tuple[Any, ...]:
+    """The arguments of clEnqueueNDRangeKernel in one dimension; sizes are given by address."""
+    nothing = ctypes.c_void_p()
+    return (ctypes.c_void_p(queue.int_ptr), ctypes.c_void_p(kernel.int_ptr), ctypes.c_uint(1),
+            nothing, items, group, ctypes.c_uint(), nothing, nothing)
 
 
 def make(call: Callable[[], object]) -> None:
@@ -56,10 +61,8 @@ def launcher_of_any_size(queue: Any, kernel: Any) -> Callable[[int, int], object
     if enqueue is None:
         return lambda items, group: cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))
     sizes = (ctypes.c_size_t * 2)()
-    nothing, word = ctypes.c_void_p(), ctypes.sizeof(ctypes.c_size_t)
-    given = (ctypes.c_void_p(queue.int_ptr), ctypes.c_void_p(kernel.int_ptr), ctypes.c_uint(1),
-             nothing, ctypes.c_void_p(ctypes.addressof(sizes)),
-             ctypes.c_void_p(ctypes.addressof(sizes) + word), ctypes.c_uint(), nothing, nothing)
+    first, word = ctypes.addressof(sizes), ctypes.sizeof(ctypes.c_size_t)
+    given = _arguments(queue, kernel, ctypes.c_void_p(first), ctypes.c_void_p(first + word))
 
     def launch(items: int, group: int) -> None:
         sizes[0], sizes[1] = items, group

@@ -63,7 +63,7 @@ class BoundCommands:
                     break
             else:
                 for call in self.steady:
-                    if call() and type(call) is DirectLaunch:
+                    if call() and type(call) is DirectLaunch:  # as make does, without a frame
                         call.again()
                 return
             for call in self.moved if self._follows_moved() else self.full:

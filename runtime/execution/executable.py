@@ -487,10 +487,10 @@ class Executable:
     def _text(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> str:
         kernels = [s.launch.kernel for s in sites]
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
-        if key not in self._kept:
-            self._kept[key] = self._once(
-                key, lambda: opencl_program(kernels, self.bases, constants))
-        return self._once(key, lambda: self._kept[key])
+        text = self._once(key, lambda: self._kept.get(key) or opencl_program(
+            kernels, self.bases, constants))
+        self._kept[key] = text
+        return text
 
     def _once(self, key: Hashable, text: Callable[[], str]) -> str:
         """The text of a program, which is written once."""

@@ -50,10 +50,10 @@ class FusedLaunch:
 Planned: TypeAlias = Command | FusedLaunch
 
 
-def fuse_launches(executable: Executable, commands: Sequence[Command]) -> list[Command]:
-    """The commands with fewer launches, if that is possible."""
+def fuse_launches(executable: Executable, planned: Sequence[Planned]) -> list[Command]:
+    """The commands of a plan; those of fused launches that do not build stay apart."""
     found: list[Command] = []
-    for each in _planned(executable, commands):
+    for each in planned:
         if not isinstance(each, FusedLaunch):
             found.append(each)
         elif (one := _built(executable, each)) is not None:
@@ -63,18 +63,7 @@ def fuse_launches(executable: Executable, commands: Sequence[Command]) -> list[C
     return found
 
 
-def fused_sources(executable: Executable, commands: Sequence[Command]) -> list[tuple[str, ...]]:
-    """The programs of the kernels for fused launches."""
-    return [(each.source,) for each in _planned(executable, commands)
-            if isinstance(each, FusedLaunch)]
-
-
-def saved_commands(executable: Executable, commands: Sequence[Command]) -> int:
-    """The number of commands that fusing saves, if the kernels build."""
-    return len(commands) - len(_planned(executable, commands))
-
-
-def _planned(executable: Executable, commands: Sequence[Command]) -> list[Planned]:
+def plan_fusion(executable: Executable, commands: Sequence[Command]) -> list[Planned]:
     """The commands, with fused launches in place of some of them."""
     found: list[Planned] = []
     single: list[Command] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -30,7 +30,12 @@ from runelift.runtime.execution.commands import (
 from runelift.runtime.execution.delivery import Delivery, on_device
 from runelift.runtime.execution.device_array import DeviceArray, true_shape
 from runelift.runtime.execution.free_values import filled_late
-from runelift.runtime.execution.fused_launches import fuse_launches, fused_sources, saved_commands
+from runelift.runtime.execution.fused_launches import (
+    FusedLaunch,
+    Planned,
+    fuse_launches,
+    plan_fusion,
+)
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Run
 from runelift.runtime.host import interrupts
@@ -137,11 +142,17 @@ class CommandBuffer:
     def savings(self) -> int:
         """The number of commands that fusion will save; on a host's processor, none is fused."""
         done = self._is_fused or self.run.executable.device.info.is_host
-        return 0 if done else saved_commands(self.run.executable, self._commands)
+        return 0 if done else len(self._commands) - len(self._fusion)
 
     def fused_programs(self) -> list[tuple[str, ...]]:
         """The programs of its fused launches."""
-        return [] if self._is_fused else fused_sources(self.run.executable, self._commands)
+        return [] if self._is_fused else [
+            (each.source,) for each in self._fusion if isinstance(each, FusedLaunch)]
+
+    @cached_property
+    def _fusion(self) -> list[Planned]:
+        """The commands with fused launches in place of some; it is dropped when they are made."""
+        return plan_fusion(self.run.executable, self._commands)
 
     def warm(self) -> None:
         """Count a submit that is to come; fuse launches when there have been a few."""
@@ -150,7 +161,8 @@ class CommandBuffer:
         if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
                 and executable.may_fuse and self.repeats):
             self._is_fused, self.warms = True, False
-            commands = fuse_launches(executable, self._commands)
+            commands = fuse_launches(executable, self._fusion)
+            del self._fusion
             if len(commands) < len(self._commands):
                 self._record(commands)
 

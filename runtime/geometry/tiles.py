@@ -273,11 +273,10 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     height, width, batch, length = segments
     slides, roots, loops, size, boxes = combining
     group, points, steps, split, tile = wanted
-    if not points and not limits.staged:  # only work-items that take columns have vectors of them
-        if limits.columns and (roots or (
-                slides and (loops > 1 or length >= LEAST_VECTOR_LENGTH))):
-            points = VECTOR_SEGMENTS
-    elif not points and (slides or roots):
+    if not points and limits.columns and (roots or (
+            slides and (loops > 1 or length >= LEAST_VECTOR_LENGTH))):
+        points = VECTOR_SEGMENTS
+    elif not points and limits.staged and (slides or roots):
         points = SLIDING_SEGMENTS
         while not slides and points > FEWEST_ROOT_SEGMENTS and (
                 batch * max(height,

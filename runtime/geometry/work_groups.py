@@ -42,11 +42,11 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     groups.
 
     Of several ``teams``, none has more work-items than it needs, and fewer if the others keep the
-    device busy. ``rows`` are the numbers and lengths of few rows. Each of these is reduced by a
-    sub-group, unless all groups keep the device busy. Work-items that exchange no values are
-    ``apart``: so many indices count their rows. If nothing is ``scanned``, chunks save little.
-    Numbers of ``points`` that are ``changing`` in a loop (by place) are taken not to come out
-    even. Building one more kernel for the few that do takes longer than it saves.
+    device busy.  ``rows`` are the numbers and lengths of few rows.  Each of these is reduced by a
+    sub-group, unless all groups keep the device busy.  Work-items that exchange no values are
+    ``apart``: so many indices count their rows.  If nothing is ``scanned``, chunks save little.
+    Numbers of ``points`` that are ``changing`` in a loop (by place) are taken not to come out even.
+    Building one more kernel for the few that do takes longer than it saves.
 
     >>> from dataclasses import replace
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128, short=4)

@@ -109,6 +109,12 @@ def lockstep(source: str, device: str) -> runelift.Program:
     return program
 
 
+def in_lockstep_or_not(source: str) -> dict[str, runelift.Program]:
+    """A program on two devices taken for ones that run in lockstep, and on one as it is."""
+    return {name: lockstep(source, name) for name in ("oclgrind", "Portable")} | {
+        "as it is": runelift.compile(source, device="Portable", tuning={})}
+
+
 # Writing IR
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import plan
-from tests.codegen.harness import lockstep
+from tests.codegen.harness import in_lockstep_or_not
 from tests.replays import results_agree
 
 SOURCE = """
@@ -39,8 +39,7 @@ ENTRIES = ["rows", "made", "pairs", "nested"]
 
 @pytest.fixture(scope="module")
 def programs() -> dict[str, runelift.Program]:
-    return {name: lockstep(SOURCE, name) for name in ("oclgrind", "Portable")} | {
-        "as it is": runelift.compile(SOURCE, device="Portable", tuning={})}
+    return in_lockstep_or_not(SOURCE)
 
 
 @pytest.mark.parametrize("device", ["oclgrind", "Portable", "as it is"])
