@@ -74,7 +74,8 @@ def test_a_version_that_takes_long_to_build_cannot_run() -> None:
     it = Remote(program, "pocl")
     started = time.monotonic()
     assert 1 not in ran(it, forces)
-    assert it.stops == 2  # the second one builds alone, and shows the slow one
+    # A worker that built several programs is stopped too: the next one builds the slow one alone.
+    assert it.stops in (1, 2)
     assert time.monotonic() - started < LIMIT + 20
     it.close()
     again = Remote(program, "pocl")
