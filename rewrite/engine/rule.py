@@ -65,13 +65,13 @@ def rule(*heads: type, ops: Iterable[str] = ()) -> Callable[[Callable[..., Any]]
     """
 
     def make(apply: Callable[..., Any]) -> Rule:
-        law, notes = _read_law(apply.__doc__ or "")
+        law, notes = read_law(apply.__doc__ or "")
         return Rule(apply.__name__, law, notes, heads, apply, frozenset(ops))
 
     return make
 
 
-def _read_law(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+def read_law(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """The law and the notes of a docstring."""
     law, *rest = [line.strip() for line in text.strip().splitlines()]
     notes: list[tuple[str, str]] = []

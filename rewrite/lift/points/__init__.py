@@ -1,0 +1,1 @@
+"""The rewrite points, a file each; a docstring begins with the law."""
