@@ -13,6 +13,8 @@ from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.lift.points import BOOK
+from runelift.rewrite.lift.scheduling import Scheduling
 from runelift.rewrite.registry import (
     ARRANGE,
     BOUNDS,
@@ -47,6 +49,9 @@ STANDARD: tuple[Pass, ...] = (
     SIMPLIFY,
 )
 """From the core IR of the front end to the core IR that is flattened."""
+
+AFTER_POINTS: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, SIMPLIFY)
+"""What follows rewrite points that are taken after fusion."""
 
 AFTER_FLATTENING: tuple[Pass, ...] = (
     SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
@@ -131,13 +136,32 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
 
 
 def optimise(program: Program, names: Names, rewriting: Rewriting | None = None, *,
+             points: Scheduling | None = None,
              watch: Watch | None = None, timing: Timing | None = None) -> Program:
-    """The core program after :data:`STANDARD`.
+    """The core program after :data:`STANDARD`, and after rewrite points in between.
 
     ``rewriting`` says which rules and passes are left out and how often rules may fire; its trace
-    sees every firing.  ``watch`` sees the program after each pass.
+    sees every firing.  ``points`` are those to take, by default those of the program.  ``watch``
+    sees the program after each pass.
     """
-    return _run(STANDARD, program, names, "core", rewriting, Observer(watch, timing))
+    points, passes = points or Scheduling(BOOK), STANDARD
+    program = points.begin(program)
+    if not points.is_idle(program):
+        first, *rest = STANDARD
+        passes = (first, _taking(points, fused=False), *rest, _taking(points, fused=True),
+                  *AFTER_POINTS)
+    return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
+
+
+def _taking(points: Scheduling, *, fused: bool) -> Pass:
+    """The pass that takes rewrite points before fusion, or after it."""
+    def run(program: Program, names: Names, rewriting: Rewriting | None) -> Program:
+        done = points.take(program, names, fused=fused)
+        if rewriting is not None and done != program:
+            rewriting.fired["rewrite point"] += 1
+        return done
+
+    return Pass("fused-points" if fused else "points", "take rewrite points", run)
 
 
 def clean(program: Program, names: Names, rewriting: Rewriting | None = None, *,
