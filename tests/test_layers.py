@@ -31,6 +31,8 @@ ALLOWED = {
     "rewrite.analysis": "rewrite.engine",
     "rewrite.rules": "rewrite.engine",
     "rewrite.flatten.rules": "rewrite.engine rewrite.flatten",
+    "rewrite.lift": "rewrite.engine",
+    "rewrite.lift.points": "rewrite.engine rewrite.flatten rewrite.lift",
     "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "

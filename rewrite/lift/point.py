@@ -29,7 +29,6 @@ from runelift.ir.types import Atom
 from runelift.rewrite.engine.rule import read_law
 from runelift.rewrite.engine.scope import Scope
 
-
 Value: TypeAlias = Atom | str
 """A number, or the variable of one that is tuned; or the word of a choice."""
 Arguments: TypeAlias = Mapping[str, Value]
