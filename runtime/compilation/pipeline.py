@@ -11,6 +11,7 @@ from runelift.frontend.load import checked
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
+from runelift.ir.policies import ignores_attributes
 from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import named_policy
@@ -32,7 +33,8 @@ def compile_source(source: Source, *, policy: str = "all",
 def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: Rewriting,
                    parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
     """Compile a checked program from ``source``, as :func:`compile_source` does."""
-    core = elaborate(module, rewriting.names, parameters)
+    core = elaborate(module, rewriting.names, parameters,
+                     steered=not ignores_attributes(policy))
     named_policy(policy)
     found = Compiled(source, module.imports, Stages(core), policy, copy(rewriting.names),
                      {fun.name: interface(fun) for fun in core.funs}, signatures(module),
