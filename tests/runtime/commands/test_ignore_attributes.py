@@ -1,4 +1,4 @@
-"""``--ignore-attributes``: programs compile as if attributes that steer flattening were not there."""
+"""``--ignore-attributes``: as if attributes that steer flattening were not there."""
 
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from runelift.frontend.syntax.attributes import KNOWN, steers_flattening
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.cli import main
 
-ROWS = "entry main [n][m] (xss: [n][m]f32): [n]f32 = {outer} map (\\xs -> {inner} f32.sum {map}) xss\n"
+ROWS = ("entry main [n][m] (xss: [n][m]f32): [n]f32 = "
+        "{outer} map (\\xs -> {inner} f32.sum {map}) xss\n")
 PARTS = {"outer": "", "inner": "", "map": "(map (* 2) xs)"}
 STEERING = [f"#[{name}]" if not takes else f"#[{name}({each})]" for name, takes in KNOWN.items()
             if steers_flattening(name) for each in takes or ("",)]
@@ -89,5 +90,5 @@ def test_the_commands_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_an_unknown_policy_is_named_with_those_there_are(tmp_path: Path) -> None:
     path = tmp_path / "rows.fut"
     path.write_text(text())
-    with pytest.raises(UserError, match="Unknown policy 'some.ignore-attributes'.*all, full"):
+    with pytest.raises(UserError, match=r"Unknown policy 'some.ignore-attributes'.*all, full"):
         runelift.compile(path, policy="some+ignore-attributes")
