@@ -25,6 +25,7 @@ from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
+from runelift.ir.policies import ignores_attributes
 from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.explain_schedule import explain_schedule
@@ -158,7 +159,8 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     names = rewriting.names
-    program = optimise(load(read_source(path), names), names, rewriting)
+    core = load(read_source(path), names, steered=not ignores_attributes(args.policy))
+    program = optimise(core, names, rewriting)
     _, derivations = derive(program, names, policy=args.policy)
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
