@@ -34,7 +34,8 @@ from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, Columns, Column
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
-from runelift.codegen.passes.barriers import IS_FIRST, insert_barriers
+from runelift.codegen.passes.accesses import IS_FIRST
+from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
