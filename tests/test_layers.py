@@ -32,7 +32,7 @@ ALLOWED = {
     "rewrite.rules": "rewrite.engine",
     "rewrite.flatten.rules": "rewrite.engine rewrite.flatten",
     "rewrite.lift": "rewrite.engine",
-    "rewrite.lift.points": "rewrite.engine rewrite.lift",
+    "rewrite.lift.points": "rewrite.engine rewrite.flatten rewrite.lift",
     "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
@@ -106,6 +106,7 @@ ALLOWED = {
         "ir.codes frontend versions data compilation devices program compile tuner.costs tuner.t4",
     "commands":
         "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite codegen.plan "
+        "codegen.passes "
         "versions records data cache host "
         "compilation "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
