@@ -53,8 +53,10 @@ def test_the_output_of_explain_is_a_schedule(tmp_path: Path, plain: Path,
     for options in ([], ["--steps"]):
         assert main(["explain", "--schedule", str(program), *options]) == 0
         text = capsys.readouterr().out
-        assert [line for line in text.splitlines() if not line.startswith("--")] == [STEP.strip()]
-        assert "-- main.ys.ys split_join(16)" in text, "a step that could follow"
+        assert text.startswith("-- The schedule of written.fut")
+        assert [line for line in text.splitlines() if not line.startswith("--")] == [
+            STEP.strip(), "fuse"]
+        assert "--   main.ys.ys at 8:57: split_join(16)" in text, "a step that could follow"
         assert ("--   entry main" in text) is bool(options)
         found = tmp_path / "found.schedule"
         found.write_text(text)
