@@ -56,7 +56,7 @@ def test_the_output_of_explain_is_a_schedule(tmp_path: Path, plain: Path,
         assert text.startswith("-- The schedule of written.fut")
         assert [line for line in text.splitlines() if not line.startswith("--")] == [
             STEP.strip(), "fuse"]
-        assert "--   main.ys.ys at 8:57: split_join(16)" in text, "a step that could follow"
+        assert "--   main.ys.ys at 8:56: split_join(16)" in text, "a step that could follow"
         assert ("--   entry main" in text) is bool(options)
         found = tmp_path / "found.schedule"
         found.write_text(text)
