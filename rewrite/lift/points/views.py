@@ -9,7 +9,7 @@ from runelift.ir.constraints import Constraint, divides
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.lift.point import Arguments
 
@@ -43,12 +43,21 @@ class Views:
                 return (f"tile {tile.value} does not divide {size.value}, "
                         f"{size.value} % {tile.value} = {rest}")
             return i64(int(size.value) // int(tile.value))
-        match self.scope.exp(size):
-            case ir.PrimOp("mul", Prim.I64, (x, y)) if tile in (x, y):
-                return x if y == tile else y
+        if (found := self._factor(size, tile)) is not None:
+            return found
         self.constraints.append(divides(size_of(tile), size_of(size), self.point,
                                         span=self.stm.loc))
         return self.bind("tiles", Prim.I64, ir.PrimOp("quot", Prim.I64, (size, tile)))
+
+    def _factor(self, size: Atom, tile: Atom) -> Atom | None:
+        """The quotient of a size that is a product with the tile or a multiple of it."""
+        match self.scope.exp(size):
+            case ir.PrimOp("mul", Prim.I64, (x, y)) if tile in (x, y):
+                return x if y == tile else y
+            case ir.PrimOp("mul", Prim.I64, (VName() as x, Const(number))) if (
+                    isinstance(tile, Const) and int(number) % int(tile.value) == 0):
+                return self.compute("mul", x, i64(int(number) // int(tile.value)), "tiles")
+        return None
 
     def compute(self, op: str, left: Atom, right: Atom, base: str = "size") -> Atom:
         """A product or sum of sizes."""
@@ -85,6 +94,12 @@ class Views:
         array = self.rearrange(array, perm, full, element)
         self.stms.append(ir.Stm((out,), ir.Reshape(last, array), loc=self.stm.loc))
 
+    def pad(self, array: VName, dim: int, amount: Atom, shape: tuple[Atom, ...], element: Type
+            ) -> VName:
+        """An array with so many zeros behind it along a dimension, and then of a shape."""
+        prim = elem_of(element)
+        return self.bind(array, array_of(shape, prim), padding(array, dim, amount, prim))
+
     def iota(self, width: Atom) -> VName:
         """``[0, 1, ..., width - 1]``."""
         return self.bind("is", array_of((width,), Prim.I64), ir.Iota(width, i64(0), i64(1),
@@ -93,6 +108,11 @@ class Views:
     def replicate(self, shape: tuple[Atom, ...], value: Atom, type_: Type) -> VName:
         """An array of equal elements."""
         return self.bind("neutral", array_of(shape, type_), ir.Replicate(shape, value))
+
+
+def padding(array: VName, dim: int, amount: Atom, prim: Prim) -> ir.Pad:
+    """An array with so many zeros behind it along a dimension."""
+    return ir.Pad(dim, i64(0), amount, zero(prim), array)
 
 
 def size_of(atom: Atom) -> Size:
