@@ -9,7 +9,7 @@ Source: Mogers 2023, section 6.2.5.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import permutations
@@ -139,7 +139,7 @@ def _placed(text: str, span: Span | None) -> PlacedAttribute:
 
 
 class PointMistake(Exception):
-    """What is wrong with the text of a point: a code, a message, and a hint."""
+    """A mistake in the text of a point: a code, a message, and a hint."""
 
     def __init__(self, code: Code, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -169,6 +169,38 @@ def settings(stm: Stm) -> tuple[str, ...]:
     Points change nothing before their turn, so rules that respect attributes look at these.
     """
     return tuple(each for each in stm.attrs if not is_point(each)) if stm.attrs else ()
+
+
+def is_skip_name(name: str) -> bool:
+    """True if a name is that of a parameter which leaves a point out if it is 1.
+
+    >>> is_skip_name("main.ys.split_join[0].skip")
+    True
+    """
+    return name.endswith(f"].{SKIP}")
+
+
+def numbers(defaults: Mapping[str, int | None], values: Mapping[str, int]) -> dict[str, int]:
+    """The values of parameters that points name (those with a default), and of :data:`SKIP`."""
+    return {**{name: values.get(name) or default for name, default in defaults.items()
+               if default is not None},
+            **{name: value for name, value in values.items() if is_skip_name(name)}}
+
+
+def points_of(attrs: Iterable[str]) -> tuple[str, ...]:
+    """The attributes that ask for points, in order."""
+    return tuple(filter(is_point, attrs))
+
+
+def conflict(attrs: Iterable[str]) -> tuple[str, str] | None:
+    """Two attributes for one point that a statement can have only once; None if there are none."""
+    seen: dict[str, str] = {}
+    for each in points_of(attrs):
+        name = each.partition("(")[0]
+        if name in seen and not POINTS[name].repeats:
+            return seen[name], each
+        seen[name] = each
+    return None
 
 
 def read_request(text: str) -> Request:

@@ -36,7 +36,7 @@ ALLOWED = {
     "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
-        "rewrite.passes",
+        "rewrite.passes rewrite.lift rewrite.lift.points",
     "codegen.passes": "codegen.plan",
     "codegen.emit": "codegen.plan codegen.passes",
     "codegen.kernel": "codegen.plan codegen.passes",
@@ -46,8 +46,8 @@ ALLOWED = {
     "records": "codegen.plan",
     "host": "cache",
     "compilation":
-        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite codegen.plan "
-        "codegen.emit codegen.hostplan cache",
+        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
+        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan cache",
     "devices.driver": "cache host",
     "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
@@ -105,7 +105,8 @@ ALLOWED = {
     "testing":
         "ir.codes frontend versions data compilation devices program compile tuner.costs tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite codegen.plan versions records data cache host "
+        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite codegen.plan "
+        "versions records data cache host "
         "compilation "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "

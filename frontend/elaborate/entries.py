@@ -22,7 +22,6 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.attributes import parameter
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.types import Arrow, Record, Sum, Tuple, Type, payload
@@ -50,12 +49,6 @@ def elaborate(module: ast.Flat, names: Names,
         _entry(module, dec, _reachable(dec.name, references),
                Evaluator(Builder(names), parameters, effort))
         for dec in module.entry_points))
-
-
-def parameters_of(module: ast.Flat) -> set[str]:
-    """The names of the tuning parameters of a program."""
-    return {name for node in walk(module) if isinstance(node, ast.AttrExp)
-            and (name := parameter(node.attr))}
 
 
 def _named(dec: ast.CoreDec) -> set[str]:
