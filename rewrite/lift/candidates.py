@@ -23,8 +23,8 @@ def candidates(program: Program, names: Names, book: Mapping[str, Point], *, fus
                ) -> list[Step]:
     """The steps that could be taken in a program before fusion, or after it (``fused``).
 
-    Numbers have the value :data:`DEFAULT`, and a step is listed for each word of a choice.  Names
-    are given out again, so that the program can go on as if nothing was asked.
+    Numbers have their default or the value :data:`DEFAULT`, and a step is listed for each word of a
+    choice.  Names are given out again, so that the program can go on as if nothing was asked.
     """
     before, found = copy(names), list[Step]()
     points = [each for each in book.values() if fused or not each.needs_reductions]
@@ -40,9 +40,10 @@ def candidates(program: Program, names: Names, book: Mapping[str, Point], *, fus
 
 
 def requests(point: Point) -> Iterator[Request]:
-    """A point with each combination of words; numbers have the value :data:`DEFAULT`."""
+    """A point with each combination of words; numbers have their default, or :data:`DEFAULT`."""
     options: list[tuple[int | str, ...]] = [
-        kind.words if isinstance(kind, Choice) else (DEFAULT,) for kind in point.parameters]
+        kind.words if isinstance(kind, Choice) else (kind.default or DEFAULT,)
+        for kind in point.parameters]
     for arguments in product(*options):
         yield Request(point.name, arguments)
 

@@ -93,7 +93,7 @@ def test_points_change_nothing_before_their_turn() -> None:
 @pytest.mark.parametrize(("text", "request_"), [
     ("split_join(16)", Request("split_join", (16,))),
     (" split_join ( 1_6 , skip ) ", Request("split_join", (16,), skip=True)),
-    ("ab_tile(ta,4)", Request("ab_tile", ("ta", 4))),
+    ("ab_tile(ta,4)", Request("ab_tile", ("ta", 4, "none"))),
     ("interchange", Request("interchange")),
     ("interchange()", Request("interchange")),
     ("interchange(skip)", Request("interchange", (), skip=True)),
@@ -171,7 +171,7 @@ def test_a_step_that_no_longer_matches_says_why_and_where() -> None:
     ("#[split_join(f(x))]", "point-arguments"),
     ("#[materialise(everywhere)]", "point-arguments"),
     ("#[privatise] #[split_join(4)] #[privatise]", "conflicting-points"),
-    ("#[layout(2)] #[layout(3)]", "conflicting-points"),
+    ("#[layout(10)] #[layout(102)]", "conflicting-points"),
 ])
 def test_mistakes_in_attributes_are_told_with_their_place(attribute: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:
