@@ -123,7 +123,7 @@ def _placed(text: str, span: Span | None) -> PlacedAttribute:
 
 
 class PointMistake(Exception):
-    """What is wrong with the text of a point: a code, a message, and a hint."""
+    """A mistake in the text of a point: a code, a message, and a hint."""
 
     def __init__(self, code: Code, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -14,7 +14,8 @@ from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.points import BOOK
-from runelift.rewrite.lift.scheduling import Scheduling
+from runelift.rewrite.lift.schedule import Step
+from runelift.rewrite.lift.scheduling import Asked, Scheduling
 from runelift.rewrite.registry import (
     ARRANGE,
     BOUNDS,
@@ -49,9 +50,6 @@ STANDARD: tuple[Pass, ...] = (
     SIMPLIFY,
 )
 """From the core IR of the front end to the core IR that is flattened."""
-
-AFTER_POINTS: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, SIMPLIFY)
-"""What follows rewrite points that are taken after fusion."""
 
 AFTER_FLATTENING: tuple[Pass, ...] = (
     SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
@@ -147,10 +145,20 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     points, passes = points or Scheduling(BOOK), STANDARD
     program = points.begin(program)
     if not points.is_idle(program):
-        first, *rest = STANDARD
-        passes = (first, _taking(points, fused=False), *rest, _taking(points, fused=True),
-                  *AFTER_POINTS)
+        late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
+        passes = (STANDARD[0], _taking(points, fused=False), *STANDARD[1:late],
+                  _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
     return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
+
+
+def possible_steps(program: Program, names: Names, asked: Asked | None = None) -> list[Step]:
+    """The steps that could follow those asked for in a core program, before fusion and after it.
+
+    Numbers have a default value.  Neither the program nor ``names`` change.
+    """
+    points = Scheduling(BOOK, asked or Asked(), explores=True)
+    optimise(program, copy(names), points=points)
+    return points.possible
 
 
 def _taking(points: Scheduling, *, fused: bool) -> Pass:

@@ -27,7 +27,7 @@ KINDS = {"AtomExp": "a copy", "PrimOp": "an operation on scalars", "Convert": "a
          "Hist": "a histogram", "Accumulate": "a scatter with an accumulator",
          "If": "a branch", "Index": "an access to an array", "Update": "an update",
          "Iota": "a row of numbers"}
-"""Expressions in words, where a word of their own would not do."""
+"""Expressions in words, where their own names would not do."""
 
 
 class _At(ForwardWalk):
@@ -48,7 +48,7 @@ class _At(ForwardWalk):
             super().statement(stm, out, steps)
 
     def reached(self, stm: Stm) -> tuple[Stm, ...]:
-        """What stands in place of the statement."""
+        """The statements that stand in place of it."""
         raise NotImplementedError
 
 
@@ -86,7 +86,7 @@ def _in_words(head: type) -> str:
 
 
 def rewritten(scope: Scope, stm: Stm, point: Point, given: Arguments) -> Rewrite | str:
-    """What a point makes of a statement, with the constraints that are not known to hold.
+    """The rewrite of a statement by a point, with the constraints that are not known to hold.
 
     Else the reason why it does not match; CompilerBug unless equal names and types are bound.
     """

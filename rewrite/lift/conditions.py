@@ -39,7 +39,7 @@ class Refuted:
 
 
 def settled(scope: Scope, constraint: Constraint) -> Constraint | Refuted | None:
-    """What is left of a constraint at a place: None if it always holds."""
+    """The rest of a constraint at a place: None if it always holds."""
     left, right = (size.substitute(lambda name: size_at(scope, name))
                    for size in (constraint.left, constraint.right))
     known = replace(constraint, left=left, right=right)

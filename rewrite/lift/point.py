@@ -39,7 +39,7 @@ Arguments: TypeAlias = Mapping[str, Value]
 class Rewrite:
     """The statements that stand in place of one, and bind the same names with the same types.
 
-    ``constraints`` are conditions for the equality that are not known to hold: the caller tests
+    ``constraints`` are conditions for the equality that are not known to hold.  The caller tests
     them at run time, and keeps the statement where one fails.  ``inner`` is a name bound by the
     statement, at any depth, that gets the points that follow in the list of attributes.
     """

@@ -1,8 +1,8 @@
 """Schedules: lists of rewrite points with their places, and their text.
 
 A line is a step, ``place point(arguments)``.  Blank lines and lines that begin with ``--`` mean
-nothing.  The line ``fuse`` stands for fusion: the steps before it see the program as it is written,
-those after it see reductions that maps have been fused with.
+nothing.  The line ``fuse`` stands for fusion.  The steps before it see the program as it is
+written, those after it see reductions that maps have been fused with.
 
 The line ``or`` stands between two schedules.  Each of them gives a version of the program; the last
 one is what runs where no other is chosen (:mod:`runelift.rewrite.lift.alternatives`).

@@ -31,6 +31,7 @@ from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes
+from runelift.rewrite.lift.candidates import candidates
 from runelift.rewrite.lift.places import Place, find, places
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.schedule import Schedule, Step
@@ -72,8 +73,11 @@ class Scheduling:
     asked: Asked = field(default_factory=Asked)
     watch: Watch | None = None
     needs: list[Constraint] | None = None
+    explores: bool = False
+    """The steps that could be taken next are noted in ``possible``."""
     taken: list[Step] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
+    possible: list[Step] = field(default_factory=list)
     _wanted: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -84,15 +88,18 @@ class Scheduling:
     def is_idle(self, program: Program) -> bool:
         """True if there is no point to take in a program."""
         schedule = self.asked.schedule
-        return not (schedule is not None and any(schedule.of(fun.name) for fun in program.funs)) \
-            and not any(is_point(each) for fun in program.funs
-                        for stm in statements_inside([fun.body]) for each in stm.attrs)
+        if self.explores or (schedule is not None and any(
+                schedule.of(fun.name) for fun in program.funs)):
+            return False
+        return not any(is_point(each) for fun in program.funs
+                       for stm in statements_inside([fun.body]) for each in stm.attrs)
 
     def begin(self, program: Program) -> Program:
         """Note what the program asks for; with a schedule its own points are dropped."""
         self.taken.clear()
         self.left_out.clear()
         self._wanted.clear()
+        self.possible.clear()
         if self.asked.schedule is not None:
             return Program(tuple(map(_without_points, program.funs)))
         for fun in program.funs:
@@ -111,7 +118,12 @@ class Scheduling:
             funs.append(fun)
         if fused:
             self._warn_of_lost()
-        return Program(tuple(funs))
+        done = Program(tuple(funs))
+        if self.explores:
+            known = {str(each) for each in self.possible}
+            self.possible += [each for each in candidates(done, names, self.book, fused=fused)
+                              if str(each) not in known]
+        return done
 
     # Attributes
 

@@ -27,12 +27,14 @@ from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
 from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import optimise
+from runelift.runtime.commands.explain_schedule import explain_schedule
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_json,
     add_policy,
+    add_tuning,
     print_json,
 )
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
@@ -54,7 +56,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "stored intermediates")
     parser.add_argument("--access", action="store_true",
                         help="list how the kernels of a program access arrays")
+    parser.add_argument("--schedule", action="store_true",
+                        help="print the schedule of a program: its rewrite points, with further "
+                             "ones that match in comments; 'run --schedule' takes the output")
+    parser.add_argument("--steps", action="store_true",
+                        help="with --schedule, also the program after each step")
+    parser.add_argument("--file", type=Path, metavar="FILE",
+                        help="with --schedule, the schedule to explain (default: that of the "
+                             "tuning file, or the points that are written in the program)")
     add_entry(parser)
+    add_tuning(parser)
     add_device(parser)
     add_policy(parser)
     add_json(parser)
@@ -74,6 +85,8 @@ def execute(args: argparse.Namespace) -> int:
         _list_parameters(args, require_file(_program(args.subject)))
     elif args.kernels:
         _list_kernels(args, require_file(_program(args.subject)))
+    elif args.schedule:
+        explain_schedule(args, require_file(_program(args.subject)))
     elif args.access:
         _list_accesses(args, require_file(_program(args.subject)))
     else:

@@ -70,6 +70,13 @@ def add_tuning(parser: argparse.ArgumentParser) -> None:
                         help="a tuning file (default: PROGRAM.tuning if it exists)")
 
 
+def add_schedule(parser: argparse.ArgumentParser) -> None:
+    """The option for a schedule."""
+    parser.add_argument("--schedule", metavar="FILE", type=Path,
+                        help="a schedule, as 'runelift explain --schedule' prints it: rewrite "
+                             "points that replace those of the program and of its tuning file")
+
+
 def add_only(parser: argparse.ArgumentParser) -> None:
     """The option for datasets."""
     parser.add_argument("--only", metavar="TEXT", help="only datasets whose name contains TEXT")

@@ -1,6 +1,4 @@
-"""TuningValues files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside
-them.
-"""
+"""Tuning files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside them."""
 
 from __future__ import annotations
 
