@@ -93,7 +93,7 @@ def test_points_change_nothing_before_their_turn() -> None:
 @pytest.mark.parametrize(("text", "request_"), [
     ("split_join(16)", Request("split_join", (16,))),
     (" split_join ( 1_6 , skip ) ", Request("split_join", (16,), skip=True)),
-    ("ab_tile(ta,4)", Request("ab_tile", ("ta", 4))),
+    ("ab_tile(ta,4)", Request("ab_tile", ("ta", 4, "none"))),
     ("interchange", Request("interchange")),
     ("interchange()", Request("interchange")),
     ("interchange(skip)", Request("interchange", (), skip=True)),
