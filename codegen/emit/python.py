@@ -423,8 +423,8 @@ class _Writer:
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
                           f"{step.bytes}, {boxes}{_further(wanted)})")
-            case distribution.StripShape(width=width, batch=batch, length=length):
-                sizes = ", ".join(map(_size, (width, batch, length)))
+            case distribution.StripShape(width=width, height=height, batch=batch, length=length):
+                sizes = ", ".join(map(_size, (width, height, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
             case distribution.TransposeTileShape(fast=fast, last=last, group=group):
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.transposed("

@@ -60,8 +60,7 @@ class _Applying(_At):
         super().__init__(fun, names, target)
         self.point, self.given, self.rest = point, given, rest
         self.needs = needs
-        self.known = {p.name for p in (*fun.params, *(p for s in fun.body.stms for p in s.pat))}
-        """The names that are bound outside of lambdas, loops and branches."""
+        self.known = {p.name for p in fun.params}
         self.reason = ""
 
     def reached(self, stm: Stm) -> tuple[Stm, ...]:
@@ -123,7 +122,7 @@ def apply_point(fun: Fun, names: Names, target: VName, point: Point, given: Argu
 
     ``rest`` are the points that follow; the rewrite says which statement gets them.  Where a
     condition is not known to hold, the statement stays as it is, behind a test.  If there are
-    ``needs``, conditions about numbers of the body are added to them instead.
+    ``needs``, conditions about arguments are added to them instead.
     """
     before = copy(names)
     walk = _Applying(fun, names, target, point, given, rest, needs)

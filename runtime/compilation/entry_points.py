@@ -14,7 +14,12 @@ from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import Derivation, derive, flatten
-from runelift.rewrite.lift.alternatives import Dropped, Rewritten, with_alternatives
+from runelift.rewrite.lift.alternatives import (
+    Dropped,
+    Merged,
+    Rewritten,
+    with_alternatives,
+)
 from runelift.rewrite.lift.points import BOOK, LATE
 from runelift.rewrite.lift.schedule import Schedule, Step, read_schedule
 from runelift.rewrite.lift.scheduling import Asked, Scheduling
@@ -44,16 +49,30 @@ def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
     rewriting = rewriting or Rewriting(names)
     names = rewriting.names
     asked = asked or Asked()
-    points = Scheduling(BOOK, asked)
+    points = Scheduling(BOOK, asked, needs=[])
     optimised = optimise(Program((fun,)), names, rewriting, points=points)
-    dropped: tuple[Dropped, ...] = ()
-    if asked.schedule is not None and asked.schedule.versions:
-        merged = with_alternatives(optimised.funs[0], [
-            rewritten_by(fun, each, asked, names, rewriting) for each in asked.schedule.versions],
-            names)
-        optimised, dropped = Program((merged.fun,)), merged.dropped
+    found = Merged(optimised.funs[0])
+    if points.needs or (asked.schedule is not None and asked.schedule.versions):
+        found = _with_versions(fun, points, found.fun, rewriting)
+        optimised = Program((found.fun,))
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
-    return EntryStages(optimised.funs[0], versioned.funs[0], names, tuple(points.taken), dropped)
+    return EntryStages(found.fun, versioned.funs[0], names, tuple(points.taken), found.dropped)
+
+
+def _with_versions(fun: Fun, points: Scheduling, optimised: Fun, rewriting: Rewriting) -> Merged:
+    """An entry point with a version for each schedule that was asked for, and for its conditions.
+
+    ``optimised`` is it after ``points``.  Where that needs conditions, it is a version itself, and
+    the program without points is what runs elsewhere.
+    """
+    asked, names = points.asked, rewriting.names
+    versions = [rewritten_by(fun, each, asked, names, rewriting)
+                for each in (asked.schedule.versions if asked.schedule is not None else ())]
+    if not points.needs:
+        return with_alternatives(optimised, versions, names)
+    first = Rewritten(tuple(map(str, points.taken)), optimised, tuple(points.needs), asked=True)
+    plain = rewritten_by(fun, Schedule(), asked, names, rewriting).fun
+    return with_alternatives(plain, [first, *versions], names)
 
 
 def rewritten_by(fun: Fun, schedule: Schedule, asked: Asked, names: Names,

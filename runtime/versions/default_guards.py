@@ -147,7 +147,7 @@ class Defaults:
                 par >= guard.untuned(self.threshold) or self._saves(guard, par, occupancy))
         if guard.kind is not Kind.OUTER:
             return self._occupies(guard, par, occupancy) and self.fills(guard, occupancy)
-        if guard.rival and self.together:
+        if guard.rival is Rival.PRODUCT or (guard.rival and self.together):
             return False
         if guard.rival is Rival.POINTS and par < self.shared:
             return False
