@@ -106,6 +106,7 @@ ALLOWED = {
         "ir.codes frontend versions data compilation devices program compile tuner.costs tuner.t4",
     "commands":
         "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite codegen.plan "
+        "codegen.passes "
         "versions records data cache host "
         "compilation "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
