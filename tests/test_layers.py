@@ -31,10 +31,12 @@ ALLOWED = {
     "rewrite.analysis": "rewrite.engine",
     "rewrite.rules": "rewrite.engine",
     "rewrite.flatten.rules": "rewrite.engine rewrite.flatten",
+    "rewrite.lift": "rewrite.engine",
+    "rewrite.lift.points": "rewrite.engine rewrite.flatten rewrite.lift",
     "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
-        "rewrite.passes",
+        "rewrite.passes rewrite.lift rewrite.lift.points",
     "codegen.passes": "codegen.plan",
     "codegen.emit": "codegen.plan codegen.passes",
     "codegen.kernel": "codegen.plan codegen.passes",
@@ -44,8 +46,8 @@ ALLOWED = {
     "records": "codegen.plan",
     "host": "cache",
     "compilation":
-        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite codegen.plan "
-        "codegen.emit codegen.hostplan cache",
+        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
+        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan cache",
     "devices.driver": "cache host",
     "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
@@ -107,8 +109,10 @@ ALLOWED = {
     "testing":
         "ir.codes frontend versions data compilation devices program compile tuner.costs tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite codegen.plan codegen.passes versions records data cache "
-        "host compilation "
+        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite codegen.plan "
+        "codegen.passes "
+        "versions records data cache host "
+        "compilation "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "

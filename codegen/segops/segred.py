@@ -113,14 +113,14 @@ class _Segment:
         k, ops, lanes = self.k, self.exp.ops, lit(STRIP_COLUMNS)
         rows = k.declare("rows", Prim.I64, op("quot", op("sub", part.end, part.start), lanes))
 
-        def element(_: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
-            place = op("add", op("add", part.start, op("mul", row, lanes)), point[-1])
+        def element(_: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
+            place = op("add", op("add", part.start, op("mul", row[0], lanes)), point[-1])
             return self.element(k.declare("e", Prim.I64, place))
 
         strip = ColumnStrip(k,
-                            Columns(self.exp.space[-1].width, ops, element, launches.store_results),
-                            STRIP_COLUMNS,
-                            (), lit(0), lanes)
+                            Columns((self.exp.space[-1].width,), ops, element,
+                                    launches.store_results),
+                            STRIP_COLUMNS, (), lit(0), lanes)
         held = strip.reduce(lit(0), rows)
         k.loop(lanes, lambda c: k.accumulate_all(ops, self.totals, strip.held(held, c)),
                base="lane")

@@ -27,14 +27,17 @@ from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
+from runelift.ir.policies import ignores_attributes
 from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import optimise
+from runelift.runtime.commands.explain_schedule import explain_schedule
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_json,
     add_policy,
+    add_tuning,
     print_json,
 )
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
@@ -56,6 +59,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "stored intermediates")
     parser.add_argument("--access", action="store_true",
                         help="list how the kernels of a program access arrays")
+    parser.add_argument("--schedule", action="store_true",
+                        help="print the schedule of a program: its rewrite points, with further "
+                             "ones that match in comments; 'run --schedule' takes the output")
+    parser.add_argument("--steps", action="store_true",
+                        help="with --schedule, also the program after each step")
+    parser.add_argument("--file", type=Path, metavar="FILE",
+                        help="with --schedule, the schedule to explain (default: that of the "
+                             "tuning file, or the points that are written in the program)")
     parser.add_argument("--barriers", action="store_true",
                         help="list the barriers of the kernels, with the accesses that each one "
                              "separates")
@@ -63,6 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dot", type=Path, metavar="OUT",
                         help="with --barriers, write the graph of accesses for Graphviz")
     add_entry(parser)
+    add_tuning(parser)
     add_device(parser)
     add_policy(parser)
     add_json(parser)
@@ -84,6 +96,8 @@ def execute(args: argparse.Namespace) -> int:
         _list_parameters(args, require_file(_program(args.subject)))
     elif args.kernels:
         _list_kernels(args, require_file(_program(args.subject)))
+    elif args.schedule:
+        explain_schedule(args, require_file(_program(args.subject)))
     elif args.barriers:
         path = require_file(_program(args.subject))
         # by its name, as the command line imports commands: it needs networkx
@@ -159,7 +173,8 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     names = rewriting.names
-    program = optimise(load(read_source(path), names), names, rewriting)
+    core = load(read_source(path), names, steered=not ignores_attributes(args.policy))
+    program = optimise(core, names, rewriting)
     _, derivations = derive(program, names, policy=args.policy)
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
