@@ -11,6 +11,7 @@ from statistics import median
 
 import pytest
 
+from runelift.ir.files import read_source
 from runelift.ir.source import Source
 from runelift.runtime.commands.cli import main
 from runelift.runtime.compilation.pipeline import compile_source
@@ -30,6 +31,7 @@ FOLDERS = ("", "codegen", "ir/imp", "rewrite", "rewrite/flatten", "rewrite/flatt
 FILE = re.compile(r"`([\w/]+\.(?:py|lark|fut|cl))`|\]\(([^):#]+)\)")
 PROGRAM = re.compile(r"```futhark\n(.*?)```", re.S)
 BLOCK = re.compile(r"(<!-- stage: (\w+) -->\n```\w*\n)(.*?)(?=```)", re.S)
+TREE = re.compile(r"(<!-- tree: (\w+) by (\w+) -->\n```\n)(.*?)(?=```)", re.S)
 PROSE = [*PAGES, ROOT / "CHANGELOG.md"]
 NO_PROSE = re.compile(r"```.*?```|<!--.*?-->|^\s*\|.*?$|^#.*?$", re.S | re.M)
 """Code, tables and headings."""
@@ -67,6 +69,25 @@ def test_dumps_are_current(pytestconfig: pytest.Config) -> None:
         PAGE.write_text(current)
     assert len(BLOCK.findall(page)) == 8
     assert PAGE.read_text() == current
+
+
+def test_trees_are_current(pytestconfig: pytest.Config) -> None:
+    """The threshold trees of examples, by the policy that a page names."""
+    found = 0
+    for page in PAGES:
+        text = page.read_text()
+        current = TREE.sub(lambda m: m[1] + tree(m[2], m[3]), text)
+        if pytestconfig.getoption("--regenerate-golden"):
+            page.write_text(current)
+        assert page.read_text() == current
+        found += len(TREE.findall(text))
+    assert found
+
+
+def tree(example: str, policy: str) -> str:
+    """The threshold tree of an example."""
+    source = read_source(ROOT / "examples" / f"{example}.fut")
+    return Program(compile_source(source, policy=policy), None).tree.render() + "\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])

@@ -39,7 +39,7 @@ def explain_schedule(args: argparse.Namespace, path: Path) -> None:
             raise unknown_entry(args.entry, (fun.name for fun in compiled.core.funs))
     after: list[tuple[Step, Fun]] = []
     points = Scheduling(BOOK, asked_of(compiled.schedule, compiled.numbers), explores=True,
-                        watch=lambda step, fun: after.append((step, fun)))
+                        needs=[], watch=lambda step, fun: after.append((step, fun)))
     optimise(core, copy(compiled.names), points=points)
     if args.json:
         print_json({"schedule": points.schedule.text.splitlines(),
