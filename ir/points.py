@@ -105,8 +105,14 @@ class Request:
     skip: bool = False
 
     def __str__(self) -> str:
-        words = [*map(str, self.arguments), *([SKIP] if self.skip else [])]
-        return f"{self.point}({', '.join(words)})"
+        return self.text(tuple(map(str, self.arguments)))
+
+    def text(self, words: tuple[str, ...]) -> str:
+        """The text with these arguments; the last ones are left out if they have their defaults."""
+        kinds = POINTS[self.point].parameters
+        while words and words[-1] == str(kinds[len(words) - 1].default):
+            words = words[:-1]
+        return f"{self.point}({', '.join([*words, *([SKIP] if self.skip else [])])})"
 
     @property
     def names(self) -> tuple[str, ...]:
