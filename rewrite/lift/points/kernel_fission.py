@@ -1,4 +1,4 @@
-"""The point that keeps operations in kernels of their own."""
+"""The point that keeps two operations in two kernels."""
 
 from __future__ import annotations
 

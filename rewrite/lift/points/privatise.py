@@ -14,8 +14,8 @@ def privatise(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
     redomap (map ⊕) (replicate m e) (λx → map f ys) xs ⇒
     loop (s = replicate m e) for i < n do map (λ(t, y) → t ⊕ f y) (s, ys)
 
-    Because: the terms come one after the other, and the sums stay where they are: in registers,
-    or in the local memory of the work-group whose work-items share the map.
+    Because: the terms come one after the other, and the sums stay where they are.  These are
+    registers, or the local memory of the work-group whose work-items share the map.
     Source: Mogers 2023, section 6.2.5.9.
     """
     assert isinstance(stm.exp, Redomap)

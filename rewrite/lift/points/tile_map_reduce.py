@@ -25,7 +25,7 @@ def tile_map_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | st
     Because: a tile of rows can be stored where it is read often.
         There may be any number of maps, also none, and any number of inputs, which vary with any
         of them.  The operator is known here, as reductions keep it apart from the function.
-        With copies the tiles come one after the other, in a loop that carries the sums, and a
+        With copies the tiles come one after the other, in a loop that carries the sums.  Then a
         work-item that has elements of the maps goes through a tile alone.
     Source: Mogers 2023, section 6.2.5.3.
     """
