@@ -1,4 +1,5 @@
 """The point that reduces tile by tile, outside of the maps around the reduction."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from runelift.rewrite.lift.points.views import number
 
 @point(ir.Map, ir.Redomap, needs_reductions=True)
 def tile_map_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
-    """Map (λa → map (λb → redomap ⊕ e g (a, b)) bs) as ⇒
+    """map (λa → map (λb → redomap ⊕ e g (a, b)) bs) as ⇒
     redomap (map (map ⊕)) (replicate (n, m) e)
     (λ(as', bs') → map (λa → map (λb → redomap ⊕ e g (a, b)) bs') as') (tiles of as, tiles of bs)
 
