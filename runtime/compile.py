@@ -31,11 +31,13 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
     exists.  ``settings`` go before it.  Names that are not in a file must be names of the program,
-    with values that its parameters can have.  With ``fp_contract`` the device may round ``a * b +
-    c`` once instead of twice, which is faster, and no longer what the interpreter computes to the
-    last bit.  Where it ``runs`` in this process, others may start to build its kernels.  A
-    ``schedule``, a path or the text itself, replaces the rewrite points of the program and the
-    schedule of the tuning file.  Raises UserError or CompilerLimitation.
+    with values that its parameters can have.  ``policy`` says which versions are kept, and with
+    ``+ignore-attributes`` behind it attributes of the source have no say in that.  With
+    ``fp_contract`` the device may round ``a * b + c`` once instead of twice, which is faster, and
+    no longer what the interpreter computes to the last bit.  Where it ``runs`` in this process,
+    others may start to build its kernels.  A ``schedule``, a path or the text itself, replaces the
+    rewrite points of the program and the schedule of the tuning file.  Raises UserError or
+    CompilerLimitation.
     """
     begin_session()
     path = _as_path(source_or_path)

@@ -38,16 +38,17 @@ _Place: TypeAlias = tuple[ast.ValDec, Env]
 
 def elaborate(module: ast.Flat, names: Names,
               parameters: Mapping[str, int] = NO_PARAMETERS, *,
-              effort: Effort = FULL_EFFORT) -> Program:
+              effort: Effort = FULL_EFFORT, steered: bool = True) -> Program:
     """The entry points of a checked module as core functions.
 
     ``parameters`` are values for expressions with the attribute ``#[param(name)]``.  TooLarge if
-    one of them needs more than ``effort``.
+    one of them needs more than ``effort``.  Attributes that steer flattening are dropped unless the
+    program is to be ``steered`` by them.
     """
     references = {dec.name: _named(dec) for dec in module.decs}
     return Program(tuple(
         _entry(module, dec, _reachable(dec.name, references),
-               Evaluator(Builder(names), parameters, effort))
+               Evaluator(Builder(names, steered=steered), parameters, effort))
         for dec in module.entry_points))
 
 

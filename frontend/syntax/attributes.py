@@ -24,6 +24,10 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
 }
 """The names of attributes with the arguments they take; None if any."""
 
+_STEERING = frozenset({"sequential", "sequential_outer", "sequential_inner",
+                       "incremental_flattening", "flattening"})
+"""The attributes that decide about versions, and about what runs in parallel."""
+
 _FORM = re.compile(r"([^()]+)(?:\((.*)\))?", re.DOTALL)
 
 
@@ -31,6 +35,15 @@ def parameter(attribute: str) -> str:
     """The name of the tuning parameter that the attribute ``param(name)`` stands for; or ""."""
     match = re.fullmatch(r"param\(([^()]+)\)", attribute)
     return match[1] if match else ""
+
+
+def steers_flattening(attribute: str) -> bool:
+    """True if an attribute decides what runs in parallel, or which versions there are.
+
+    >>> steers_flattening("flattening(no_outer)"), steers_flattening("unroll")
+    (True, False)
+    """
+    return attribute.partition("(")[0] in _STEERING
 
 
 def is_known(attribute: str, span: Span) -> bool:

@@ -1,4 +1,4 @@
-"""Print the rewrite rules with their laws: simplifier, rewrite points, flattening."""
+"""Print the rewrite rules with their laws: the optimiser's, rewrite points, then flattening."""
 
 from __future__ import annotations
 

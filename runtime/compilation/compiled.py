@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from runelift.codegen.plan.origins import Origins, noting
 from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.frontend.syntax.signature import Signature
 from runelift.ir.names import Names
@@ -160,6 +161,15 @@ class Compiled:
                 check(kernel)
             self.unchecked.remove(key)
         return self.plans[key]
+
+    def explained_plan(self, entry: str, *, interleave: bool = False,
+                       coherent: bool = False) -> tuple[Plan, Origins]:
+        """A plan of an entry point made anew, and the origins of its kernels' statements."""
+        stages = self._entry(entry)
+        with noting() as origins:
+            plan = _compiler().plan_of(replace(stages, names=copy(stages.names)),
+                                       interleave=interleave, coherent=coherent)
+        return plan, origins
 
     @property
     def derivations(self) -> tuple[Derivation, ...]:

@@ -12,6 +12,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
 from runelift.ir.points import numbers
+from runelift.ir.policies import ignores_attributes
 from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import named_policy
@@ -38,7 +39,8 @@ def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: 
                    parameters: Mapping[str, int] = NO_PARAMETERS,
                    schedule: Source | None = None) -> Compiled:
     """Compile a checked program from ``source``, as :func:`compile_source` does."""
-    core = elaborate(module, rewriting.names, parameters)
+    core = elaborate(module, rewriting.names, parameters,
+                     steered=not ignores_attributes(policy))
     named_policy(policy)
     known = parameters_of(module)
     if schedule is not None:
