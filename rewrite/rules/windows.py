@@ -40,7 +40,7 @@ def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
             here = array
             for each in stms:
                 outer = _one_further(each.exp, at, here, width, bound)
-                if outer is None:
+                if outer is None or bound & {*shape_of(each.pat[0].type)}:
                     return None
                 (out,) = each.pat
                 at = out.name
@@ -87,7 +87,8 @@ def pad_input(scope: Scope, stm: ir.Stm) -> Replacement:
             continue
         param, array = given[each.exp.array]
         outer = _one_further(each.exp, param.name, array, soac.width, bound)
-        if (outer is None or isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array)
+        if (outer is None or bound & {*shape_of(each.pat[0].type)}
+                or isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array)
                 or shape_of(scope.type(array))[0] != soac.width):
             continue
         (row,) = each.pat
