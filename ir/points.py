@@ -70,7 +70,7 @@ ORDERS = tuple("".join(map(str, order)) for rank in range(2, 6)
 
 POINTS: Mapping[str, Signature] = {
     "split_join": Signature((Number("tile"),), repeats=True),
-    "join_split": Signature(),
+    "join_split": Signature((Number("loops", 2),)),
     "ab_tile": Signature((Number("rows"), Number("columns"), Choice("copies", COPIES, "none")),
                          repeats=True),
     "tile_map_reduce": Signature((Number("tile"), Choice("copies", COPIES, "none")), repeats=True),

@@ -146,7 +146,8 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     program = points.begin(program)
     if not points.is_idle(program):
         late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
-        passes = (STANDARD[0], _taking(points, fused=False), *STANDARD[1:late],
+        # Points across kernels come first: simplification looks through windows and layouts.
+        passes = (_taking(points, fused=False), *STANDARD[:late],
                   _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
     return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
 

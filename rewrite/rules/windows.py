@@ -40,7 +40,7 @@ def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
             here = array
             for each in stms:
                 outer = _one_further(each.exp, at, here, width, bound)
-                if outer is None:
+                if outer is None or bound & {*shape_of(each.pat[0].type)}:
                     return None
                 (out,) = each.pat
                 at = out.name

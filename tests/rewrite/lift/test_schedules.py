@@ -198,12 +198,12 @@ def test_points_without_a_match(program: str) -> None:
 
 def test_a_point_of_a_statement_that_is_gone_is_a_warning() -> None:
     text = ("entry main [n] (xs: [n]i32): i32 =\n"
-            "  let unused = #[split_join(4)] map (* 2) xs in i32.sum xs\n")
+            "  let unused = #[join_split] map (* 2) xs in i32.sum xs\n")
     with warnings.catch_warnings(record=True, action="always") as caught:
         _ = compiled(text).optimised
     (found,) = (each.message for each in caught if isinstance(each.message, ProgramWarning))
     assert found.diagnostic.code == "point-does-not-match"
-    assert found.diagnostic.span.text == "#[split_join(4)]"
+    assert found.diagnostic.span.text == "#[join_split]"
 
 
 def test_a_number_with_a_name_is_a_program_parameter() -> None:
