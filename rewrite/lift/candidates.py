@@ -35,7 +35,7 @@ def candidates(program: Program, names: Names, book: Mapping[str, Point], *, fus
         for fun in program.funs:
             trying = _Trying(Program((fun,)), names, points)
             trying.fun(fun)
-            found += [Step(place.path, request, fused) for place in places(fun)
+            found += [Step(place.path, request, fused, loc=place.stm.loc) for place in places(fun)
                       for request in trying.found.get(place.name, ())]
     finally:
         names.back_to(before)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.points import DEFAULT, SKIP, PointMistake, Request, read_request
-from runelift.ir.source import Source, Span
+from runelift.ir.source import Loc, Source, Span
 
 FUSE = "fuse"
 """The line that stands for fusion."""
@@ -32,7 +32,9 @@ _STEP = re.compile(r"(?P<place>\S+)\s+(?P<request>\S.*)")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A point at a place; ``fused``: after fusion.  ``span`` is where the schedule says so.
+    """A point at a place; ``fused``: after fusion.
+
+    ``span`` is where the schedule says so, ``loc`` where the program has what is rewritten.
 
     >>> print(Step("main.ys", read_request("split_join(t)")))
     main.ys split_join(t)
@@ -42,6 +44,7 @@ class Step:
     request: Request
     fused: bool = False
     span: Span | None = field(default=None, compare=False)
+    loc: Loc | None = field(default=None, compare=False)
 
     @property
     def entry(self) -> str:

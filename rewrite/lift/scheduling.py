@@ -155,7 +155,7 @@ class Scheduling:
             raise CompilerBug(f"{mistake} ({place.path})") from mistake
         if (both := conflict(place.stm.attrs)) is not None:
             raise _conflicting(both, place)
-        step = Step(place.path, request, fused, span)
+        step = Step(place.path, request, fused, span, place.stm.loc)
         self._wanted.pop(str(first), None)
         new = self._taken(fun, names, place, step, tuple(rest))
         if new is None:  # left out: the next ones are about the statement as it is

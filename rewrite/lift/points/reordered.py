@@ -48,11 +48,12 @@ class Reordered:
         self.counters: dict[Part, VName] = {}
         self.indices: dict[int, Atom] = {}
         self.pats: list[tuple[ir.Param, ...]] = []
-        self.widths: dict[Part, Atom] = {}
+        self.widths = {Part(k): loop.width for k, loop in enumerate(nest.loops)}
 
     def pad(self, k: int, amount: Atom, width: Atom) -> None:
         """Make an old loop longer by an amount, to a width; elements there are of zeros."""
         self.pads[k] = amount
+        self.widths[Part(k)] = width
         loops = list(self.nest.loops)
         loops[k] = replace(loops[k], width=width)
         self.nest = replace(self.nest, loops=tuple(loops))
@@ -65,8 +66,6 @@ class Reordered:
                 if isinstance(tiles, str):
                     return tiles
                 self.widths |= {Part(k): tiles, Part(k, 1): self.tiles[k]}
-            else:
-                self.widths[Part(k)] = loop.width
             for op in loop.ops:
                 if self.nest.bound & (free_vars(op.lam) | {*op.neutral}):
                     return "its operator differs between elements of the maps around"
@@ -109,8 +108,12 @@ class Reordered:
                 shape = (*(self.nest.loops[j].width for j in chain[:dim + 1]),
                          *shape_of(self.scope.type(root))[dim + 1:])
                 root = self.views.pad(root, dim, self.pads[k], shape, param.type)
-        if len(parts) > len(chain):
-            root = self.views.reshape(root, (*(self.widths[p] for p in parts), *tail), param.type)
+        for dim, k in reversed([*enumerate(chain)]):
+            if k in self.tiles:
+                after = [p for j in chain[dim:] for p in self._parts(j)]
+                shape = (*(self.nest.loops[j].width for j in chain[:dim]),
+                         *(self.widths[p] for p in after), *tail)
+                root = self.views.split(root, dim, self.tiles[k], shape, param.type)
         new = sorted(parts, key=self.place.__getitem__)
         shape = tuple(self.widths[p] for p in new)
         perm = tuple(parts.index(p) for p in new)
@@ -138,9 +141,9 @@ class Reordered:
             self.reads[k].append(ir.Stm((name,), padded, loc=self.stm.loc))
             array = name.name
         self.reads[k].append(ir.Stm((param,), ir.Index(
-            array, (self._old_index(k), *map(whole, shape_of(param.type)))), loc=self.stm.loc))
+            array, (self.index_of(k), *map(whole, shape_of(param.type)))), loc=self.stm.loc))
 
-    def _old_index(self, k: int) -> Atom:
+    def index_of(self, k: int) -> Atom:
         """The index of an old loop."""
         if k in self.indices:
             return self.indices[k]

@@ -23,6 +23,8 @@ class Views:
     point: str
     stms: list[ir.Stm] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
+    sizes: dict[VName, Size] = field(default_factory=dict)
+    """The sizes that the statements compute: conditions are about names from before them."""
 
     def bind(self, base: str | VName, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()
              ) -> VName:
@@ -45,7 +47,7 @@ class Views:
             return i64(int(size.value) // int(tile.value))
         if (found := self._factor(size, tile)) is not None:
             return found
-        self.constraints.append(divides(size_of(tile), size_of(size), self.point,
+        self.constraints.append(divides(size_of(tile), self.size(size), self.point,
                                         span=self.stm.loc))
         return self.bind("tiles", Prim.I64, ir.PrimOp("quot", Prim.I64, (size, tile)))
 
@@ -66,13 +68,29 @@ class Views:
             return i64(x * y if op == "mul" else x + y)
         if op == "mul" and i64(1) in (left, right):
             return right if left == i64(1) else left
-        return self.bind(base, Prim.I64, ir.PrimOp(op, Prim.I64, (left, right)))
+        found = self.bind(base, Prim.I64, ir.PrimOp(op, Prim.I64, (left, right)))
+        one, other = self.size(left), self.size(right)
+        self.sizes[found] = one * other if op == "mul" else one + other
+        return found
+
+    def size(self, atom: Atom) -> Size:
+        """An atom as a size of names from before the statements, but for quotients."""
+        return self.sizes.get(atom) or size_of(atom) if isinstance(atom, VName) else size_of(atom)
 
     # Arrays
 
     def reshape(self, array: VName, shape: tuple[Atom, ...], element: Type) -> VName:
         """An array with elements of the primitive type of ``element`` in another shape."""
         return self.bind(array, array_of(shape, elem_of(element)), ir.Reshape(shape, array))
+
+    def split(self, array: VName, dim: int, tile: Atom, shape: tuple[Atom, ...], element: Type
+              ) -> VName:
+        """An array with a dimension split into tiles; ``shape`` is that of the result.
+
+        These are windows that do not overlap: a place needs no division, as in a reshaped array.
+        """
+        return self.bind(array, array_of(shape, elem_of(element)), ir.Slide(
+            dim, tile, tile, shape[dim], array))
 
     def rearrange(self, array: VName, perm: tuple[int, ...], shape: tuple[Atom, ...],
                   element: Type) -> VName:

@@ -170,7 +170,7 @@ def test_a_step_that_no_longer_matches_says_why_and_where() -> None:
     ("#[split_join(f(x))]", "point-arguments"),
     ("#[materialise(everywhere)]", "point-arguments"),
     ("#[privatise] #[split_join(4)] #[privatise]", "conflicting-points"),
-    ("#[layout(10)] #[layout(10)]", "conflicting-points"),
+    ("#[layout(10)] #[layout(102)]", "conflicting-points"),
 ])
 def test_mistakes_in_attributes_are_told_with_their_place(attribute: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:

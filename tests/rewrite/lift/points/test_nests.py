@@ -40,6 +40,12 @@ ALONE: list[tuple[str, str, Given]] = [
         "matmul", "scaled", "row sums", "sum", "minmax", "vectors", "moving sums")),
     *(("ab_tile", name, {"rows": 2, "columns": 3, "copies": "private"}) for name in (
         "matmul", "three", "outer")),
+    *(("pad_extra", name, {"amount": 3, "loop": loop, "form": form})
+      for name, loops in (("matmul", 3), ("scaled", 3), ("row sums", 2), ("sum", 1),
+                          ("minmax", 2), ("vectors", 1), ("outer", 2), ("stencil", 2),
+                          ("elements", 2), ("rows between", 2), ("three", 3), ("parts", 2),
+                          ("moving sums", 2))
+      for loop in range(1, loops + 1) for form in ("exactly", "multiple")),
     *(("privatise", name, {}) for name in ("matmul", "row sums", "sum", "minmax", "vectors",
                                            "matrices", "convolution")),
     ("interchange_reduce", "vectors", {"position": 1}),
