@@ -104,6 +104,9 @@ ALLOWED = {
     "tuner.report.html":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
+    "tuner.schedules":
+        "rewrite.lift rewrite compilation versions records tuner.policy tuner.costs tuner.measure "
+        "tuner.result",
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing":
@@ -116,7 +119,8 @@ ALLOWED = {
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
-        "tuner.report.html tuner.t4 tuner.import_t4 testing races races.mistakes",
+        "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
+        "races.mistakes",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.
