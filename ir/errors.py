@@ -29,6 +29,8 @@ Code: TypeAlias = Literal[
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
     "invalid-windows", "assertion-failed",
+    "rule-types-differ", "wrong-rule", "untestable-rule", "malformed-rule", "rule-does-not-match",
+    "endless-rule",
     "unknown-parameter", "impossible-setting",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]

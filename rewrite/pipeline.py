@@ -23,6 +23,7 @@ from runelift.rewrite.registry import (
     HOIST,
     HOIST_ARRAYS,
     LAUNCHES,
+    OUTSIDE,
     PREDICATE,
     SHORT_CIRCUIT,
     SIMPLIFY,
@@ -30,13 +31,20 @@ from runelift.rewrite.registry import (
     Pass,
 )
 
-STANDARD: tuple[Pass, ...] = (
+AS_WRITTEN: tuple[Pass, ...] = (
     SIMPLIFY,
     CSE,
     ARRANGE,
     SIMPLIFY,  # indices of nests that have changed
     HOIST,  # before fusion: statements still in a lambda then belong there
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
+)
+"""From the core IR of the front end to that in which rules from outside look for their sides."""
+
+STANDARD: tuple[Pass, ...] = (
+    *AS_WRITTEN,
+    OUTSIDE,
+    SIMPLIFY,  # what rules from outside have made
     FUSE,
     SIMPLIFY,  # reductions over views have loops for dimensions
     FILTER,

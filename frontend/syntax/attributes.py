@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from runelift.ir.errors import Diagnostic, ProgramWarning
 from runelift.ir.source import Span
@@ -20,6 +23,9 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
 }
 """The names of attributes with the arguments they take; None if any."""
 
+_rules: ContextVar[frozenset[str]] = ContextVar("_rules", default=frozenset())
+"""The names of rules from outside, which are attributes, too."""
+
 _FORM = re.compile(r"([^()]+)(?:\((.*)\))?", re.DOTALL)
 
 
@@ -29,6 +35,16 @@ def parameter(attribute: str) -> str:
     return match[1] if match else ""
 
 
+@contextmanager
+def rules_known(names: Iterable[str]) -> Iterator[None]:
+    """Take the names of rules from outside for attributes."""
+    before = _rules.set(frozenset(names))
+    try:
+        yield
+    finally:
+        _rules.reset(before)
+
+
 def is_known(attribute: str, span: Span) -> bool:
     """True if there is such an attribute, written without blanks; warns if not.
 
@@ -36,9 +52,11 @@ def is_known(attribute: str, span: Span) -> bool:
     """
     form = _FORM.fullmatch(attribute)
     name, argument = form.groups() if form else (attribute, None)
+    if attribute in _rules.get():
+        return True
     if name not in KNOWN:
         message = f"Unknown attribute '{attribute}'; it is ignored."
-        near = difflib.get_close_matches(name, KNOWN, n=1)
+        near = difflib.get_close_matches(name, (*_rules.get(), *KNOWN), n=1)
         hint = (f"Did you mean '{near[0]}'?" if near else
                 f"The attributes are {', '.join(KNOWN)}.")
     else:

@@ -67,6 +67,8 @@ class Compiled:
     signatures: Mapping[str, Signature]
     parameters: Mapping[str, int | None]
     """The values of attributes ``#[param(name)]``; None where none is given."""
+    rules: Source | None = None
+    """The file of rules from outside."""
     warned: tuple[Warning, ...] = field(default=(), compare=False)
     """The warnings of the compilation."""
     plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
@@ -107,7 +109,7 @@ class Compiled:
         """Have an entry point go through the later stages, if need be with a watched optimiser."""
         (fun,) = (fun for fun in self.core.funs if fun.name == entry)
         self.stages()[1][entry] = _compiler().stages_of(fun, self.policy, copy(self.names),
-                                                        rewriting)
+                                                        rewriting, self.rules)
 
     def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
              checked: bool = True) -> Plan:

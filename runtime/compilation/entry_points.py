@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.names import Names
+from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import Derivation, derive, flatten
 from runelift.rewrite.pipeline import clean, optimise
+from runelift.runtime.rules.read import load_rules
 
 
 @dataclass(slots=True)
@@ -23,12 +25,13 @@ class EntryStages:
     names: Names
 
 
-def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None) -> EntryStages:
+def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
+              rules: Source | None) -> EntryStages:
     """The stages of an entry point; ``names`` differ from those in it.
 
-    So do the names of ``rewriting``, which replace them.
+    So do the names of ``rewriting``, which replace them and has the ``rules`` from outside.
     """
-    rewriting = rewriting or Rewriting(names)
+    rewriting = rewriting or Rewriting(names, outside=load_rules(rules) if rules else ())
     names = rewriting.names
     optimised = optimise(Program((fun,)), names, rewriting)
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)

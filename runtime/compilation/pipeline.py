@@ -9,34 +9,43 @@ from runelift.codegen.plan.interface import interface
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.attributes import rules_known
 from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import named_policy
 from runelift.runtime.compilation.compiled import Compiled, Stages
+from runelift.runtime.rules.read import load_rules
 
 
 def compile_source(source: Source, *, policy: str = "all",
                    rewriting: Rewriting | None = None,
-                   parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
+                   parameters: Mapping[str, int] = NO_PARAMETERS,
+                   rules: Source | None = None) -> Compiled:
     """Compile a program; ProgramError if it is wrong, CompilerLimitation if it is not supported.
 
     ``rewriting`` limits and watches the rules of the optimiser; ``parameters`` are values for
-    expressions with the attribute ``#[param(name)]``.
+    expressions with the attribute ``#[param(name)]``; ``rules`` is a file of rules from outside.
     """
-    return compile_module(source, checked(source), policy=policy,
-                          rewriting=rewriting or Rewriting(Names()), parameters=parameters)
+    rewriting = rewriting or Rewriting(Names())
+    if rules is not None:
+        rewriting.outside = load_rules(rules)
+    with rules_known(each.name for each in rewriting.outside):
+        module = checked(source)
+    return compile_module(source, module, policy=policy, rewriting=rewriting,
+                          parameters=parameters, rules=rules)
 
 
 def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: Rewriting,
-                   parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
+                   parameters: Mapping[str, int] = NO_PARAMETERS,
+                   rules: Source | None = None) -> Compiled:
     """Compile a checked program from ``source``, as :func:`compile_source` does."""
     core = elaborate(module, rewriting.names, parameters)
     named_policy(policy)
     found = Compiled(source, module.imports, Stages(core), policy, copy(rewriting.names),
                      {fun.name: interface(fun) for fun in core.funs}, signatures(module),
-                     {p: parameters.get(p) for p in parameters_of(module)})
+                     {p: parameters.get(p) for p in parameters_of(module)}, rules=rules)
     if len(core.funs) == 1 or rewriting.is_limited or rewriting.trace is not None:
         for fun in core.funs:
             found.make_entry(fun.name, rewriting)
