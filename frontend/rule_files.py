@@ -211,8 +211,9 @@ def _rule(source: Source, tokens: list[_Token], attributes: list[str]) -> Writte
 
     return WrittenRule(
         name.text, name, span, spanned(tokens[:equals if colon is None else colon]),
-        spanned([tokens[equals]]), None if colon is None else spanned(tokens[colon:equals]), spanned(sides[0] or []),
-        spanned(sides[1] or []), spanned(sides[2]) if sides[2] else None, bool(attributes))
+        spanned([tokens[equals]]), None if colon is None else spanned(tokens[colon:equals]),
+        spanned(sides[0] or []), spanned(sides[1] or []),
+        spanned(sides[2]) if sides[2] else None, bool(attributes))
 
 
 def _find(tokens: list[_Token], kind: str, text: str, start: int = 0) -> int | None:

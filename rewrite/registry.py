@@ -77,8 +77,9 @@ ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER, HOIST_ARRAYS, WRITE_OUT,
-                            BOUNDS, PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
+                            HOIST_ARRAYS, WRITE_OUT, BOUNDS, PREDICATE, LAUNCHES, ESTIMATE,
+                            SHORT_CIRCUIT)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runelift.ir.errors import HiddenEntryWarning
-from runelift.ir.files import read_source
+from runelift.ir.files import read_source, require_file
 from runelift.ir.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices.info import DeviceInfo, select
@@ -25,30 +25,34 @@ if TYPE_CHECKING:
 def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",
-            fp_contract: bool = False, runs: bool = True) -> Program:
+            fp_contract: bool = False, runs: bool = True, rules: str | Path | None = None
+            ) -> Program:
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
     exists.  ``settings`` go before it.  Names that are not in a file must be names of the program,
     with values that its parameters can have.  With ``fp_contract`` the device may round ``a * b +
     c`` once instead of twice, which is faster, and no longer what the interpreter computes to the
-    last bit.  Where it ``runs`` in this process, others may start to build its kernels.  Raises
-    UserError or CompilerLimitation.
+    last bit.  ``rules`` is a file of rules from outside (docs/rules.md).  Where the program
+    ``runs`` in this process, others may start to build its kernels.  Raises UserError or
+    CompilerLimitation.
     """
     begin_session()
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
+    outside = None if rules is None else read_source(require_file(Path(rules)))
     chosen = tuning_of(path, tuning)
     settings = checked_values(settings or {})
     values = {**chosen.values, **settings}
-    compiled = if_current(
-        load_compiled(source, policy=policy) or compile_ahead.take(source, policy), values)
+    compiled = if_current(load_compiled(source, policy=policy, rules=outside) or (
+        compile_ahead.take(source, policy) if outside is None else None), values)
     info, first = select(device), None
     if compiled is None:
         first = _first_run(info, device, source) if runs else None
         try:
             with collecting_rarely():
-                compiled = compile_anew(source, policy=policy, parameters=values)
+                compiled = compile_anew(source, policy=policy, parameters=values,
+                                        rules=outside)
         except BaseException:
             if first is not None:
                 first.end()

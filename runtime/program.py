@@ -202,7 +202,9 @@ class Program:
     @property
     def identity(self) -> Identity:
         """The source and the device that parameters of the kernels are valid for."""
-        text = hashlib.sha256(self.compiled.source.text.encode()).hexdigest()
+        rules = self.compiled.rules
+        whole = self.compiled.source.text + ("" if rules is None else f"\n{rules.text}")
+        text = hashlib.sha256(whole.encode()).hexdigest()
         info = self.device_info
         return Identity(text, f"{info.name}, {info.platform}" if info is not None else "")
 

@@ -32,9 +32,11 @@ ALLOWED = {
     "rewrite.rules": "rewrite.engine",
     "rewrite.flatten.rules": "rewrite.engine rewrite.flatten",
     "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
+    "rewrite.lift": "rewrite.engine",
+    "rewrite.lift.outside": "rewrite.engine rewrite.rules rewrite.passes",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
-        "rewrite.passes",
+        "rewrite.passes rewrite.lift.outside",
     "codegen.passes": "codegen.plan",
     "codegen.emit": "codegen.plan codegen.passes",
     "codegen.kernel": "codegen.plan codegen.passes",
@@ -45,7 +47,10 @@ ALLOWED = {
     "host": "cache",
     "compilation":
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite codegen.plan "
-        "codegen.emit codegen.hostplan cache",
+        "codegen.emit codegen.hostplan cache rules",
+    "rules":
+        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift.outside rewrite "
+        "cache data",
     "devices.driver": "cache host",
     "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
@@ -103,8 +108,8 @@ ALLOWED = {
     "testing":
         "ir.codes frontend versions data compilation devices program compile tuner.costs tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite codegen.plan versions records data cache host "
-        "compilation "
+        "ir.codes frontend.syntax frontend rewrite.engine rewrite codegen.plan versions records "
+        "data cache host compilation rules "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "

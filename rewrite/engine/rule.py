@@ -117,8 +117,8 @@ class Rewriting:
     """One run of the optimiser: the rules that may fire, a count of their firings, and a trace.
 
     ``fuel`` is the number of firings left (None: as many as it takes), so that a wrong rule can
-    be found by bisection.  ``outside`` are rules that files bring: each applies itself to a function
-    (:mod:`runelift.rewrite.lift.outside.apply`).
+    be found by bisection.  ``outside`` are rules that files bring; each applies itself to a
+    function (:mod:`runelift.rewrite.lift.outside.apply`).
     """
 
     names: Names

@@ -156,6 +156,8 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     device = _option("--device", arguments)
     if command == "autotune":
         program = next((each for each in arguments if each.endswith(".fut")), None)
+        if _option("--rules", arguments) is not None:
+            program = None  # with rules it is another program
         return ahead.tuning_ahead(device, program, _option("--policy", arguments) or "all")
     ahead.begin_device(device)
     return nullcontext()

@@ -21,6 +21,7 @@ from pathlib import Path
 from runelift.codegen.plan.kernel_classes import render as render_kernels
 from runelift.codegen.plan.kernel_classes import work_of
 from runelift.frontend.load import load
+from runelift.frontend.syntax.attributes import rules_known
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
@@ -33,12 +34,14 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_json,
     add_policy,
+    add_rules,
     print_json,
 )
-from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
+from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.geometry.explained_spaces import facts, render
+from runelift.runtime.rules.read import load_rules
 from runelift.runtime.testing import error_index as explained
 
 
@@ -57,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_entry(parser)
     add_device(parser)
     add_policy(parser)
+    add_rules(parser)
     add_json(parser)
     add_rewriting(parser)
 
@@ -102,7 +106,7 @@ def _explain_code(args: argparse.Namespace) -> None:
 
 def _list_parameters(args: argparse.Namespace, path: Path) -> None:
     program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False)
+                              runs=False, rules=args.rules)
     if program.device_info is None:
         raise UserError("What parameters can be depends on the device, and there is none here; "
                         "'runelift doctor' says why.")
@@ -114,7 +118,8 @@ def _list_parameters(args: argparse.Namespace, path: Path) -> None:
 
 
 def _list_kernels(args: argparse.Namespace, path: Path) -> None:
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False)
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
+                              runs=False, rules=args.rules)
     info = program.device_info
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     works = [(entry, work_of(program.compiled.plan(
@@ -128,7 +133,8 @@ def _list_kernels(args: argparse.Namespace, path: Path) -> None:
 
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
-    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting)
+    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting,
+                              rules=rules_of(args))
     funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
     if not funs:
         raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
@@ -144,8 +150,12 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
-    names = rewriting.names
-    program = optimise(load(read_source(path), names), names, rewriting)
+    names, rules = rewriting.names, rules_of(args)
+    if rules is not None:
+        rewriting.outside = load_rules(rules)
+    with rules_known(each.name for each in rewriting.outside):
+        program = load(read_source(path), names)
+    program = optimise(program, names, rewriting)
     _, derivations = derive(program, names, policy=args.policy)
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)

@@ -33,6 +33,7 @@ from runelift.runtime.commands.options import (
     add_force,
     add_policy,
     add_program,
+    add_rules,
     add_tuning,
 )
 from runelift.runtime.data.values import load_values, read_stdin, write_values
@@ -65,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_tuning(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
 
 

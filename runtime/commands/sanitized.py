@@ -48,7 +48,7 @@ def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], 
 
 def _options(args: argparse.Namespace) -> Iterator[str]:
     """The options of the command that the other process must have, too."""
-    for name in ("entry", "tuning", "policy", "version_limit", "error_text", "seed"):
+    for name in ("entry", "tuning", "policy", "rules", "version_limit", "error_text", "seed"):
         if (value := getattr(args, name)) is not None:
             yield f"--{name.replace('_', '-')}={value}"
     for name in ("all_versions", "fp_contract"):
@@ -61,7 +61,8 @@ def _comments(args: argparse.Namespace, path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     with suppress(RuneliftError):  # then there are no reports
         program = compile_program(path, device=SIMULATOR, tuning=args.tuning, policy=args.policy,
-                                  fp_contract=args.fp_contract, runs=False)
+                                  fp_contract=args.fp_contract, runs=False,
+                                  rules=args.rules)
         for entry in program.entries:
             with suppress(CompilerLimitation):
                 found = {**program.loaded.origins(entry), **found}

@@ -42,6 +42,7 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_json,
     add_policy,
+    add_rules,
     add_tuning,
     print_json,
 )
@@ -100,6 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_tuning(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
     add_json(parser)
 
@@ -344,7 +346,8 @@ class _Subject:
         else:
             self._program = compile_program(path, device=args.device, tuning=args.tuning,
                                             policy=args.policy,
-                                            fp_contract=args.fp_contract, runs=False)
+                                            fp_contract=args.fp_contract, runs=False,
+                                            rules=args.rules)
             self._core = self._program.compiled.core
             device = self._program.device_info
         self._versions = VersionRuns(self._program, limit_of(args)) if (

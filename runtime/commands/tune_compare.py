@@ -32,6 +32,7 @@ from runelift.runtime.commands.options import (
     add_json,
     add_only,
     add_policy,
+    add_rules,
     add_time_limit,
     print_json,
     warn,
@@ -90,6 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_only(parser)
     add_device(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
     add_html(parser)
     add_json(parser)

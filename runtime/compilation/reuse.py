@@ -27,9 +27,10 @@ def if_current(found: Compiled | None, parameters: Mapping[str, int]) -> Compile
     return found
 
 
-def load_compiled(source: Source, *, policy: str) -> Compiled | None:
-    """The compiled program on disk of this text, current or not."""
-    part = ProgramEntry.of(source, policy).compiled
+def load_compiled(source: Source, *, policy: str, rules: Source | None = None
+                  ) -> Compiled | None:
+    """The compiled program on disk of this text and these rules, current or not."""
+    part = ProgramEntry.of(source, policy, rules).compiled
     if (content := part.read()) is None or not isinstance(found := restored(content), Compiled):
         return None
     return replace(found, snapshot=hashlib.sha256(content).hexdigest())
@@ -37,10 +38,11 @@ def load_compiled(source: Source, *, policy: str) -> Compiled | None:
 
 def store_compiled(compiled: Compiled) -> None:
     """Put a program on disk with the plans it has by now."""
-    ProgramEntry.of(compiled.source, compiled.policy).compiled.store(compiled)
+    ProgramEntry.of(compiled.source, compiled.policy, compiled.rules).compiled.store(compiled)
 
 
-def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
+def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int],
+                 rules: Source | None = None) -> Compiled:
     """Compile a program (:func:`~.pipeline.compile_source`); the result has the warnings given."""
     # late: start-up; a program on disk needs no compiler
     from runelift.runtime.compilation.pipeline import compile_source
@@ -49,7 +51,7 @@ def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) 
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            compiled = compile_source(source, policy=policy, parameters=parameters)
+            compiled = compile_source(source, policy=policy, parameters=parameters, rules=rules)
     finally:
         messages = tuple(each.message for each in warned if isinstance(each.message, Warning))
         _repeat(messages)

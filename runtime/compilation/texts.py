@@ -24,7 +24,7 @@ class KernelTexts:
            ) -> dict[Hashable, str]:
         """The texts of a plan (:meth:`Compiled.plan`), to which others may be added."""
         if self._found is None:
-            found = ProgramEntry.of(compiled.source, compiled.policy).texts.load()
+            found = ProgramEntry.of(compiled.source, compiled.policy, compiled.rules).texts.load()
             self._found = found if isinstance(found, dict) else {}
             self._stored = _count(self._found)
         key = disk.key(*(each.text for each in compiled.imports), repr(compiled.parameters),
@@ -35,7 +35,8 @@ class KernelTexts:
         """Put the texts on disk if there are new ones."""
         if self._found is not None and _count(self._found) > self._stored:
             self._stored = _count(self._found)
-            ProgramEntry.of(compiled.source, compiled.policy).texts.store(self._found)
+            entry = ProgramEntry.of(compiled.source, compiled.policy, compiled.rules)
+            entry.texts.store(self._found)
 
 
 def _count(found: Mapping[str, Mapping[Hashable, str]]) -> int:

@@ -83,10 +83,10 @@ def has_manifest(path: Path, policy: str) -> bool:
 
 def read_manifests(compiled: Compiled) -> dict[str, Manifest]:
     """The manifests of the last tuning by entry point."""
-    return ProgramEntry.of(compiled.source, compiled.policy).kernels.load() or {}
+    return ProgramEntry.of(compiled.source, compiled.policy, compiled.rules).kernels.load() or {}
 
 
 def write_manifest(compiled: Compiled, entry: str, manifest: Manifest) -> None:
     """Replace the manifest of an entry point."""
-    ProgramEntry.of(compiled.source, compiled.policy).kernels.store(
+    ProgramEntry.of(compiled.source, compiled.policy, compiled.rules).kernels.store(
         {**read_manifests(compiled), entry: manifest})

@@ -139,7 +139,8 @@ class Prebuilder:
         """
         compiled, info = self._compiled, self._info
         assert info is not None
-        driver_texts = ProgramEntry.of(compiled.source, compiled.policy).driver_texts
+        driver_texts = ProgramEntry.of(compiled.source, compiled.policy,
+                                       compiled.rules).driver_texts
         built = {entry: self._built(entry, before) for entry, before in self._planned.items()}
         if built == self._planned and driver_texts.exists():
             return

@@ -227,6 +227,8 @@ def _bare(text: str) -> str:
     depth = 0
     for place, char in enumerate(text):
         depth += (char == "(") - (char == ")")
+        if depth == 1 and char == ",":
+            return text  # a tuple
         if depth == 0:
             return text[1:-1] if place == len(text) - 1 and place else text
     return text

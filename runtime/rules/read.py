@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import elaborate_open
@@ -151,7 +151,7 @@ def _as_written(fun: Fun, names: Names) -> Fun:
     return run_passes(AS_WRITTEN, Program((fun,)), names, phase="core").funs[0]
 
 
-def _markers(file: RuleFile, rule: WrittenRule, header: Header) -> list[Prim]:
+def _markers(file: RuleFile, rule: WrittenRule, header: Header) -> Sequence[Prim]:
     """A primitive type for each type parameter that the file does not speak of.
 
     Code cannot look into a value whose type is a parameter.  So what it becomes for one type tells

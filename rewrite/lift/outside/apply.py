@@ -40,6 +40,7 @@ from runelift.rewrite.lift.outside.conditions import broken_promise, condition
 from runelift.rewrite.lift.outside.instance import instance
 from runelift.rewrite.lift.outside.matching import Match, Surroundings, match_rule
 from runelift.rewrite.lift.outside.pattern import OutsideRule, definitions
+from runelift.rewrite.passes.dead import remove_unused
 
 MOST_APPLICATIONS = 100
 """The most applications of a rule in a function, unless attributes ask for more."""
@@ -47,8 +48,7 @@ MOST_APPLICATIONS = 100
 
 def apply_rules(program: ir.Program, names: Names, rewriting: Rewriting | None = None
                 ) -> ir.Program:
-    """``program`` after the rules from outside that ``rewriting`` has, in the order of their file.
-    """
+    """``program`` after the rules from outside of ``rewriting``, in the order of their file."""
     if rewriting is None or not rewriting.outside:
         return program
     funs = list(program.funs)
@@ -61,8 +61,11 @@ def apply_rules(program: ir.Program, names: Names, rewriting: Rewriting | None =
 def as_rule(rule: OutsideRule) -> Rule:
     """A rule from outside as a rule of the optimiser, which applies itself to functions."""
     notes = (("Provided", rule.condition),) if rule.condition else ()
-    found = Rule(rule.name, rule.law, notes, (type(rule.root.exp),),
-                 lambda fun, names, rewriting: _Applying(rule, found, fun, names, rewriting).result())
+
+    def apply(fun: ir.Fun, names: Names, rewriting: Rewriting) -> ir.Fun:
+        return _Applying(rule, found, fun, names, rewriting).result()
+
+    found = Rule(rule.name, rule.law, notes, (type(rule.root.exp),), apply)
     return found
 
 
@@ -85,6 +88,8 @@ class _Applying:
         """What parameters have stood for."""
         self.made: set[VName] = set()
         """The names that right sides have bound."""
+        self.kept: set[VName] = set()
+        """The results of left sides that stand where a condition does not hold."""
         self._learn()
 
     def result(self) -> ir.Fun:
@@ -114,16 +119,18 @@ class _Applying:
 
         All statements of an expression have its attributes, and the rule is about one of them.
         """
-        rule, replaced, reason = self.rule, set[int](), ""
-        asked = [stm for stm in _outermost_first(self.fun.body) if rule.name in stm.attrs]
-        for stm in asked:
-            if id(stm) in replaced or not stm.pat or self.around.defs[stm.pat[0].name] is not stm:
+        rule, replaced, reason = self.rule, set[VName](), ""
+        asked = [stm for stm in _outermost_first(self.fun.body)
+                 if rule.name in stm.attrs and stm.pat]
+        for each in asked:
+            stm = self.around.defs.get(each.pat[0].name)
+            if stm is None or rule.name not in stm.attrs or stm.pat[0].name in replaced:
                 continue
             found = self._attempt(stm, alone=False)
             if isinstance(found, str):
                 reason = reason or found
             else:
-                replaced.update(map(id, found.match.statements.values()))
+                replaced.update(found.match.statements)
                 self._replace(stm, found.stms)
         if asked and not replaced:
             place = next((_span(stm.loc) for stm in asked if stm.loc is not None), rule.span)
@@ -148,7 +155,7 @@ class _Applying:
 
     def _somewhere(self) -> bool:
         for stm in _outermost_first(self.fun.body):
-            if type(stm.exp) is type(self.rule.root.exp):
+            if type(stm.exp) is type(self.rule.root.exp) and stm.pat[0].name not in self.kept:
                 found = self._attempt(stm, alone=True)
                 if not isinstance(found, str):
                     self._replace(stm, found.stms)
@@ -203,6 +210,7 @@ class _Applying:
         results = dict(zip(theirs, after.result, strict=True))
         before = rename_body(ir.Body(self._left_side(match, stm), tuple(
             p.name for p in stm.pat)), self.names)
+        self.kept.update(p.name for p in before.stms[-1].pat)
         chosen = ir.If(holds.result[0], ir.Body(stms, tuple(results[p.name] for p in stm.pat)),
                        before, tuple(p.type for p in stm.pat))
         return (*holds.stms, ir.Stm(stm.pat, chosen, (), stm.loc))
@@ -238,7 +246,8 @@ class _Applying:
     def _replace(self, stm: ir.Stm, stms: tuple[ir.Stm, ...]) -> None:
         self.rewriting.record(self.listed, (stm,), stms)
         self.made.update(p.name for each in stms for p in each.pat)
-        self.fun = replace(self.fun, body=_replaced(self.fun.body, stm, stms))
+        fun = replace(self.fun, body=_replaced(self.fun.body, stm, stms))
+        self.fun, = remove_unused(ir.Program((fun,)), Rewriting(self.names)).funs
         self._learn()
 
 

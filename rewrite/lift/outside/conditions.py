@@ -1,4 +1,4 @@
-"""The conditions of rules from outside at a match: known to hold, known to fail, or to be tested."""
+"""The conditions of rules from outside at a match: they hold, they fail, or a test decides."""
 
 from __future__ import annotations
 

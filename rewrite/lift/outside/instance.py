@@ -9,10 +9,9 @@ from types import MappingProxyType
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import Mapper, map_lambda, map_stm, rename_lambda, substitute_body
+from runelift.ir.traverse import Mapper, map_stm, rename_lambda, substitute_body
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, shape_of
 from runelift.rewrite.lift.outside.matching import Match
-
 
 NOTHING: Mapping[VName, VName] = MappingProxyType({})
 
@@ -60,14 +59,20 @@ def instance(fun: ir.Fun, match: Match, params: tuple[ir.Param, ...], names: Nam
         stms: list[ir.Stm] = []
         for stm in old.stms:
             if isinstance(stm.exp, ir.Call) and stm.exp.function in functions:
-                lam = rename_lambda(functions[stm.exp.function], names)
-                args = dict(zip((p.name for p in lam.params), m.atoms(stm.exp.args), strict=True))
-                called = substitute_body(lam.body, args)
-                stms += called.stms
-                known.update(zip((p.name for p in stm.pat), called.result, strict=True))
+                called = rename_lambda(functions[stm.exp.function], names)
+                args = dict(zip((p.name for p in called.params), m.atoms(stm.exp.args),
+                                strict=True))
+                applied = substitute_body(called.body, args)
+                stms += applied.stms
+                known.update(zip((p.name for p in stm.pat), applied.result, strict=True))
             else:
                 stms.append(map_stm(m, stm))
         return ir.Body(tuple(stms), m.atoms(old.result))
 
-    m = _TypedMapper(atom, bind, body, lambda lam: map_lambda(m, lam), match.types)
+    def lam(old: ir.Lambda) -> ir.Lambda:
+        own = [bind(p.name) for p in old.params]
+        new = tuple(ir.Param(name, m.type(p.type)) for name, p in zip(own, old.params, strict=True))
+        return ir.Lambda(new, body(old.body), m.types(old.ret))
+
+    m = _TypedMapper(atom, bind, body, lam, match.types)
     return body(fun.body)

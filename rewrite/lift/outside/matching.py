@@ -45,11 +45,14 @@ class Match:
     locals_: dict[VName, Atom] = field(default_factory=dict)
     inner: set[VName] = field(default_factory=set)
     statements: dict[VName, ir.Stm] = field(default_factory=dict)
+    open_calls: set[VName] = field(default_factory=set)
+    """The first results of calls of which other results have not been found yet."""
 
     def copy(self) -> Match:
         """A match that goes on in another way."""
-        return Match(dict(self.atoms), dict(self.functions), dict(self.types), dict(self.locals_),
-                     set(self.inner), dict(self.statements))
+        return Match(*(each.copy() for each in (
+            self.atoms, self.functions, self.types, self.locals_, self.inner, self.statements,
+            self.open_calls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ def match_rule(rule: OutsideRule, stm: ir.Stm, around: Surroundings) -> Match | 
     matcher = _Matcher({p.name: p.type for p in rule.before.params}, rule.markers,
                        definitions((rule.before.body,)), around)
     found = matcher.solve([("stm", rule.root, stm)], Match())
+    if found is not None and found.open_calls:
+        return "a result of a function of the rule does not occur in its left side"
     return matcher.reason if found is None else found
 
 
@@ -125,7 +130,8 @@ class _Matcher:
             case "stm":
                 return self._statement(ours, theirs, match)
             case "lambda":
-                return self._lambda(ours, *theirs, match)
+                lam, order = theirs
+                return self._lambda(ours, lam, order, match)
             case "body":
                 match.inner.update(p.name for stm in theirs.stms for p in stm.pat)
                 if any(isinstance(stm.exp, ir.Assert) for stm in theirs.stms):
@@ -137,11 +143,12 @@ class _Matcher:
                 return self._type(ours, theirs, match)
         raise AssertionError(kind)
 
-    def _fail(self, match: Match, reason: str) -> None:
-        """Note why a match fails if none has come further."""
+    def _fail(self, match: Match, reason: str) -> list[_Goal] | None:
+        """No goals; notes why a match fails if none has come further."""
         size = len(match.locals_) + len(match.atoms)
         if size > self._furthest:
             self._furthest, self.reason = size, reason
+        return None
 
     # Atoms
 
@@ -212,31 +219,36 @@ class _Matcher:
                      ) -> list[_Goal] | None:
         """Take what computes ``theirs`` for the function that is applied.
 
-        Its free names but for the arguments must be known outside of the matched lambdas.
+        Its free names but for the arguments must be known outside of the matched lambdas.  Of
+        several results, the last that is found completes the function.
         """
         assert isinstance(stm.exp, ir.Call)
+        match.locals_[ours] = theirs
+        if any(p.name not in match.locals_ for p in stm.pat):
+            match.open_calls.add(stm.pat[0].name)
+            return []
+        match.open_calls.discard(stm.pat[0].name)
+        results = tuple(match.locals_[p.name] for p in stm.pat)
         args = [match.locals_[arg] for arg in stm.exp.args if isinstance(arg, VName)]
-        if len(stm.pat) != 1:
-            return self._fail(match, f"'{stm.exp.function.base}' has several results")
-        stms = self._computation(theirs, {a for a in args if isinstance(a, VName)}, match.inner)
+        stms = self._computation(results, {a for a in args if isinstance(a, VName)}, match.inner)
         if stms is None:
             return self._fail(match, f"what stands for '{stm.exp.function.base}' depends on more "
                               "than its arguments")
         params = list[ir.Param]()
         for arg in args:
-            taken = any(p.name == arg for p in params)
-            name = arg if isinstance(arg, VName) and not taken else self.around.names.fresh("unused")
+            name = (arg if isinstance(arg, VName) and all(p.name != arg for p in params) else
+                    self.around.names.fresh("unused"))
             params.append(ir.Param(name, self.around.type(arg)))
-        lam = ir.Lambda(tuple(params), ir.Body(stms, (theirs,)), (self.around.type(theirs),))
-        match.locals_[ours] = theirs
-        known = match.functions.setdefault(stm.exp.function, lam)
-        if known is not lam and not alike(known, lam, self.around):
+        types = tuple(map(self.around.type, results))
+        lam = ir.Lambda(tuple(params), ir.Body(stms, results), types)
+        before = match.functions.setdefault(stm.exp.function, lam)
+        if before is not lam and not alike(before, lam, self.around):
             return self._fail(match, f"'{stm.exp.function.base}' would be two functions")
-        return [("type", stm.pat[0].type, self.around.type(theirs))]
+        return _pairs("type", [p.type for p in stm.pat], types)
 
-    def _computation(self, wanted: Atom, given: set[VName], inner: set[VName]
+    def _computation(self, wanted: Sequence[Atom], given: set[VName], inner: set[VName]
                      ) -> tuple[ir.Stm, ...] | None:
-        """The statements of matched lambdas that compute an atom from ``given`` names, in order.
+        """The statements of matched lambdas that compute atoms from ``given`` names, in order.
 
         None if they need another variable of these lambdas.
         """
@@ -256,7 +268,8 @@ class _Matcher:
             for param in stm.pat:
                 found[param.name] = stm
 
-        visit(wanted)
+        for each in wanted:
+            visit(each)
         stms = {id(stm): stm for stm in found.values()}
         return tuple(stms.values()) if complete else None
 
