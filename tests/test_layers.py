@@ -106,7 +106,8 @@ ALLOWED = {
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing":
-        "ir.codes frontend versions data compilation devices program compile tuner.costs tuner.t4",
+        "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
+        "tuner.t4",
     "commands":
         "ir.codes frontend.syntax frontend rewrite.engine rewrite codegen.plan versions records "
         "data cache host compilation rules "

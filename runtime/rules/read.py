@@ -202,13 +202,10 @@ def _tested(file: RuleFile, rule: WrittenRule, header: Header, found: OutsideRul
     if wrong is None:
         return None
     given = ", ".join(wrong.arguments)
-    hints: tuple[str, ...] = ()
     promised = {promise.op for promise in found.promises if promise.law == "associative"}
-    for op, neutral in sorted(found.given - {(each, None) for each in promised}):
-        if op not in promised and neutral is not None:
-            hints = (f"If '{op.base}' is always associative with neutral element "
-                     f"'{neutral.base}', say: where associative {op.base} {neutral.base}.",)
+    hints = tuple(f"If '{op.base}' is always associative with neutral element '{neutral.base}', "
+                  f"say: where associative {op.base} {neutral.base}."
+                  for op, neutral in found.given if op not in promised and neutral is not None)
     return Diagnostic(
         "wrong-rule", rule.name_span, f"Rule '{rule.name}' is wrong for {given}.",
-        (Label(rule.before, f"this gives {wrong.before}"),
-         Label(rule.after, f"this gives {wrong.after}")), hints)
+        (Label(rule.before, wrong.before), Label(rule.after, wrong.after)), hints)

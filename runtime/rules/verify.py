@@ -6,6 +6,7 @@ for which the rule's condition holds.  The inputs are the same whenever a rule i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,8 @@ INPUTS = 24
 """The number of random inputs for each choice of types and functions."""
 MOST_TRIES = 2000
 """The most random inputs that are made to find those for which the condition holds."""
+_PLACE = re.compile(r".*?: error\[[a-z-]+\]: ")
+"""The beginning of the message of a failure."""
 SMALL_SIZE, LARGE_SIZE = 5, 24
 """The largest random size; conditions for which small ones are too few get large ones, too."""
 
@@ -60,7 +63,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """Arguments for which the sides of a rule differ, and what they give, all as text."""
+    """Arguments for which the sides of a rule differ, and in words what these give."""
 
     arguments: tuple[str, ...]
     before: str
@@ -231,10 +234,10 @@ def _result(fun: Fun, values: Sequence[Value]) -> list[Value] | str:
     try:
         return interpret_fun(fun, values)
     except ProgramFailure as failure:
-        return f"a failure: {str(failure).splitlines()[0]}"
+        return _PLACE.sub("", str(failure).splitlines()[0])
 
 
 def _shown(result: list[Value] | str) -> str:
     if isinstance(result, str):
-        return result
-    return ", ".join(map(format_value, result))
+        return f"this fails: {result}"
+    return f"this gives {', '.join(map(format_value, result))}"

@@ -50,9 +50,9 @@ class Match:
 
     def copy(self) -> Match:
         """A match that goes on in another way."""
-        return Match(*(each.copy() for each in (
-            self.atoms, self.functions, self.types, self.locals_, self.inner, self.statements,
-            self.open_calls)))
+        return Match(self.atoms.copy(), self.functions.copy(), self.types.copy(),
+                     self.locals_.copy(), self.inner.copy(), self.statements.copy(),
+                     self.open_calls.copy())
 
 
 @dataclass(frozen=True, slots=True)
