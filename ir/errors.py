@@ -32,6 +32,8 @@ Code: TypeAlias = Literal[
     "rule-types-differ", "wrong-rule", "untestable-rule", "malformed-rule", "rule-does-not-match",
     "endless-rule",
     "unknown-parameter", "impossible-setting",
+    "unknown-point", "point-arguments", "conflicting-points", "point-does-not-match",
+    "malformed-schedule", "unknown-place",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]
 """A kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""

@@ -31,12 +31,13 @@ ALLOWED = {
     "rewrite.analysis": "rewrite.engine",
     "rewrite.rules": "rewrite.engine",
     "rewrite.flatten.rules": "rewrite.engine rewrite.flatten",
-    "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
     "rewrite.lift": "rewrite.engine",
+    "rewrite.lift.points": "rewrite.engine rewrite.flatten rewrite.lift",
+    "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
     "rewrite.lift.outside": "rewrite.engine rewrite.rules rewrite.passes",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
-        "rewrite.passes rewrite.lift.outside",
+        "rewrite.passes rewrite.lift rewrite.lift.outside rewrite.lift.points",
     "codegen.passes": "codegen.plan",
     "codegen.emit": "codegen.plan codegen.passes",
     "codegen.kernel": "codegen.plan codegen.passes",
@@ -46,8 +47,8 @@ ALLOWED = {
     "records": "codegen.plan",
     "host": "cache",
     "compilation":
-        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite codegen.plan "
-        "codegen.emit codegen.hostplan cache rules",
+        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
+        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan cache rules",
     "rules":
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift.outside rewrite "
         "cache data",
@@ -109,8 +110,8 @@ ALLOWED = {
         "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
         "tuner.t4",
     "commands":
-        "ir.codes frontend.syntax frontend rewrite.engine rewrite codegen.plan versions records "
-        "data cache host compilation rules "
+        "ir.codes frontend.syntax frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite "
+        "codegen.plan codegen.passes versions records data cache host compilation rules "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from runelift.frontend.syntax.attributes import steers_flattening
 from runelift.ir.integers import compute, computes, wrapping
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
@@ -60,8 +61,10 @@ class Scope:
 class Builder:
     """Appends statements to the innermost body, or further out where it can."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, *, steered: bool = True) -> None:
         self.names = names
+        self.steered = steered
+        """Attributes that steer flattening are kept."""
         self.scopes: list[Scope] = [Scope()]
         self.calls: tuple[Loc, ...] = ()
         self.attrs: dict[int, tuple[str, ...]] = {}
@@ -88,6 +91,9 @@ class Builder:
     @contextmanager
     def attribute(self, attr: str) -> Iterator[None]:
         """Statements of the innermost body get an attribute; those of bodies inside do not."""
+        if not self.steered and steers_flattening(attr):
+            yield
+            return
         depth = len(self.scopes)
         before = self.attrs.get(depth, ())
         self.attrs[depth] = (*before, attr)

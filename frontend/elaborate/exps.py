@@ -24,6 +24,7 @@ from runelift.frontend.elaborate.builder import (
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop
+from runelift.frontend.elaborate.points import attach
 from runelift.frontend.elaborate.scalars import arithmetic
 from runelift.frontend.elaborate.sizes import (
     bind_by_type,
@@ -65,6 +66,7 @@ from runelift.ir.errors import (
     TooLarge,
 )
 from runelift.ir.names import VName
+from runelift.ir.points import is_point
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc, Span
 from runelift.ir.syntax import Assert, If, Param, PrimOp
@@ -285,6 +287,10 @@ class Evaluator:
             case ast.AttrExp(_, attr, _) if (
                     name := parameter(attr)) in self._parameters and isinstance(exp.type, Prim):
                 return Dynamic(constant(self._parameters[name], exp.type), exp.type)
+            case ast.AttrExp(_, attr, value) if is_point(attr):
+                found = self.exp(value, env)
+                attach(self.builder, attr, found, exp.span)
+                return found
             case ast.AttrExp(_, attr, value):
                 with self._attribute(attr):
                     return self.exp(value, env)

@@ -1,4 +1,7 @@
-"""The attributes ``#[...]``: the known ones, and reports about unknown ones."""
+"""The attributes ``#[...]``: the known ones, and reports about unknown ones.
+
+Those that are rewrite points have their signatures in :mod:`runelift.ir.points`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from runelift.ir.errors import Diagnostic, ProgramWarning
+from runelift.ir.points import POINTS, PointMistake, read_request
 from runelift.ir.source import Span
 
 _CHOICES = ("no_outer", "no_intra", "only_intra", "only_inner")
@@ -25,6 +29,9 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
 
 _rules: ContextVar[frozenset[str]] = ContextVar("_rules", default=frozenset())
 """The names of rules from outside, which are attributes, too."""
+_STEERING = frozenset({"sequential", "sequential_outer", "sequential_inner",
+                       "incremental_flattening", "flattening"})
+"""The attributes that decide about versions, and about what runs in parallel."""
 
 _FORM = re.compile(r"([^()]+)(?:\((.*)\))?", re.DOTALL)
 
@@ -45,9 +52,19 @@ def rules_known(names: Iterable[str]) -> Iterator[None]:
         _rules.reset(before)
 
 
+def steers_flattening(attribute: str) -> bool:
+    """True if an attribute decides what runs in parallel, or which versions there are.
+
+    >>> steers_flattening("flattening(no_outer)"), steers_flattening("unroll")
+    (True, False)
+    """
+    return attribute.partition("(")[0] in _STEERING
+
+
 def is_known(attribute: str, span: Span) -> bool:
     """True if there is such an attribute, written without blanks; warns if not.
 
+    A rewrite point must be right, and so must a name that is almost that of a point: ProgramError.
     Functions are inlined wherever they are called, so ``inline`` and ``noinline`` change nothing.
     """
     form = _FORM.fullmatch(attribute)
@@ -55,8 +72,15 @@ def is_known(attribute: str, span: Span) -> bool:
     if attribute in _rules.get():
         return True
     if name not in KNOWN:
+        near = difflib.get_close_matches(name, (*KNOWN, *POINTS), n=1)
+        if near and near[0] in POINTS:
+            try:
+                read_request(attribute)
+            except PointMistake as mistake:
+                raise mistake.at(span) from None
+            return True
         message = f"Unknown attribute '{attribute}'; it is ignored."
-        near = difflib.get_close_matches(name, (*_rules.get(), *KNOWN), n=1)
+        near = difflib.get_close_matches(name, (*_rules.get(), *KNOWN, *POINTS), n=1)
         hint = (f"Did you mean '{near[0]}'?" if near else
                 f"The attributes are {', '.join(KNOWN)}.")
     else:

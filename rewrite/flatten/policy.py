@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.guards import Kind
+from runelift.ir.policies import POLICIES, base_policy
 from runelift.ir.syntax import Body, Stm
 from runelift.rewrite.flatten.parallelism import (
     is_perfect_nest,
@@ -73,14 +74,14 @@ def moderate(site: Candidates) -> frozenset[Kind]:
     return frozenset({Kind.FLAT})
 
 
-POLICIES: dict[str, Policy] = {
+_POLICIES: dict[str, Policy] = {
     "all": all_versions, "full": full, "classic": classic, "moderate": moderate}
 
 
 def policy(name: str) -> Policy:
     """The policy called ``name``; UserError if there is none."""
     try:
-        return POLICIES[name]
+        return _POLICIES[base_policy(name)]
     except KeyError:
         raise UserError(
             f"Unknown policy '{name}'.  The policies are {', '.join(POLICIES)}."

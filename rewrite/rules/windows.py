@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.types import ArrayType, Atom, Const, array_of, elem_of, i64, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda
@@ -30,7 +31,7 @@ def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
     """
     match stm.exp:
         case ir.Map(width, ir.Lambda((param,), ir.Body(stms, (result,))) as lam, (
-                array,)) if stms and not stm.attrs and len(stm.pat) == 1:
+                array,)) if stms and not settings(stm) and len(stm.pat) == 1:
             bound = bound_by_lambda(lam)
             at, shape = param.name, tuple(map(scope.resolve, (width, *shape_of(param.type))))
             if shape_of(scope.type(array)) != shape or [result] != [p.name for p in stms[-1].pat]:

@@ -1,4 +1,4 @@
-"""The entry of the cache for a program file and a policy: four parts, each a file.
+"""The entry of the cache for a program file, policy and schedule: four parts, each a file.
 
 A part serves as long as the text of the program and Runelift's files do not change.
 ``RUNELIFT_KEEP=0`` turns entries off.
@@ -91,9 +91,12 @@ class ProgramEntry:
             for name in ("compiled", "kernels", "driver_texts", "texts"))
 
     @classmethod
-    def of(cls, source: Source, policy: str, rules: Source | None = None) -> ProgramEntry:
-        """The entry of a program under a policy, perhaps with ``rules`` from outside."""
-        further = () if rules is None else (os.path.abspath(rules.name),)
+    def of(cls, source: Source, policy: str, schedule: str = "", rules: Source | None = None
+           ) -> ProgramEntry:
+        """The entry of a program under a policy, with a schedule's text and with rules."""
+        further = [schedule] if schedule else []
+        if rules is not None:
+            further += ["rules", os.path.abspath(rules.name)]
         return cls(disk.key(os.path.abspath(source.name), policy, *further), source, rules)
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.numerals import whole_number
-
-POLICIES = ("all", "full", "classic", "moderate")
+from runelift.ir.policies import POLICIES
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +29,9 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
                              "nests of maps that differ in order alone as well (full), those "
                              "that Futhark 0.26 keeps (classic), or one for each map "
                              "(moderate; default: %(default)s)")
+    parser.add_argument("--ignore-attributes", action="store_true",
+                        help="compile as if attributes that steer flattening, such as "
+                             "#[sequential_outer], were not there")
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +77,13 @@ def add_tuning(parser: argparse.ArgumentParser) -> None:
     """The option for a tuning file."""
     parser.add_argument("--tuning", metavar="FILE", type=Path,
                         help="a tuning file (default: PROGRAM.tuning if it exists)")
+
+
+def add_schedule(parser: argparse.ArgumentParser) -> None:
+    """The option for a schedule."""
+    parser.add_argument("--schedule", metavar="FILE", type=Path,
+                        help="a schedule, as 'runelift explain --schedule' prints it: rewrite "
+                             "points that replace those of the program and of its tuning file")
 
 
 def add_only(parser: argparse.ArgumentParser) -> None:

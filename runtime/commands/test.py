@@ -43,6 +43,7 @@ from runelift.runtime.commands.options import (
     add_json,
     add_policy,
     add_rules,
+    add_schedule,
     add_tuning,
     print_json,
 )
@@ -100,6 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_entry(parser)
     add_device(parser)
     add_tuning(parser)
+    add_schedule(parser)
     add_policy(parser)
     add_rules(parser)
     add_contract(parser)
@@ -347,7 +349,7 @@ class _Subject:
             self._program = compile_program(path, device=args.device, tuning=args.tuning,
                                             policy=args.policy,
                                             fp_contract=args.fp_contract, runs=False,
-                                            rules=args.rules)
+                                            rules=args.rules, schedule=args.schedule)
             self._core = self._program.compiled.core
             device = self._program.device_info
         self._versions = VersionRuns(self._program, limit_of(args)) if (

@@ -17,6 +17,7 @@ from runelift.runtime.commands.options import (
     add_policy,
     add_program,
     add_rules,
+    add_schedule,
     add_time_limit,
     natural,
 )
@@ -125,6 +126,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
                              "as tcp://host:8786, whose devices must be like the one here")
     add_policy(parser)
     add_rules(parser)
+    add_schedule(parser)
     add_contract(parser)
     add_html(parser)
     add_json(parser)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 
@@ -12,30 +13,44 @@ from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import Derivation, derive, flatten
+from runelift.rewrite.lift.points import BOOK, LATE
+from runelift.rewrite.lift.schedule import Step, read_schedule
+from runelift.rewrite.lift.scheduling import Asked, Scheduling
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.rules.read import load_rules
 
 
 @dataclass(slots=True)
 class EntryStages:
-    """An entry point after optimisation and after flattening; ``names`` differ from its names."""
+    """An entry point after optimisation and after flattening; ``names`` differ from its names.
+
+    ``steps`` are the rewrite points taken in between.
+    """
 
     optimised: Fun
     versioned: Fun
     names: Names
+    steps: tuple[Step, ...] = ()
 
 
 def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
-              rules: Source | None) -> EntryStages:
+              asked: Asked | None = None, rules: Source | None = None) -> EntryStages:
     """The stages of an entry point; ``names`` differ from those in it.
 
     So do the names of ``rewriting``, which replace them and has the ``rules`` from outside.
+    ``asked`` are the rewrite points to take.
     """
     rewriting = rewriting or Rewriting(names, outside=load_rules(rules) if rules else ())
     names = rewriting.names
-    optimised = optimise(Program((fun,)), names, rewriting)
+    points = Scheduling(BOOK, asked or Asked())
+    optimised = optimise(Program((fun,)), names, rewriting, points=points)
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
-    return EntryStages(optimised.funs[0], versioned.funs[0], names)
+    return EntryStages(optimised.funs[0], versioned.funs[0], names, tuple(points.taken))
+
+
+def asked_of(schedule: Source | None, values: Mapping[str, int]) -> Asked:
+    """The rewrite points of a schedule, or those of the program; ProgramError if it is wrong."""
+    return Asked(None if schedule is None else read_schedule(schedule, LATE), values)
 
 
 def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:

@@ -1,0 +1,31 @@
+"""The point that tiles two maps together."""
+
+from __future__ import annotations
+
+from runelift.ir.syntax import Map, Stm
+from runelift.rewrite.engine.scope import Scope
+from runelift.rewrite.lift.point import Arguments, Rewrite, point
+from runelift.rewrite.lift.points.nests import Part, Reordered, maps_of
+from runelift.rewrite.lift.points.views import number
+
+
+@point(Map, needs_reductions=True)
+def ab_tile(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
+    """Map (λa → map (λb → f a b) bs) as ⇒ map join (join (map transpose
+    (map (λt → map (λu → map (λa → map (λb → f a b) u) t) (split columns bs)) (split rows as))))
+
+    Provided: the tiles divide the lengths of as and bs, and bs has one length for all a.  What
+    else the outer map computes is cheap to repeat.
+    Because: elements of two tiles are used often within a tile.
+        Transposition stands before the joins; the thesis leaves it out, and so gets another shape.
+    Source: Mogers 2023, section 6.2.5.2.
+    """
+    nest = maps_of(stm, 2).nest(2)
+    if isinstance(nest, str):
+        return nest
+    tiles = {0: number(given, "rows"), 1: number(given, "columns")}
+    new = Reordered(scope, stm, nest, (Part(0), Part(1), Part(0, 1), Part(1, 1)), tiles, "ab_tile")
+    stms = new.rewritten()
+    if isinstance(stms, str):
+        return stms
+    return Rewrite(stms, tuple(new.views.constraints), new.name_at(2))
