@@ -19,6 +19,7 @@ from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.parser import parse, parse_type
 from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.points import POINTS
 from runelift.ir.source import Source, Span
 
 ALWAYS = "always"
@@ -229,7 +230,7 @@ def _check_name(rule: WrittenRule, before: Iterable[WrittenRule]) -> None:
             raise ProgramError(Diagnostic(
                 "duplicate-name", rule.name_span, f"Duplicate definition of rule '{rule.name}'.",
                 (Label(other.name_span, "first defined here"),)))
-    if rule.name in KNOWN:
+    if rule.name in KNOWN or rule.name in POINTS:
         raise _malformed(rule.name_span, f"#[{rule.name}] has a meaning of its own, so no rule "
                          "can have this name.")
 

@@ -154,7 +154,9 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     program = points.begin(program)
     if not points.is_idle(program):
         late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
-        passes = (STANDARD[0], _taking(points, fused=False), *STANDARD[1:late],
+        passes = (STANDARD[0], _taking(points, fused=False),
+                  SIMPLIFY,  # sharing would keep what points have replaced
+                  *STANDARD[1:late],
                   _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
     return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
 

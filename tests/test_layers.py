@@ -34,7 +34,7 @@ ALLOWED = {
     "rewrite.lift": "rewrite.engine",
     "rewrite.lift.points": "rewrite.engine rewrite.flatten rewrite.lift",
     "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
-    "rewrite.lift.outside": "rewrite.engine rewrite.rules rewrite.passes",
+    "rewrite.lift.outside": "rewrite.engine rewrite.rules rewrite.passes rewrite.lift",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
         "rewrite.passes rewrite.lift rewrite.lift.outside rewrite.lift.points",
@@ -50,8 +50,7 @@ ALLOWED = {
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
         "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan cache rules",
     "rules":
-        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift.outside rewrite "
-        "cache data",
+        "frontend.syntax frontend.elaborate frontend rewrite.lift.outside rewrite cache data",
     "devices.driver": "cache host",
     "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
@@ -110,7 +109,7 @@ ALLOWED = {
         "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
         "tuner.t4",
     "commands":
-        "ir.codes frontend.syntax frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite "
+        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite "
         "codegen.plan codegen.passes versions records data cache host compilation rules "
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "

@@ -8,9 +8,6 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 from runelift.ir.errors import Diagnostic, ProgramWarning
 from runelift.ir.points import POINTS, PointMistake, read_request
@@ -27,8 +24,6 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
 }
 """The names of attributes with the arguments they take; None if any."""
 
-_rules: ContextVar[frozenset[str]] = ContextVar("_rules", default=frozenset())
-"""The names of rules from outside, which are attributes, too."""
 _STEERING = frozenset({"sequential", "sequential_outer", "sequential_inner",
                        "incremental_flattening", "flattening"})
 """The attributes that decide about versions, and about what runs in parallel."""
@@ -40,16 +35,6 @@ def parameter(attribute: str) -> str:
     """The name of the tuning parameter that the attribute ``param(name)`` stands for; or ""."""
     match = re.fullmatch(r"param\(([^()]+)\)", attribute)
     return match[1] if match else ""
-
-
-@contextmanager
-def rules_known(names: Iterable[str]) -> Iterator[None]:
-    """Take the names of rules from outside for attributes."""
-    before = _rules.set(frozenset(names))
-    try:
-        yield
-    finally:
-        _rules.reset(before)
 
 
 def steers_flattening(attribute: str) -> bool:
@@ -69,8 +54,6 @@ def is_known(attribute: str, span: Span) -> bool:
     """
     form = _FORM.fullmatch(attribute)
     name, argument = form.groups() if form else (attribute, None)
-    if attribute in _rules.get():
-        return True
     if name not in KNOWN:
         near = difflib.get_close_matches(name, (*KNOWN, *POINTS), n=1)
         if near and near[0] in POINTS:
@@ -80,7 +63,6 @@ def is_known(attribute: str, span: Span) -> bool:
                 raise mistake.at(span) from None
             return True
         message = f"Unknown attribute '{attribute}'; it is ignored."
-        near = difflib.get_close_matches(name, (*_rules.get(), *KNOWN, *POINTS), n=1)
         hint = (f"Did you mean '{near[0]}'?" if near else
                 f"The attributes are {', '.join(KNOWN)}.")
     else:

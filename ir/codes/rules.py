@@ -53,22 +53,6 @@ rule twice (x: i32): i32 = x + x  ==>  2 * x where x > 10 && x < 5
 rule twice (x: i32): i32 = x + x  ==>  2 * x
 """, suffix=".rules"),
     Explanation(
-        "rule-does-not-match", "a rule asked for where it does not match",
-        "The attribute #[NAME] asks for the rule of this name at an expression.  The left side of "
-        "the rule has another form there, or a condition does not hold.  The message says where "
-        "the forms part.  Only the form of the expression counts, after functions are inlined.",
-        wrong="""\
-rule total [n] (c: i32) (xs: [n]i32): i32 =
-  i32.sum (map (\\x -> c * x) xs)  ==>  c * i32.sum xs
--- file: program.fut
-entry main [n] (c: i32) (xs: [n]i32): i32 = #[total] i32.sum (map (\\x -> c + x) xs)
-""", cure="""\
-rule total [n] (c: i32) (xs: [n]i32): i32 =
-  i32.sum (map (\\x -> c * x) xs)  ==>  c * i32.sum xs
--- file: program.fut
-entry main [n] (c: i32) (xs: [n]i32): i32 = #[total] i32.sum (map (\\x -> x * c) xs)
-""", suffix=".rules"),
-    Explanation(
         "endless-rule", "a rule that is always applied and makes what it matches",
         "A rule with #[always] is applied wherever it matches, also in what it has made itself.  "
         "This one never ends, so it stops after a number of steps.  Leave out #[always], and ask "

@@ -23,13 +23,15 @@ from pathlib import Path
 from runelift.codegen.plan.kernel_classes import render as render_kernels
 from runelift.codegen.plan.kernel_classes import work_of
 from runelift.frontend.load import load
-from runelift.frontend.syntax.attributes import rules_known
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
+from runelift.ir.points import with_rules
 from runelift.ir.policies import ignores_attributes
 from runelift.rewrite.flattening import derive
+from runelift.rewrite.lift.points import BOOK
+from runelift.rewrite.lift.scheduling import Scheduling
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.explain_schedule import explain_schedule
 from runelift.runtime.commands.open_program import pick_entry
@@ -178,12 +180,12 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
-    names, rules = rewriting.names, rules_of(args)
-    if rules is not None:
-        rewriting.outside = load_rules(rules)
-    with rules_known(each.name for each in rewriting.outside):
+    names, outside = rewriting.names, load_rules(rules_of(args))
+    rewriting.outside = outside.always
+    with with_rules(outside.points):
         core = load(read_source(path), names, steered=not ignores_attributes(args.policy))
-    program = optimise(core, names, rewriting)
+        program = optimise(core, names, rewriting,
+                           points=Scheduling({**BOOK, **outside.points}))
     _, derivations = derive(program, names, policy=args.policy)
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
-from runelift.rewrite.engine.rule import Rule
 from runelift.rewrite.flattening import FLATTENING
+from runelift.rewrite.lift.point import Point
 from runelift.rewrite.registry import PASSES
 from runelift.runtime.commands.options import add_json, add_rules, print_json
 from runelift.runtime.commands.rewriting_options import rules_of
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift rules``."""
     outside = rules_of(args)
-    listed = all_rules() if outside is None else _outside(load_rules(outside))
+    listed = all_rules() if outside is None else _outside(load_rules(outside).points.values())
     found = [rule for rule in listed
              if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
@@ -63,7 +63,7 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _outside(rules: Iterable[Rule]) -> Iterator[_Listed]:
+def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
     """The rules of a file."""
     for rule in rules:
         yield _Listed("outside", rule.name, rule.law, rule.notes)

@@ -119,7 +119,7 @@ class Compiled:
                                                         rewriting, self._asked(), self.rules)
 
     def _asked(self) -> Asked:
-        asked: Asked = _compiler().asked_of(self.schedule, self.numbers)
+        asked: Asked = _compiler().asked_of(self.schedule, self.numbers, self.rules)
         return asked
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.names import Names
+from runelift.ir.points import with_rules
 from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
@@ -40,17 +41,23 @@ def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
     So do the names of ``rewriting``, which replace them and has the ``rules`` from outside.
     ``asked`` are the rewrite points to take.
     """
-    rewriting = rewriting or Rewriting(names, outside=load_rules(rules) if rules else ())
-    names = rewriting.names
-    points = Scheduling(BOOK, asked or Asked())
-    optimised = optimise(Program((fun,)), names, rewriting, points=points)
+    rewriting, outside = rewriting or Rewriting(names), load_rules(rules)
+    names, rewriting.outside = rewriting.names, outside.always
+    points = Scheduling({**BOOK, **outside.points}, asked or Asked())
+    with with_rules(outside.points):
+        optimised = optimise(Program((fun,)), names, rewriting, points=points)
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
     return EntryStages(optimised.funs[0], versioned.funs[0], names, tuple(points.taken))
 
 
-def asked_of(schedule: Source | None, values: Mapping[str, int]) -> Asked:
-    """The rewrite points of a schedule, or those of the program; ProgramError if it is wrong."""
-    return Asked(None if schedule is None else read_schedule(schedule, LATE), values)
+def asked_of(schedule: Source | None, values: Mapping[str, int], rules: Source | None = None
+             ) -> Asked:
+    """The rewrite points of a schedule, or those of the program; ProgramError if it is wrong.
+
+    Rules from outside are points, too.
+    """
+    with with_rules(load_rules(rules).points if schedule is not None else ()):
+        return Asked(None if schedule is None else read_schedule(schedule, LATE), values)
 
 
 def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:

@@ -9,10 +9,9 @@ from runelift.codegen.plan.interface import interface
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.attributes import rules_known
 from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
-from runelift.ir.points import numbers
+from runelift.ir.points import numbers, with_rules
 from runelift.ir.policies import ignores_attributes
 from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
@@ -34,13 +33,10 @@ def compile_source(source: Source, *, policy: str = "all",
     ``schedule`` replaces the rewrite points of the program.  ``rules`` is a file of rules from
     outside.
     """
-    rewriting = rewriting or Rewriting(Names())
-    if rules is not None:
-        rewriting.outside = load_rules(rules)
-    with rules_known(each.name for each in rewriting.outside):
-        module = checked(source)
-    return compile_module(source, module, policy=policy, rewriting=rewriting,
-                          parameters=parameters, schedule=schedule, rules=rules)
+    with with_rules(load_rules(rules).points):
+        return compile_module(source, checked(source), policy=policy,
+                              rewriting=rewriting or Rewriting(Names()), parameters=parameters,
+                              schedule=schedule, rules=rules)
 
 
 def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: Rewriting,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import elaborate_open
@@ -22,27 +23,42 @@ from runelift.ir.errors import CompilerLimitation, Diagnostic, Label, ProgramErr
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source, Span
-from runelift.ir.syntax import Fun, Program
-from runelift.rewrite.engine.rule import Rule
-from runelift.rewrite.lift.outside.apply import as_rule
+from runelift.ir.syntax import Program
+from runelift.rewrite.lift.outside.apply import OutsideRules, as_rule
 from runelift.rewrite.lift.outside.pattern import NoPattern, OutsideRule, Promise
+from runelift.rewrite.lift.outside.replacement import as_point
 from runelift.rewrite.pipeline import AS_WRITTEN, run_passes
+from runelift.rewrite.registry import SIMPLIFY, Pass
 from runelift.runtime.cache import disk
 from runelift.runtime.rules.verify import Header, Parameter, Untestable, counterexample
 
 TESTED = "rules"
 """The folder of the cache with a file for each text of rules that has passed its tests."""
 
+MOST_FILES = 8
+"""The files whose rules a process keeps; each stage of a compilation asks for them."""
 _LAWS = {"associative": 2, "commutative": 1}
 """The conditions about functions, with the number of their arguments."""
 
 
-@deeply
-def load_rules(source: Source) -> tuple[Rule, ...]:
+NO_RULES = OutsideRules()
+
+
+def load_rules(source: Source | None) -> OutsideRules:
     """The rules of a file, all of which are right; ProgramError with what is wrong with them."""
+    return NO_RULES if source is None else _loaded(source)
+
+
+@lru_cache(MOST_FILES)
+@deeply
+def _loaded(source: Source) -> OutsideRules:
+    """The rules of a file.
+
+    Points meet a program that has been simplified once, the pass one as it is before fusion.
+    """
     file = read_rules(source)
     headers = _checked(file)
-    found = [_pattern(file, rule, headers[rule.name]) for rule in file.rules]
+    found = [_pattern(file, rule, headers[rule.name], (SIMPLIFY,)) for rule in file.rules]
     name = disk.key(source.text, disk.fingerprint())
     if disk.load(TESTED, name) is None:
         wrong = [error for rule, each in zip(file.rules, found, strict=True)
@@ -50,7 +66,9 @@ def load_rules(source: Source) -> tuple[Rule, ...]:
         if wrong:
             raise ProgramError(*wrong)
         disk.store(TESTED, name, b"tested")
-    return tuple(map(as_rule, found))
+    return OutsideRules({each.name: as_point(each) for each in found}, tuple(
+        as_rule(_pattern(file, rule, headers[rule.name], AS_WRITTEN))
+        for rule in file.rules if rule.always))
 
 
 # Types
@@ -117,8 +135,9 @@ def _header(rule: WrittenRule, dec: ast.ValDec) -> Header:
 # Patterns
 
 
-def _pattern(file: RuleFile, rule: WrittenRule, header: Header) -> OutsideRule:
-    """The sides of a rule as core IR after the passes that programs have gone through by then."""
+def _pattern(file: RuleFile, rule: WrittenRule, header: Header, passes: Sequence[Pass]
+             ) -> OutsideRule:
+    """The sides of a rule as core IR after passes that programs have gone through as well."""
     markers = _markers(file, rule, header)
     module = checked_module(file.module([rule], {
         name: prim.value for name, prim in zip(header.types, markers, strict=True)}))
@@ -126,7 +145,8 @@ def _pattern(file: RuleFile, rule: WrittenRule, header: Header) -> OutsideRule:
     try:
         funs = {part: elaborate_open(module, rule.of(part), names)
                 for part in (BEFORE, AFTER, WHERE) if part != WHERE or rule.where is not None}
-        before, after = (_as_written(funs[part], names) for part in (BEFORE, AFTER))
+        before, after = (run_passes(passes, Program((funs[part],)), names, phase="core").funs[0]
+                         for part in (BEFORE, AFTER))
         named = {p.name: p.type for p in header.params}
         own = {p.name.base: p.name for p in before.params[before.sizes:]}
         return OutsideRule(
@@ -144,11 +164,6 @@ def _pattern(file: RuleFile, rule: WrittenRule, header: Header) -> OutsideRule:
 
 def _malformed(span: Span, message: str, *hints: str) -> ProgramError:
     return ProgramError(Diagnostic("malformed-rule", span, message, hints=hints))
-
-
-def _as_written(fun: Fun, names: Names) -> Fun:
-    """A function as the pass finds those of programs."""
-    return run_passes(AS_WRITTEN, Program((fun,)), names, phase="core").funs[0]
 
 
 def _markers(file: RuleFile, rule: WrittenRule, header: Header) -> Sequence[Prim]:

@@ -9,7 +9,7 @@ tried in every order.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import islice, product
 from typing import Any, TypeAlias
@@ -57,11 +57,19 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The definitions and types of all names of a function, and a supply of others."""
+    """The definitions and types of names that are known at a statement, and a supply of others."""
 
-    defs: Mapping[VName, ir.Stm]
-    types: Mapping[VName, Type]
+    defs: MutableMapping[VName, ir.Stm]
+    types: MutableMapping[VName, Type]
     names: Names
+
+    def learn(self, params: Iterable[ir.Param], body: ir.Body) -> None:
+        """Add the names that a lambda binds."""
+        self.types.update((p.name, p.type) for p in params)
+        for stm in body.stms:
+            for param in stm.pat:
+                self.defs[param.name] = stm
+                self.types[param.name] = param.type
 
     def type(self, atom: Atom) -> Type:
         """The type of an atom."""
@@ -133,6 +141,7 @@ class _Matcher:
                 lam, order = theirs
                 return self._lambda(ours, lam, order, match)
             case "body":
+                self.around.learn((), theirs)
                 match.inner.update(p.name for stm in theirs.stms for p in stm.pat)
                 if any(isinstance(stm.exp, ir.Assert) for stm in theirs.stms):
                     return self._fail(match, "a check, as of an index, stands in a lambda there")
@@ -349,10 +358,12 @@ class _Matcher:
             goals += [("atom", mine.init, other.init), ("type", mine.param.type, other.param.type)]
             match.locals_[mine.param.name] = other.param.name
             match.inner.add(other.param.name)
+            self.around.types[other.param.name] = other.param.type
         match ours.form, theirs.form:
             case ir.ForLoop(index, bound), ir.ForLoop(other_index, other_bound):
                 match.locals_[index] = other_index
                 match.inner.add(other_index)
+                self.around.types[other_index] = Prim.I64
                 goals.append(("atom", bound, other_bound))
             case ir.WhileLoop(cond), ir.WhileLoop(other_cond):
                 if match.locals_[cond] != other_cond:
@@ -367,6 +378,7 @@ class _Matcher:
         if len(ours.params) != len(order):
             return self._fail(match, "a lambda has other parameters")
         types = {p.name: p.type for p in theirs.params}
+        self.around.learn(theirs.params, theirs.body)
         match.inner.update(binders(theirs))
         goals: list[_Goal] = []
         for param, name in zip(ours.params, order, strict=True):

@@ -62,6 +62,11 @@ class OutsideRule:
     given: frozenset[tuple[VName, VName | None]] = field(init=False)
     """Functions that are operators of reductions or scans of ``before``, with neutral elements."""
 
+    @property
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """The notes of the law."""
+        return (("Provided", self.condition),) if self.condition else ()
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", _root(self.before))
         _check_calls(self.before.body, self.functions, frozenset())
