@@ -34,10 +34,11 @@ def broken_promise(rule: OutsideRule, match: Match) -> str:
 def _is_associative(promise: Promise, op: ir.Lambda, match: Match) -> bool:
     """True if a lambda is a primitive operation that is associative, with its neutral element."""
     found = ir.Operator(op, ()).primitive
-    neutral = match.atoms.get(promise.neutral) if promise.neutral else None
-    if found is None or found[0] not in ASSOCIATIVE or not isinstance(neutral, Const):
+    if found is None or found[0] not in ASSOCIATIVE:
         return False
-    name, prim = found
+    if promise.neutral not in match.atoms:
+        return True  # the sides do not need it
+    (name, prim), neutral = found, match.atoms[promise.neutral]
     unit = OPS[name].neutral
     return unit is not None and neutral == Const(prim.dtype.type(unit(prim)).item(), prim)
 

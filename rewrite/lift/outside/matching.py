@@ -15,8 +15,9 @@ from itertools import islice, product
 from typing import Any, TypeAlias
 
 from runelift.ir import syntax as ir
+from runelift.ir.meaning import apply
 from runelift.ir.names import Names, VName
-from runelift.ir.pretty import pretty_stm
+from runelift.ir.pretty import pretty_const, pretty_stm
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import binders, free_vars
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, shape_of
@@ -85,7 +86,7 @@ def match_rule(rule: OutsideRule, stm: ir.Stm, around: Surroundings) -> Match | 
     found = matcher.solve([("stm", rule.root, stm)], Match())
     if found is not None and found.open_calls:
         return "a result of a function of the rule does not occur in its left side"
-    return matcher.reason if found is None else found
+    return (matcher.reason or "it has another form") if found is None else found
 
 
 def alike(one: ir.Lambda, two: ir.Lambda, around: Surroundings) -> bool:
@@ -116,7 +117,11 @@ class _Matcher:
             self._steps += 1
             if self._steps > MOST_STEPS:
                 return None
-            found = self._step(*goals.pop(), match)
+            goal = goals.pop()
+            if goal[0] == "value" and any(each[0] != "value" for each in goals):
+                goals.insert(0, goal)  # once all parameters are known
+                continue
+            found = self._step(*goal, match)
             if found is None:
                 return None
             if isinstance(found, list):
@@ -150,6 +155,12 @@ class _Matcher:
                 return _pairs("atom", ours.result, theirs.result)
             case "type":
                 return self._type(ours, theirs, match)
+            case "value":
+                value = self._value(ours, match)
+                if value == theirs:
+                    return []
+                return self._fail(match, f"{_base(theirs)} is given, where the rule has "
+                                  f"{_shown(self.own[ours])}")
         raise AssertionError(kind)
 
     def _fail(self, match: Match, reason: str) -> list[_Goal] | None:
@@ -166,7 +177,8 @@ class _Matcher:
         if isinstance(ours, Const):
             if ours == theirs:
                 return []
-            return self._fail(match, f"{theirs} stands where the rule has {ours}")
+            return self._fail(match, f"{_base(theirs)} stands where the rule has "
+                              f"{_base(ours)}")
         if ours in self.params:
             return self._parameter(ours, theirs, match)
         if ours in match.locals_:
@@ -179,6 +191,8 @@ class _Matcher:
             return [] if ours == theirs else self._fail(match, f"{ours} is not {theirs}")
         if isinstance(stm.exp, ir.Call):
             return self._application(stm, ours, theirs, match)
+        if isinstance(theirs, Const) and isinstance(stm.exp, ir.PrimOp):
+            return [("value", ours, theirs)]
         other = self.around.defs.get(theirs) if isinstance(theirs, VName) else None
         if other is None:
             return self._fail(match, f"{_base(theirs)} is given, where the rule has "
@@ -221,6 +235,23 @@ class _Matcher:
         if prim is not given:
             return self._fail(match, f"a value of type {given} stands there, not {prim}")
         return []
+
+    def _value(self, ours: Atom, match: Match) -> Const | None:
+        """What a scalar of the pattern is, if its parameters are constants."""
+        if isinstance(ours, Const):
+            return ours
+        if ours in self.params:
+            known = match.atoms.get(ours)
+            return known if isinstance(known, Const) else None
+        stm = self.own.get(ours)
+        if stm is None or not isinstance(stm.exp, ir.PrimOp) or stm.exp.may_trap:
+            return None
+        values = [self._value(arg, match) for arg in stm.exp.args]
+        if any(value is None for value in values):
+            return None
+        op, prim = stm.exp.op, stm.exp.prim
+        found = apply(op, prim, *(prim.dtype.type(v.value) for v in values if v is not None))
+        return Const(found.item(), OPS[op].result(prim))
 
     # Functions
 
@@ -306,7 +337,8 @@ class _Matcher:
                 return [*types, *_pairs("atom", args, others)]
             case ir.Map(), ir.Map():
                 types.append(("atom", one.width, two.width))
-                return ([*types, *choice] for choice in _inputs(one, two))
+                choices = [[*types, *choice] for choice in _inputs(one, two)]
+                return iter(choices) if choices else self._fail(match, "a map has other inputs")
             case ir.Index(array, dims, checked), ir.Index(given_array, given_dims, tested):
                 if tested and not checked:
                     return self._fail(match, f"{_shown(theirs)} checks its index")
@@ -418,4 +450,4 @@ def _shown(stm: ir.Stm) -> str:
 
 def _base(atom: Atom) -> str:
     """An atom without the number of its name."""
-    return atom.base if isinstance(atom, VName) else str(atom)
+    return atom.base if isinstance(atom, VName) else pretty_const(atom)
