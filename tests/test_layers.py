@@ -69,6 +69,10 @@ ALLOWED = {
     "program":
         "codegen.plan versions records compilation devices geometry execution prebuild "
         "loaded_program tuner.autotune",
+    "races.mistakes": "",
+    "races":
+        "codegen.plan codegen.emit versions devices geometry execution execution.probes program "
+        "races.mistakes",
     "compile": "versions host compilation devices processes prebuild program",
     "runelift": "execution program compile",
     "tuner.policy": "records",
@@ -114,7 +118,7 @@ ALLOWED = {
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
-        "tuner.report.html tuner.t4 tuner.import_t4 testing",
+        "tuner.report.html tuner.t4 tuner.import_t4 testing races races.mistakes",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

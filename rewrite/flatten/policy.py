@@ -42,6 +42,15 @@ def full(site: Candidates) -> frozenset[Kind]:
     return site.kinds
 
 
+def divided(site: Candidates) -> frozenset[Kind]:
+    """Everything, and versions with groups have versions inside (:func:`divides_groups`).
+
+    There is one with a work-item for each point of a nested map, and one with a work-item for each
+    innermost element.
+    """
+    return site.kinds
+
+
 def all_versions(site: Candidates) -> frozenset[Kind]:
     """Everything but versions of perfect nests of maps that differ in the order of points alone.
 
@@ -74,8 +83,13 @@ def moderate(site: Candidates) -> frozenset[Kind]:
     return frozenset({Kind.FLAT})
 
 
-_POLICIES: dict[str, Policy] = {
-    "all": all_versions, "full": full, "classic": classic, "moderate": moderate}
+_POLICIES: dict[str, Policy] = {"all": all_versions, "full": full, "divided": divided,
+                                "classic": classic, "moderate": moderate}
+
+
+def divides_groups(policy: Policy) -> bool:
+    """True if versions with groups choose how their work-items divide what is inside."""
+    return policy is divided
 
 
 def policy(name: str) -> Policy:
