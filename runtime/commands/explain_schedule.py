@@ -12,7 +12,7 @@ from pathlib import Path
 from runelift.ir.errors import unknown_entry
 from runelift.ir.files import read_source
 from runelift.ir.names import Names
-from runelift.ir.points import Request
+from runelift.ir.points import Request, with_rules
 from runelift.ir.pretty import pretty
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.visible import one_line
@@ -22,8 +22,10 @@ from runelift.rewrite.lift.schedule import FUSE, Step
 from runelift.rewrite.lift.scheduling import Scheduling
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.rewriting_options import rules_of
 from runelift.runtime.compilation.entry_points import asked_of
 from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.rules.read import load_rules
 from runelift.runtime.versions.tuning_file import schedule_of, tuning_of
 
 
@@ -31,18 +33,23 @@ def explain_schedule(args: argparse.Namespace, path: Path) -> None:
     """Print a schedule; all else is in comments, so that the output is a schedule again."""
     source = read_source(path)
     chosen = tuning_of(path, args.tuning)
-    steps = schedule_of(args.file) or chosen.schedule_for(source)
+    rules = rules_of(args)
+    outside = load_rules(rules)
+    steps = schedule_of(args.file) or chosen.schedule_for(source, rules)
     compiled = compile_source(source, policy=args.policy, parameters=chosen.values, schedule=steps,
-                              rewriting=Rewriting(Names()))
+                              rewriting=Rewriting(Names()), rules=rules)
     core = compiled.core
     if args.entry is not None:
         core = Program(tuple(fun for fun in core.funs if fun.name == args.entry))
         if not core.funs:
             raise unknown_entry(args.entry, (fun.name for fun in compiled.core.funs))
     after: list[tuple[Step, Fun]] = []
-    points = Scheduling(BOOK, asked_of(compiled.schedule, compiled.numbers), explores=True,
+    points = Scheduling({**BOOK, **outside.points},
+                        asked_of(compiled.schedule, compiled.numbers, rules), explores=True,
                         needs=[], watch=lambda step, fun: after.append((step, fun)))
-    optimise(core, copy(compiled.names), points=points)
+    names = copy(compiled.names)
+    with with_rules(outside.points):
+        optimise(core, names, Rewriting(names, outside=outside.always), points=points)
     if args.json:
         print_json({"schedule": points.schedule.text.splitlines(),
                     "left_out": [str(points.taken[number]) for number in sorted(points.left_out)],
