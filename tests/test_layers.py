@@ -98,9 +98,11 @@ ALLOWED = {
         "tuner.job",
     "tuner.kernel_parameters":
         "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
-        "tuner.job tuner.thresholds",
+        "tuner.job tuner.thresholds tuner.technique_bandit",
     "tuner.strategies":
-        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job",
+        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job "
+        "tuner.technique_bandit",
+    "tuner.technique_bandit": "",
     "tuner.report":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
