@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import permutations
 from typing import TYPE_CHECKING, TypeAlias
 
 from runelift.ir.errors import Code, Diagnostic, ProgramError
@@ -30,9 +31,13 @@ LARGEST = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeric parameter of a point, such as a tile size: a positive i64, fixed or tuned."""
+    """A numeric parameter of a point, such as a tile size: a positive i64, fixed or tuned.
+
+    The last ones may have a ``default``, and can be left out.
+    """
 
     name: str
+    default: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class Choice:
 
     name: str
     words: tuple[str, ...]
+    default: str | None = None
 
 
 Parameter: TypeAlias = Number | Choice
@@ -54,18 +60,28 @@ class Signature:
     repeats: bool = False
 
 
+SPACES = ("global", "local", "private")
+"""The memories that a copy can be in."""
+COPIES = ("none", "local", "private")
+"""The memories that tiles can be copied to; ``none``: they are read where they are."""
+ORDERS = tuple("".join(map(str, order)) for rank in range(2, 6)
+               for order in permutations(range(rank)) if order != tuple(range(rank)))
+"""The orders of up to five dimensions, as digits."""
+
 POINTS: Mapping[str, Signature] = {
     "split_join": Signature((Number("tile"),), repeats=True),
     "join_split": Signature(),
-    "ab_tile": Signature((Number("rows"), Number("columns")), repeats=True),
-    "tile_map_reduce": Signature((Number("tile"),), repeats=True),
+    "ab_tile": Signature((Number("rows"), Number("columns"), Choice("copies", COPIES, "none")),
+                         repeats=True),
+    "tile_map_reduce": Signature((Number("tile"), Choice("copies", COPIES, "none")), repeats=True),
     "kernel_fission": Signature(),
-    "materialise": Signature((Choice("space", ("global", "local", "private")),)),
-    "layout": Signature((Number("dimensions"),)),
+    "materialise": Signature((Choice("space", SPACES),)),
+    "layout": Signature((Choice("order", ORDERS), *(Number(f"factor_{k}", 1) for k in range(4)))),
     "interchange": Signature(),
-    "interchange_reduce": Signature((Number("position"),)),
+    "interchange_reduce": Signature((Number("position", 1),)),
     "privatise": Signature(),
-    "pad_extra": Signature((Number("amount"),)),
+    "pad_extra": Signature((Number("amount"), Number("loop", 1),
+                            Choice("form", ("exactly", "multiple"), "exactly")), repeats=True),
 }
 """The signatures of all points by name."""
 
@@ -203,6 +219,7 @@ def read_request(text: str) -> Request:
     skip = words[-1:] == [SKIP]
     kinds = POINTS[name].parameters
     words = words[:-1] if skip else words
+    words += [str(kind.default) for kind in kinds[len(words):] if kind.default is not None]
     if len(words) != len(kinds):
         wanted = ", ".join(each.name for each in kinds)
         raise PointMistake(
@@ -222,7 +239,7 @@ def _argument(point: str, kind: Parameter, word: str) -> Argument:
         near = get_close_matches(word, kind.words, n=1)
         raise PointMistake(
             "point-arguments", f"'{kind.name}' of point '{point}' cannot be '{word:.80}'.",
-            f"Did you mean '{near[0]}'?" if near else f"It is one of {', '.join(kind.words)}.")
+            f"Did you mean '{near[0]}'?" if near else f"It is {_some(kind.words)}.")
     if _NAME.fullmatch(word):
         return word
     digits = word.replace("_", "")
@@ -234,3 +251,10 @@ def _argument(point: str, kind: Parameter, word: str) -> Argument:
         raise PointMistake("point-arguments", f"'{kind.name}' of point '{point}' must be from 1 to "
                            f"{LARGEST}, not {word:.40}.")
     return number
+
+
+def _some(words: tuple[str, ...]) -> str:
+    """The first words of a choice."""
+    most = 8
+    return f"one of {', '.join(words)}" if len(words) <= most else (
+        f"a word such as {', '.join(words[:most])}")

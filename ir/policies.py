@@ -6,7 +6,7 @@ that steer flattening are to be ignored.
 
 from __future__ import annotations
 
-POLICIES = ("all", "full", "classic", "moderate")
+POLICIES = ("all", "full", "divided", "classic", "moderate")
 """The names, the default first; :mod:`runelift.rewrite.flatten.policy` says what they keep."""
 IGNORING = "+ignore-attributes"
 """Behind the name of a policy: as if attributes that steer flattening were not there."""

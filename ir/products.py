@@ -2,12 +2,12 @@
 
 A reduction over k runs at every point (i, j).  It combines elements of arrays that vary with i and
 k only with elements of arrays that vary with j and k only.  Each of i, j and k stands for any
-number of dimensions: those of a convolution are output channels, the two of an image, and a
-channel with two offsets.  Such products are tensor contractions.
+number of dimensions, as in contractions of tensors.  In a convolution, i is an output channel.  j
+is a pixel, and k an input channel with a place in the filter.
 
-Source of the convolution as a product: Chellapilla, Puri and Simard 2006, "High performance
-convolutional neural networks for document processing"; without a stored matrix: Chetlur et al.
-2014, "cuDNN: efficient primitives for deep learning".
+Source: Chellapilla, Puri and Simard 2006, "High performance convolutional neural networks for
+document processing", for convolutions as products.  Chetlur et al. 2014, "cuDNN: efficient
+primitives for deep learning", for doing without a stored matrix.
 """
 
 from __future__ import annotations

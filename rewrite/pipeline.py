@@ -156,7 +156,7 @@ def possible_steps(program: Program, names: Names, asked: Asked | None = None) -
 
     Numbers have a default value.  Neither the program nor ``names`` change.
     """
-    points = Scheduling(BOOK, asked or Asked(), explores=True)
+    points = Scheduling(BOOK, asked or Asked(), needs=[], explores=True)
     optimise(program, copy(names), points=points)
     return points.possible
 

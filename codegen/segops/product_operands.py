@@ -5,7 +5,8 @@ reduction.  Where points or steps have several dimensions, a place is made of th
 quotients.  So a place is a *base*, which depends on the point, and an *advance*, which depends on
 the step.  Bases are computed before the loop over slabs, one for each element that a work-item
 fetches at a time.  Advances are sums of *digits*, the indices of a step, which count up like an
-odometer.  So nothing is divided in the loop.
+odometer.  So nothing is divided in the loop.  Both have 32 bits, which takes half of the registers.
+Arrays of more elements are left to other kernels.
 
 Operands whose places are no such sums have their places computed anew for each element.
 """
@@ -27,7 +28,11 @@ from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Operand, Product
+from runelift.ir.sizes import Size, greatest
+from runelift.ir.sizes import product as multiply
 from runelift.ir.syntax import Body
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import Const, shape_of
 
 
 def element(k: SecondOrder, operand: Operand, steps: Sequence[Exp]) -> Exp:
@@ -147,33 +152,62 @@ def _parts(code: Sequence[imp.Stm], value: Exp, names: Sequence[VName]
 
 
 class Digits:
-    """The indices of a step in nested loops of ``widths``, which a kernel moves on."""
+    """The indices of a step in nested loops of ``widths``, which a kernel moves on.
 
-    def __init__(self, k: KernelBuilder, widths: Sequence[Exp], start: Exp, step: Exp) -> None:
-        self.k = k
-        self.widths = [widths[0], *(
-            w if isinstance(w, imp.Lit) else imp.Apply("max", Prim.I64, (w, lit(1)))
-            for w in widths[1:])]
-        self.values = [k.declare("digit", Prim.I64, each)
-                       for each in launches.unflat(k, start, self.widths)]
-        self.steps = [k.declare("pace", Prim.I64, each)
-                      for each in launches.unflat(k, step, self.widths)]
+    They are numbers of type ``prim``.
+    """
+
+    def __init__(self, k: KernelBuilder, prim: Prim, widths: Sequence[Exp], start: Exp,
+                 step: Exp) -> None:
+        self.k, self.prim = k, prim
+        wide = [widths[0], *(w if isinstance(w, imp.Lit) else imp.Apply("max", Prim.I64, (
+            w, lit(1))) for w in widths[1:])]
+        self.widths = [k.declare("width", prim, narrowed(w, prim)) for w in wide]
+        self.values, self.steps = (
+            [k.declare(base, prim, narrowed(each, prim)) for each in launches.unflat(k, at, wide)]
+            for base, at in (("digit", start), ("pace", step)))
 
     def move(self) -> None:
         """Go on by a step: digits and a carry, as an odometer adds."""
-        k, carry = self.k, lit(0)
+        k, prim = self.k, self.prim
+        none, one = (imp.Lit(Const(n, prim)) for n in (0, 1))
+        carry: Exp = none
         for n in reversed(range(len(self.values))):
-            digit, more = self.values[n], op("add", op("add", self.values[n], self.steps[n]), carry)
+            digit = self.values[n]
+            more = op("add", op("add", digit, self.steps[n], prim=prim), carry, prim=prim)
             k.emit(imp.Assign(digit.name, more))
             if n:
-                over = k.declare("over", Prim.BOOL, imp.Apply("le", Prim.I64, (
-                    self.widths[n], digit)))
-                carry = imp.Select(over, lit(1), lit(0), Prim.I64)
+                over = k.declare("over", Prim.BOOL, imp.Apply("le", prim, (self.widths[n], digit)))
+                carry = imp.Select(over, one, none, prim)
                 k.emit(imp.Assign(digit.name, op("sub", digit, imp.Select(
-                    over, self.widths[n], lit(0), Prim.I64))))
+                    over, self.widths[n], none, prim), prim=prim)))
 
     def inside(self) -> list[Exp]:
         """The digits, the first one clamped: steps beyond the end become steps."""
-        first = imp.Apply("min", Prim.I64, (
-            self.values[0], op("sub", self.widths[0], lit(1))))
-        return [self.k.declare("first", Prim.I64, first), *self.values[1:]]
+        k, prim = self.k, self.prim
+        first: Exp = imp.Apply("min", prim, (self.values[0], op(
+            "sub", self.widths[0], imp.Lit(Const(1, prim)), prim=prim)))
+        return [k.declare("step", Prim.I64, widened(each, prim))
+                for each in [first, *self.values[1:]]]
+
+
+def narrowed(exp: Exp, prim: Prim) -> Exp:
+    """An i64 as a number of another type."""
+    return exp if prim is Prim.I64 else imp.Convert(Prim.I64, prim, exp)
+
+
+def widened(exp: Exp, prim: Prim) -> Exp:
+    """A number of a type as an i64."""
+    return exp if prim is Prim.I64 else imp.Convert(prim, Prim.I64, exp)
+
+
+def most_elements(lowering: launches.Lowering, product: Product) -> Size | None:
+    """The most elements of an operand's memory, and of a reduction; None if that is not known."""
+    found = multiply(map(lowering.size, product.lengths))
+    outside = sorted(free_vars(product.exp), key=lambda name: name.tag)
+    for array in outside:
+        if not isinstance(type_ := lowering.type(array), Prim):
+            if lowering.view(array).order is None:
+                return None
+            found = greatest(found, multiply(map(lowering.size, shape_of(type_))))
+    return found

@@ -37,6 +37,9 @@ from runelift.codegen.segops.product_operands import (
     Side,
     address_of,
     element,
+    most_elements,
+    narrowed,
+    widened,
 )
 from runelift.codegen.segops.segred import combine_partials
 from runelift.ir import imp
@@ -73,20 +76,34 @@ def lower_product(lowering: launches.Lowering, product: Product,
          lowering.setting(Quantity.COLUMNS)))
     lowering.steps.append(block)
     lowering.env = launches.WithScalar(lowering.env, block.pieces)
-    whole = launches.branch(lowering, lambda: _ProductTile(lowering, product, block).launch())
-    split = launches.branch(lowering, lambda: _SplitProductTile(lowering, product, block).launch())
+    several = max(map(len, (product.rows, product.columns, product.walks))) > 1
+    most = most_elements(lowering, product) if several else None
+    index = Prim.I64 if most is None else Prim.I32
+    whole, split = (launches.branch(lowering, kind(lowering, product, block, index).launch)
+                    for kind in (_ProductTile, _SplitProductTile))
     apart, one = fresh("apart"), fresh("one")
+    if most is not None:
+        none, many, large = fresh("none"), fresh("many"), lowering.scalar("elements", most)
+        lowering.steps += [
+            plan.Compute(none, "eq", Prim.I64, (block.rows, i64(0))),
+            plan.Compute(many, "le", Prim.I64, (i64(1 << 31), large)),
+            plan.Compute(apart, "or", Prim.BOOL, (none, many))]
+    else:
+        lowering.steps.append(plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))))
     lowering.steps += [
-        plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))),
         plan.Compute(one, "eq", Prim.I64, (block.pieces, i64(1))),
         plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
 
 
 class _ProductTile:
-    """The kernel of a product, one block of points per group."""
+    """The kernel of a product, one block of points per group.
+
+    Parts of places in several dimensions have the type ``index``.
+    """
 
     def __init__(self, lowering: launches.Lowering, product: Product,
-                 block: distribution.ProductTileShape) -> None:
+                 block: distribution.ProductTileShape, index: Prim) -> None:
+        self.index = index
         self.lowering = lowering
         self.product = product
         self.k = lowering.builder()
@@ -292,11 +309,16 @@ class _ProductTile:
         k, side = self.k, self.side_of(array)
         origin = self.top if array in self.product.left else self.start_j
         if (address := self.addresses.get(array)) is not None:
-            ahead = k.declare("ahead", Prim.I64, address.advance(
-                self.digits[self.runs_along_steps(array)].inside()))
-            self.each(imp.Var(self.count(array)), lambda n: k.emit(imp.Store(
-                self.ahead[array], n, imp.Load(address.mem, op("add", imp.Load(
-                    self.bases[array], n, Prim.I64), ahead), address.prim), address.prim)), "load")
+            ahead = k.declare("ahead", self.index, narrowed(address.advance(
+                self.digits[self.runs_along_steps(array)].inside()), self.index))
+
+            def stored(n: Exp) -> None:
+                place = op("add", imp.Load(self.bases[array], n, self.index), ahead,
+                           prim=self.index)
+                k.emit(imp.Store(self.ahead[array], n, imp.Load(
+                    address.mem, widened(place, self.index), address.prim), address.prim))
+
+            self.each(imp.Var(self.count(array)), stored, "load")
             return
 
         def at_most(index: Exp, size: Exp) -> Exp:
@@ -335,7 +357,7 @@ class _ProductTile:
         for array in self.addresses:
             along_k = self.runs_along_steps(array)
             if along_k not in self.digits:
-                self.digits[along_k] = Digits(k, self.lengths, op(
+                self.digits[along_k] = Digits(k, self.index, self.lengths, op(
                     "add", start, self.x if along_k else self.y), self.depth)
             self.find_bases(array)
 
@@ -343,7 +365,7 @@ class _ProductTile:
         """Compute the bases of the elements that the work-item fetches."""
         k, address, side = self.k, self.addresses[array], self.side_of(array)
         self.bases[array] = k.names.fresh("bases")
-        k.emit(imp.DeclareArray(self.bases[array], Prim.I64, self.count(array)))
+        k.emit(imp.DeclareArray(self.bases[array], self.index, self.count(array)))
         origin = self.top if array in self.product.left else self.start_j
         own = self.y if self.runs_along_steps(array) else self.x
 
@@ -353,7 +375,7 @@ class _ProductTile:
                 op("add", origin, offset), op("sub", side.size, lit(1)))))
             k.emit(*(imp.Declare(name, Prim.I64, index) for name, index in zip(
                 address.point, side.indices(k, point), strict=True)), *address.code,
-                imp.Store(self.bases[array], n, address.base, Prim.I64))
+                imp.Store(self.bases[array], n, narrowed(address.base, self.index), self.index))
 
         self.each(imp.Var(self.count(array)), base, "load")
 

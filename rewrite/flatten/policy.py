@@ -45,6 +45,15 @@ def full(site: Candidates) -> frozenset[Kind]:
     return site.kinds
 
 
+def divided(site: Candidates) -> frozenset[Kind]:
+    """Everything, and versions with groups have versions inside (:func:`divides_groups`).
+
+    There is one with a work-item for each point of a nested map, and one with a work-item for each
+    innermost element.
+    """
+    return site.kinds
+
+
 def all_versions(site: Candidates) -> frozenset[Kind]:
     """Everything but versions of perfect nests of maps that differ in the order of points alone.
 
@@ -77,6 +86,7 @@ def moderate(site: Candidates) -> frozenset[Kind]:
     return frozenset({Kind.FLAT})
 
 
+<<<<<<< HEAD
 MOST_MAPPINGS = 6
 """The most mappings of the loops inside of a group that a site has beside the usual one."""
 
@@ -98,6 +108,15 @@ def further_mappings(keep: Policy, chain: Sequence[Stm]) -> tuple[Levels, ...]:
 
 _POLICIES: dict[str, Policy] = {
     "all": all_versions, "full": full, "classic": classic, "moderate": moderate}
+=======
+_POLICIES: dict[str, Policy] = {"all": all_versions, "full": full, "divided": divided,
+                                "classic": classic, "moderate": moderate}
+
+
+def divides_groups(policy: Policy) -> bool:
+    """True if versions with groups choose how their work-items divide what is inside."""
+    return policy is divided
+>>>>>>> lead
 
 
 def policy(name: str) -> Policy:

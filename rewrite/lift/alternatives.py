@@ -57,9 +57,9 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A rewritten function that is no version, and why; ``details`` are sizes, if they matter."""
+    """A schedule that gives no version, and why; ``details`` are sizes, if they matter."""
 
-    rewritten: Rewritten
+    schedule: tuple[str, ...]
     reason: Reason
     details: str = ""
 
@@ -88,7 +88,7 @@ def with_alternatives(original: ir.Fun, rewritten: Iterable[Rewritten], names: N
     for each in rewritten:
         text = canonical_text(each.fun)
         if text in seen:
-            dropped.append(Dropped(each, seen[text]))
+            dropped.append(Dropped(each.schedule, seen[text]))
             continue
         seen[text] = Reason.EQUAL
         found.append(_align(original, each))
@@ -190,15 +190,15 @@ class _Place:
         versions = list[ir.Version]()
         for each in found:
             if len(versions) == MOST_VERSIONS - 1:
-                dropped.append(Dropped(each.rewritten, Reason.MANY))
+                dropped.append(Dropped(each.rewritten.schedule, Reason.MANY))
                 continue
             try:
                 needs = self._needs(each, knowledge)
             except Impossible as why:
-                dropped.append(Dropped(each.rewritten, Reason.IMPOSSIBLE, str(why)))
+                dropped.append(Dropped(each.rewritten.schedule, Reason.IMPOSSIBLE, str(why)))
                 continue
             except Unknown as why:
-                dropped.append(Dropped(each.rewritten, Reason.UNKNOWN, str(why)))
+                dropped.append(Dropped(each.rewritten.schedule, Reason.UNKNOWN, str(why)))
                 continue
             body = self._body(each, outs)
             if each.rewritten.asked and not needs:

@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 
 from runelift.ir.check import check
+from runelift.ir.constraints import Constraint
 from runelift.ir.consumption import consumed_names
 from runelift.ir.errors import CompilerBug, CompilerLimitation
 from runelift.ir.names import Names, VName
@@ -55,9 +56,11 @@ class _Applying(_At):
     """The walk that applies a point."""
 
     def __init__(self, fun: Fun, names: Names, target: VName, point: Point, given: Arguments,
-                 rest: tuple[str, ...]) -> None:
+                 rest: tuple[str, ...], needs: list[Constraint] | None) -> None:
         super().__init__(fun, names, target)
         self.point, self.given, self.rest = point, given, rest
+        self.needs = needs
+        self.known = {p.name for p in fun.params}
         self.reason = ""
 
     def reached(self, stm: Stm) -> tuple[Stm, ...]:
@@ -70,6 +73,10 @@ class _Applying(_At):
         made = found.stms
         if self.rest:
             made = _with_points(made, self.rest, found.inner or stm.pat[0].name)
+        if self.needs is not None and all(
+                each.variables() <= self.known for each in found.constraints):
+            self.needs += found.constraints
+            return made
         return under(self.scope, plain, made, found.constraints)
 
 
@@ -110,13 +117,15 @@ def given_of(point: Point, request: Request, values: Mapping[str, int]) -> Argum
 
 
 def apply_point(fun: Fun, names: Names, target: VName, point: Point, given: Arguments,
-                rest: tuple[str, ...] = ()) -> Fun | str:
+                rest: tuple[str, ...] = (), needs: list[Constraint] | None = None) -> Fun | str:
     """``fun`` with a point applied to the statement that binds ``target`` first, or the reason.
 
-    ``rest`` are the points that follow; the rewrite says which statement gets them.
+    ``rest`` are the points that follow; the rewrite says which statement gets them.  Where a
+    condition is not known to hold, the statement stays as it is, behind a test.  If there are
+    ``needs``, conditions about arguments are added to them instead.
     """
     before = copy(names)
-    walk = _Applying(fun, names, target, point, given, rest)
+    walk = _Applying(fun, names, target, point, given, rest, needs)
     try:
         new = walk.fun(fun)
     except CompilerLimitation as error:

@@ -18,13 +18,16 @@ from runelift.rewrite.lift.places import places
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.schedule import Step
 
+NUMBERS = (DEFAULT, 4, 2, 3)
+"""The values that are tried for a number: arrays of a known length have few divisors."""
+
 
 def candidates(program: Program, names: Names, book: Mapping[str, Point], *, fused: bool
                ) -> list[Step]:
     """The steps that could be taken in a program before fusion, or after it (``fused``).
 
-    Numbers have the value :data:`DEFAULT`, and a step is listed for each word of a choice.  Names
-    are given out again, so that the program can go on as if nothing was asked.
+    Numbers have the first value of :data:`NUMBERS` that fits, and a step is listed for each word of
+    a choice.  Names are given out again, so that the program can go on as if nothing was asked.
     """
     before, found = copy(names), list[Step]()
     points = [each for each in book.values() if fused or not each.needs_reductions]
@@ -32,17 +35,18 @@ def candidates(program: Program, names: Names, book: Mapping[str, Point], *, fus
         for fun in program.funs:
             trying = _Trying(Program((fun,)), names, points)
             trying.fun(fun)
-            found += [Step(place.path, request, fused) for place in places(fun)
+            found += [Step(place.path, request, fused, loc=place.stm.loc) for place in places(fun)
                       for request in trying.found.get(place.name, ())]
     finally:
         names.back_to(before)
     return found
 
 
-def requests(point: Point) -> Iterator[Request]:
-    """A point with each combination of words; numbers have the value :data:`DEFAULT`."""
+def requests(point: Point, number: int) -> Iterator[Request]:
+    """A point with each combination of words; numbers have their default, or else ``number``."""
     options: list[tuple[int | str, ...]] = [
-        kind.words if isinstance(kind, Choice) else (DEFAULT,) for kind in point.parameters]
+        kind.words if isinstance(kind, Choice) else (kind.default or number,)
+        for kind in point.parameters]
     for arguments in product(*options):
         yield Request(point.name, arguments)
 
@@ -61,8 +65,11 @@ class _Trying(ForwardWalk):
         plain = replace(stm, attrs=settings(stm))
         for point in self.points:
             if stm.pat and isinstance(stm.exp, point.heads):
-                self.found.setdefault(stm.pat[0].name, []).extend(
-                    each for each in requests(point)
-                    if not isinstance(rewritten(self.scope, plain, point,
-                                                given_of(point, each, {})), str))
+                found = self.found.setdefault(stm.pat[0].name, [])
+                for tries in zip(*(requests(point, number) for number in NUMBERS), strict=True):
+                    found += [each for each in tries if self._fits(plain, point, each)][:1]
         super().statement(stm, out, steps)
+
+    def _fits(self, stm: Stm, point: Point, request: Request) -> bool:
+        """True if a point matches a statement with these arguments."""
+        return not isinstance(rewritten(self.scope, stm, point, given_of(point, request, {})), str)

@@ -43,31 +43,14 @@ def settled(scope: Scope, constraint: Constraint) -> Constraint | Refuted | None
     left, right = (size.substitute(lambda name: size_at(scope, name))
                    for size in (constraint.left, constraint.right))
     known = replace(constraint, left=left, right=right)
-    if left.constant is not None and right.constant is not None:
-        return None if known.holds({}) else Refuted(known.complaint({}))
-    match constraint.kind:
-        case Relation.DIVIDES:
-            if left.constant == 0 or (left.constant or 0) < 0:
-                return Refuted(f"{known} cannot hold ({known.source()})")
-            return None if _divides(left, right) else known
-        case Relation.AT_LEAST:
-            if _facts(scope, left, right).prove(left - right):
-                return None
-            if _facts(scope, left, right).prove(right - left - 1):
-                return Refuted(f"{known} cannot hold ({known.source()})")
-        case Relation.EQUAL:
-            difference = (left - right).constant
-            if difference is not None:
-                return None if difference == 0 else Refuted(
-                    f"{known} cannot hold ({known.source()})")
+    match _facts(scope, left, right).truth(known):
+        case True:
+            return None
+        case False if left.constant is not None and right.constant is not None:
+            return Refuted(known.complaint({}))
+        case False:
+            return Refuted(f"{known} cannot hold ({known.source()})")
     return known
-
-
-def _divides(left: Size, right: Size) -> bool:
-    """True if a positive size divides another because it is a factor of each of its terms."""
-    if left.constant is not None:
-        return left.constant > 0 and all(c % left.constant == 0 for _, c in right.terms)
-    return False  # a variable may be 0, which divides nothing
 
 
 def _facts(scope: Scope, *sizes: Size) -> Facts:

@@ -3,6 +3,9 @@
 A line is a step, ``place point(arguments)``.  Blank lines and lines that begin with ``--`` mean
 nothing.  The line ``fuse`` stands for fusion.  The steps before it see the program as it is
 written, those after it see reductions that maps have been fused with.
+
+The line ``or`` stands between two schedules.  Each of them gives a version of the program; the last
+one is what runs where no other is chosen (:mod:`runelift.rewrite.lift.alternatives`).
 """
 
 from __future__ import annotations
@@ -13,10 +16,14 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.points import DEFAULT, SKIP, PointMistake, Request, read_request
-from runelift.ir.source import Source, Span
+from runelift.ir.source import Loc, Source, Span
 
 FUSE = "fuse"
 """The line that stands for fusion."""
+OR = "or"
+"""The line between two schedules, of which each gives a version of the program."""
+MOST_SCHEDULES = 100
+"""The most schedules of a text."""
 MOST_STEPS = 1000
 """The most steps of a schedule."""
 
@@ -25,7 +32,9 @@ _STEP = re.compile(r"(?P<place>\S+)\s+(?P<request>\S.*)")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A point at a place; ``fused``: after fusion.  ``span`` is where the schedule says so.
+    """A point at a place; ``fused``: after fusion.
+
+    ``span`` is where the schedule says so, ``loc`` where the program has what is rewritten.
 
     >>> print(Step("main.ys", read_request("split_join(t)")))
     main.ys split_join(t)
@@ -35,6 +44,7 @@ class Step:
     request: Request
     fused: bool = False
     span: Span | None = field(default=None, compare=False)
+    loc: Loc | None = field(default=None, compare=False)
 
     @property
     def entry(self) -> str:
@@ -57,9 +67,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The steps of a program in the order in which they are taken."""
+    """The steps of a program in the order in which they are taken.
+
+    ``versions`` are other schedules, each of which gives a version of the program.  They are
+    written before this one, which is what the program is where none of them is chosen.
+    """
 
     steps: tuple[Step, ...] = ()
+    versions: tuple[Schedule, ...] = ()
 
     def of(self, entry: str) -> tuple[Step, ...]:
         """The steps of an entry point."""
@@ -68,7 +83,9 @@ class Schedule:
     @property
     def numbers(self) -> dict[str, int | None]:
         """The program parameters that the steps name, with the value unless others are given."""
-        return {name: DEFAULT for each in self.steps for name in each.request.names}
+        own = {name: DEFAULT for each in self.steps for name in each.request.names}
+        return {**{name: value for each in self.versions for name, value in each.numbers.items()},
+                **own}
 
     @property
     def text(self) -> str:
@@ -79,13 +96,14 @@ class Schedule:
             if fused and FUSE not in lines:
                 lines.append(FUSE)
             lines.append(str(each))
-        return "".join(f"{line}\n" for line in lines)
+        before = "".join(f"{each.text}{OR}\n" for each in self.versions)
+        return before + "".join(f"{line}\n" for line in lines)
 
 
 def check_entries(schedule: Schedule, entries: Iterable[str]) -> None:
     """ProgramError if a step is about an entry point that there is not."""
     known = [*entries]
-    for step in schedule.steps:
+    for step in (step for each in (*schedule.versions, schedule) for step in each.steps):
         if step.entry not in known and step.span is not None:
             raise ProgramError(Diagnostic(
                 "unknown-place", step.span, f"There is no entry point '{step.entry}'.",
@@ -98,8 +116,14 @@ def read_schedule(source: Source, late: Iterable[str] = ()) -> Schedule:
     Points that are ``late`` need fusion, so that it comes before the first of them at the latest.
     """
     late, fused = frozenset(late), False
-    steps: list[Step] = []
+    steps, versions = list[Step](), list[Schedule]()
     for span in _lines(source):
+        if span.text == OR:
+            versions.append(Schedule(tuple(steps)))
+            steps, fused = [], False
+            if len(versions) == MOST_SCHEDULES:
+                raise _malformed(span, f"A text has at most {MOST_SCHEDULES} schedules.", "")
+            continue
         if span.text == FUSE:
             if fused:
                 raise _malformed(span, "Fusion is done once, so that this line has no meaning.",
@@ -111,7 +135,7 @@ def read_schedule(source: Source, late: Iterable[str] = ()) -> Schedule:
         steps.append(replace(step, fused=fused))
         if len(steps) > MOST_STEPS:
             raise _malformed(span, f"A schedule has at most {MOST_STEPS} steps.", "")
-    return Schedule(tuple(steps))
+    return Schedule(tuple(steps), tuple(versions))
 
 
 def _lines(source: Source) -> Iterator[Span]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
 
+from runelift.ir.constraints import Constraint
 from runelift.ir.errors import Code, CompilerBug, Diagnostic, Label, ProgramError, ProgramWarning
 from runelift.ir.names import Names
 from runelift.ir.points import (
@@ -63,12 +64,15 @@ class Asked:
 class Scheduling:
     """The state of one compilation.
 
-    ``taken`` are the steps so far, ``left_out`` the numbers of those that are skipped.
+    ``taken`` are the steps so far, ``left_out`` the numbers of those that are skipped.  ``needs``
+    are conditions under which the result computes as much; without such a list, the result tests
+    them itself.
     """
 
     book: Book
     asked: Asked = field(default_factory=Asked)
     watch: Watch | None = None
+    needs: list[Constraint] | None = None
     explores: bool = False
     """The steps that could be taken next are noted in ``possible``."""
     taken: list[Step] = field(default_factory=list)
@@ -151,7 +155,7 @@ class Scheduling:
             raise CompilerBug(f"{mistake} ({place.path})") from mistake
         if (both := conflict(place.stm.attrs)) is not None:
             raise _conflicting(both, place)
-        step = Step(place.path, request, fused, span)
+        step = Step(place.path, request, fused, span, place.stm.loc)
         self._wanted.pop(str(first), None)
         new = self._taken(fun, names, place, step, tuple(rest))
         if new is None:  # left out: the next ones are about the statement as it is
@@ -194,9 +198,12 @@ class Scheduling:
         if point is None:
             raise _mismatch(step, place, "this point cannot be applied yet")
         given = given_of(point, step.request, _Values(self.asked))
-        found = apply_point(fun, names, place.name, point, given, rest)
+        needs = None if self.needs is None else list[Constraint]()
+        found = apply_point(fun, names, place.name, point, given, rest, needs)
         if isinstance(found, str):
             raise _mismatch(step, place, found)
+        if self.needs is not None:
+            self.needs += (replace(each, origin=(*each.origin, str(step))) for each in needs or ())
         if self.watch is not None:
             self.watch(step, found)
         return found

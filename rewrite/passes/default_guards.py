@@ -47,6 +47,7 @@ from runelift.rewrite.engine.versions import (
     is_product,
     operations,
     operations_of_groups,
+    undivided,
     with_guards,
 )
 from runelift.rewrite.flatten.parallelism import CHEAP_OPS, left_alone, work_of_group
@@ -336,7 +337,7 @@ def _looped(version: ir.Version, guard: Guard) -> Guard:
     if version.kind is not Kind.INTRA or guard.groups is None:
         return guard
     points = [product([size_of(dim.width) for dim in op.space])
-              for group in operations(version.body) if isinstance(group, ir.SegMap)
+              for group in operations(undivided(version)) if isinstance(group, ir.SegMap)
               for op in _in_loops(group.body)]
     return replace(guard, looped=greatest(*points)) if points else guard
 
@@ -359,7 +360,7 @@ def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
         neither version keeps.
     """
     beside = _groups(exp)
-    found = [] if beside is None else list(operations(beside.body))
+    found = [] if beside is None else list(operations(undivided(beside)))
     if beside is None or len(found) != 1 or not isinstance(found[0], ir.SegMap):
         return None
     if beside.guard is not None:

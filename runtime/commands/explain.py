@@ -22,14 +22,10 @@ from pathlib import Path
 
 from runelift.codegen.plan.kernel_classes import render as render_kernels
 from runelift.codegen.plan.kernel_classes import work_of
-from runelift.frontend.load import load
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
-from runelift.ir.policies import ignores_attributes
-from runelift.rewrite.flattening import derive
-from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.explain_schedule import explain_schedule
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
@@ -171,15 +167,12 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
-    rewriting = rewriting_of(args)
-    names = rewriting.names
-    core = load(read_source(path), names, steered=not ignores_attributes(args.policy))
-    program = optimise(core, names, rewriting)
-    _, derivations = derive(program, names, policy=args.policy)
+    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args))
+    derivations = compiled.derivations
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
         if not derivations:
-            raise unknown_entry(args.entry, (fun.name for fun in program.funs))
+            raise unknown_entry(args.entry, compiled.interfaces)
     if args.json:
         print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
     else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
 from copy import copy
+from itertools import groupby
 from pathlib import Path
 
 from runelift.ir.errors import unknown_entry
@@ -11,9 +13,10 @@ from runelift.ir.files import read_source
 from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
 from runelift.ir.syntax import Fun, Program
+from runelift.ir.visible import one_line
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.points import BOOK
-from runelift.rewrite.lift.schedule import FUSE, Schedule, Step
+from runelift.rewrite.lift.schedule import FUSE, Step
 from runelift.rewrite.lift.scheduling import Scheduling
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.options import print_json
@@ -36,7 +39,7 @@ def explain_schedule(args: argparse.Namespace, path: Path) -> None:
             raise unknown_entry(args.entry, (fun.name for fun in compiled.core.funs))
     after: list[tuple[Step, Fun]] = []
     points = Scheduling(BOOK, asked_of(compiled.schedule, compiled.numbers), explores=True,
-                        watch=lambda step, fun: after.append((step, fun)))
+                        needs=[], watch=lambda step, fun: after.append((step, fun)))
     optimise(core, copy(compiled.names), points=points)
     if args.json:
         print_json({"schedule": points.schedule.text.splitlines(),
@@ -44,28 +47,31 @@ def explain_schedule(args: argparse.Namespace, path: Path) -> None:
                     "possible": [{"step": str(each), "after_fusion": each.fused}
                                  for each in points.possible]})
         return
-    if args.steps:
-        _print_steps(points, after)
-    else:
-        print(points.schedule.text, end="")
-    for number in sorted(points.left_out):
-        print(f"-- left out: {points.taken[number]}")
+    print(f"-- The schedule of {one_line(path.name)}: a step a line, PLACE POINT(ARGUMENTS).")
+    if not points.taken:
+        print("-- It has no steps.")
+    dumps = {id(step): fun for step, fun in after} if args.steps else {}
+    for line in _lines(points, dumps):
+        print(line)
+
+
+def _lines(points: Scheduling, dumps: Mapping[int, Fun]) -> Iterator[str]:
+    """The steps, some with the program after them, and the steps that could follow."""
     for fused in (False, True):
-        found = [each for each in points.possible if each.fused is fused]
-        if found:
-            print(f"-- Steps that match {'after' if fused else 'before'} '{FUSE}':")
-            print("".join(f"-- {each}\n" for each in found), end="")
-
-
-def _print_steps(points: Scheduling, after: list[tuple[Step, Fun]]) -> None:
-    """The steps, each with the program after it."""
-    dumps = {id(step): fun for step, fun in after}
-    steps = sorted(points.taken, key=lambda step: step.fused)
-    for number, step in enumerate(steps):
-        lines = Schedule((step,)).text.splitlines()
-        if number and steps[number - 1].fused:
-            lines = lines[1:]
-        print("\n".join(lines))
-        if (fun := dumps.get(id(step))) is not None:
-            print("".join(f"--   {line}\n" for line in pretty(Program((fun,))).splitlines()),
-                  end="")
+        steps = [(number, step) for number, step in enumerate(points.taken) if step.fused is fused]
+        possible = [each for each in points.possible if each.fused is fused]
+        if fused and (steps or possible):
+            yield f"-- '{FUSE}' stands for fusion: what follows sees reductions with their maps."
+            yield FUSE
+        for number, step in steps:
+            yield str(step)
+            if number in points.left_out:
+                yield f"-- It is left out, as {step.skip_name(points.taken[:number])} is 1."
+            elif id(step) in dumps:
+                text = pretty(Program((dumps[id(step)],)))
+                yield from (f"--   {line}".rstrip() for line in text.splitlines())
+        if possible:
+            yield "-- Steps that could follow here, by place:"
+            for (place, loc), found in groupby(possible, key=lambda step: (step.place, step.loc)):
+                at = f" at {loc.line}:{loc.column}" if loc is not None else ""
+                yield f"--   {place}{at}: {'  '.join(str(each.request) for each in found)}"

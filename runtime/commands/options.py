@@ -26,8 +26,9 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
     """The option for the versions to make."""
     parser.add_argument("--policy", choices=POLICIES, default="all",
                         help="the code versions to keep: all that may differ in speed, those of "
-                             "nests of maps that differ in order alone as well (full), those "
-                             "that Futhark 0.26 keeps (classic), or one for each map "
+                             "nests of maps that differ in order alone as well (full), also of "
+                             "groups that divide their elements otherwise (divided), those that "
+                             "Futhark 0.26 keeps (classic), or one for each map "
                              "(moderate; default: %(default)s)")
     parser.add_argument("--ignore-attributes", action="store_true",
                         help="compile as if attributes that steer flattening, such as "

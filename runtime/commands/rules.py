@@ -1,4 +1,4 @@
-"""Print the rewrite rules with their laws: those of the simplifier, then the flattening."""
+"""Print the rewrite rules with their laws: the optimiser's, rewrite points, then flattening."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
 from runelift.rewrite.flattening import FLATTENING
+from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
 from runelift.runtime.commands.options import add_json, print_json
 
@@ -55,9 +56,12 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def all_rules() -> Iterator[_Listed]:
-    """Every rule of every pass, then those of flattening."""
+    """Every rule of every pass, the rewrite points, then the rules of flattening."""
     for each in PASSES:
         for rule in each.rules:
             yield _Listed(each.name, rule.name, rule.law, rule.notes)
+    for point in BOOK.values():
+        words = ", ".join(each.name for each in point.parameters)
+        yield _Listed("rewrite points", f"{point.name}({words})", point.law, point.notes)
     for step in FLATTENING:
         yield _Listed("flattening", f"{step.name} {step.title}", step.law)

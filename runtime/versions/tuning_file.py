@@ -104,12 +104,18 @@ class TuningValues:
             warnings.warn(f"{self.file}: {problem}", stacklevel=3)
 
     def schedule_for(self, source: Source) -> Source | None:
-        """The schedule beside the file, if it is for this text of the program."""
+        """The schedule beside the file, if it is for this text of the program; warns if not."""
         if self.file is None or not facts_path(self.file).exists():
             return None
-        facts = read_facts(facts_path(self.file))
+        facts: dict[str, Any] = {}
+        with suppress(UserError):  # which is told when the size guards are read
+            facts = read_facts(facts_path(self.file))
         lines = facts.get(SCHEDULE, ())
-        if not lines or facts.get(PROGRAM) != digest(source):
+        if lines and facts.get(PROGRAM) != digest(source):
+            self.warn(["The program has changed since it was tuned, so the schedule beside this "
+                       "file is ignored; 'runelift autotune --schedule FILE' tunes with one."])
+            return None
+        if not lines:
             return None
         return Source(str(facts_path(self.file)), "".join(f"{line}\n" for line in lines))
 

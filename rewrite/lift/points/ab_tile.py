@@ -5,7 +5,8 @@ from __future__ import annotations
 from runelift.ir.syntax import Map, Stm
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.lift.point import Arguments, Rewrite, point
-from runelift.rewrite.lift.points.nests import Part, Reordered, maps_of
+from runelift.rewrite.lift.points.nests import maps_of
+from runelift.rewrite.lift.points.reordered import Part, Reordered
 from runelift.rewrite.lift.points.views import number
 
 
@@ -24,7 +25,10 @@ def ab_tile(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
     if isinstance(nest, str):
         return nest
     tiles = {0: number(given, "rows"), 1: number(given, "columns")}
-    new = Reordered(scope, stm, nest, (Part(0), Part(1), Part(0, 1), Part(1, 1)), tiles, "ab_tile")
+    copies = {0: str(given["copies"]), 1: str(given["copies"])}
+    order = (Part(0), Part(1), Part(0, 1), Part(1, 1))
+    new = Reordered(scope, stm, nest, order, "ab_tile", tiles,
+                    {} if given["copies"] == "none" else copies)
     stms = new.rewritten()
     if isinstance(stms, str):
         return stms

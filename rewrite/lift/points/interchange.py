@@ -5,7 +5,8 @@ from __future__ import annotations
 from runelift.ir.syntax import Map, Stm
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.lift.point import Arguments, Rewrite, point
-from runelift.rewrite.lift.points.nests import Part, Reordered, maps_of
+from runelift.rewrite.lift.points.nests import maps_of
+from runelift.rewrite.lift.points.reordered import Part, Reordered
 
 
 @point(Map, needs_reductions=True)
@@ -21,7 +22,7 @@ def interchange(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
     nest = maps_of(stm, 2).nest(2)
     if isinstance(nest, str):
         return nest
-    new = Reordered(scope, stm, nest, (Part(1), Part(0)), {}, "interchange")
+    new = Reordered(scope, stm, nest, (Part(1), Part(0)), "interchange")
     stms = new.rewritten()
     if isinstance(stms, str):
         return stms

@@ -10,14 +10,8 @@ from runelift.ir.types import Type, array_of, row_of, shape_of
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.flatten.parallelism import is_cheap
 from runelift.rewrite.lift.point import Arguments, Rewrite, point
-from runelift.rewrite.lift.points.nests import (
-    Loop,
-    Nest,
-    Part,
-    Reordered,
-    element_operator,
-    maps_inside,
-)
+from runelift.rewrite.lift.points.nests import Loop, Nest, maps_inside
+from runelift.rewrite.lift.points.reordered import Part, Reordered, element_operator
 from runelift.rewrite.lift.points.views import Views, number
 
 
@@ -50,7 +44,7 @@ def interchange_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite |
     maps = maps_inside((outer,), redomap.lam, depth + 1)
     nest = Nest(maps.loops, maps.lam.body, maps.lam.ret)
     order = (*(Part(k + 1) for k in range(depth)), Part(0))
-    new = Reordered(scope, replace(stm, exp=redomap), nest, order, {}, "interchange_reduce")
+    new = Reordered(scope, replace(stm, exp=redomap), nest, order, "interchange_reduce")
     stms = new.rewritten()
     if isinstance(stms, str):
         return stms

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
 
 from runelift.ir import syntax as ir
-from runelift.ir.traverse import needed_for, rename_lambda
-from runelift.ir.types import array_of
-from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.engine.scope import Scope
-from runelift.rewrite.flatten.parallelism import is_cheap
 from runelift.rewrite.lift.point import Arguments, Rewrite, point
-from runelift.rewrite.lift.points.nests import Loop, Nest, Part, Reordered, maps_of
+from runelift.rewrite.lift.points.accumulators import accumulated
+from runelift.rewrite.lift.points.nests import Nest
+from runelift.rewrite.lift.points.reductions import reduction_in
+from runelift.rewrite.lift.points.reordered import Part, Reordered
 from runelift.rewrite.lift.points.views import number
 
 
@@ -27,81 +25,33 @@ def tile_map_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | st
     Because: a tile of rows can be stored where it is read often.
         There may be any number of maps, also none, and any number of inputs, which vary with any
         of them.  The operator is known here, as reductions keep it apart from the function.
+        With copies the tiles come one after the other, in a loop that carries the sums, and a
+        work-item that has elements of the maps goes through a tile alone.
     Source: Mogers 2023, section 6.2.5.3.
     """
-    found = _reduction(stm)
+    found = reduction_in(scope, stm)
     if isinstance(found, str):
         return found
-    loops, fold, after = found
-    redomap = fold.exp
-    assert isinstance(redomap, ir.Redomap)
-    place = len(loops)
-    bottom = Loop(redomap.width, redomap.lam.params, redomap.arrays, (), redomap.ops)
-    nest = Nest((*loops, bottom), redomap.lam.body, redomap.lam.ret)
-    if redomap.width in nest.bound:
-        return "the reduction has another length for each element"
-    if len(fold.pat) != sum(len(op.neutral) for op in redomap.ops):
-        return "the reduction makes further arrays besides its sums"
-    sums, last = stm, list[ir.Stm]()
-    if after is not None:
-        shape = tuple(loop.width for loop in loops)
-        sums = replace(stm, pat=tuple(scope.fresh(p.name, array_of(shape, p.type))
-                                      for p in fold.pat))
-        last.append(_finished(scope, stm, loops, after, fold.pat, sums.pat))
+    copies = str(given["copies"])
+    place = len(found.nest.loops) - 1
+    nest = found.nest if copies == "none" or not place else _sequential(found.nest)
     order = (Part(place), *(Part(k) for k in range(place)), Part(place, 1))
-    new = Reordered(scope, sums, nest, order, {place: number(given, "tile")}, "tile_map_reduce")
+    new = Reordered(scope, found.sums, nest, order, "tile_map_reduce",
+                    {place: number(given, "tile")}, {} if copies == "none" else {0: copies})
     stms = new.rewritten()
     if isinstance(stms, str):
         return stms
-    return Rewrite((*stms, *last), tuple(new.views.constraints), new.name_at(1))
+    inner = new.name_at(1)
+    if copies != "none":
+        loops = list(stms)
+        fold = next(k for k, each in enumerate(loops) if isinstance(each.exp, ir.Redomap))
+        loops[fold], inner = accumulated(scope, loops[fold])
+        stms = tuple(loops)
+    return Rewrite((*stms, *found.after), tuple(new.views.constraints), inner)
 
 
-Found: TypeAlias = tuple[tuple[Loop, ...], ir.Stm, ir.Lambda | None]
-"""The maps around a reduction, the reduction, and what is computed of its sums, if anything is."""
-
-
-def _reduction(stm: ir.Stm) -> Found | str:
-    """The reduction that a statement is or that stands in its maps; or why there is none."""
-    if isinstance(stm.exp, ir.Redomap):
-        return (), stm, None
-    maps = maps_of(stm)
-    stms = maps.lam.body.stms
-    place = next((k for k, each in enumerate(stms) if isinstance(each.exp, ir.Redomap)), None)
-    if place is None:
-        return "no reduction stands in its innermost map"
-    for each in stms[:place]:
-        if not is_cheap(each.exp) or may_fail(each.exp):
-            return (f"'{each.pat[0].name.base}' is computed before the reduction, and "
-                    "costs too much or may fail")
-    fold = stms[place]
-    loops = (*maps.loops[:-1], replace(maps.loops[-1], before=stms[:place]))
-    if place + 1 == len(stms) and maps.lam.body.result == tuple(p.name for p in fold.pat):
-        return loops, fold, None
-    body = ir.Body((*stms[:place], *stms[place + 1:]), maps.lam.body.result)
-    return loops, fold, replace(maps.lam, body=body)
-
-
-def _finished(scope: Scope, stm: ir.Stm, loops: tuple[Loop, ...], after: ir.Lambda,
-              found: tuple[ir.Param, ...], sums: tuple[ir.Param, ...]) -> ir.Stm:
-    """Maps that compute what is left to do of the sums of all elements.
-
-    ``after`` computes it of the elements and of the sums ``found``.
-    """
-    lam = replace(after, body=ir.Body(needed_for(after.body.stms, after.body.result),
-                                      after.body.result))
-    rows = found
-    for k in reversed(range(len(loops))):
-        loop = loops[k]
-        shape = tuple(each.width for each in loops[k:])
-        outer = sums if k == 0 else tuple(
-            scope.fresh(p.name, array_of(shape, p.type)) for p in found)
-        lam = replace(lam, params=(*loop.params, *rows))
-        exp = ir.Map(loop.width, lam, (*loop.arrays, *(p.name for p in outer)))
-        if k == 0:
-            return replace(stm, exp=replace(exp, lam=rename_lambda(lam, scope.names)))
-        pat = tuple(scope.fresh(p.name, array_of(shape, t))
-                    for p, t in zip(stm.pat, after.ret, strict=True))
-        lam = ir.Lambda((), ir.Body((*loops[k - 1].before, ir.Stm(pat, exp, loc=stm.loc)),
-                                    tuple(p.name for p in pat)), tuple(p.type for p in pat))
-        rows = outer
-    raise AssertionError("there are maps around what is computed of sums")
+def _sequential(nest: Nest) -> Nest:
+    """The nest with its innermost reduction for one work-item."""
+    *loops, last = nest.loops
+    return replace(nest, loops=(*loops, replace(
+        last, attrs=tuple(dict.fromkeys((*last.attrs, "sequential"))))))

@@ -9,7 +9,7 @@ from runelift.ir.constraints import Constraint, divides
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.lift.point import Arguments
 
@@ -23,6 +23,8 @@ class Views:
     point: str
     stms: list[ir.Stm] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
+    sizes: dict[VName, Size] = field(default_factory=dict)
+    """The sizes that the statements compute: conditions are about names from before them."""
 
     def bind(self, base: str | VName, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()
              ) -> VName:
@@ -43,12 +45,21 @@ class Views:
                 return (f"tile {tile.value} does not divide {size.value}, "
                         f"{size.value} % {tile.value} = {rest}")
             return i64(int(size.value) // int(tile.value))
+        if (found := self._factor(size, tile)) is not None:
+            return found
+        self.constraints.append(divides(size_of(tile), self.size(size), self.point,
+                                        span=self.stm.loc))
+        return self.bind("tiles", Prim.I64, ir.PrimOp("quot", Prim.I64, (size, tile)))
+
+    def _factor(self, size: Atom, tile: Atom) -> Atom | None:
+        """The quotient of a size that is a product with the tile or a multiple of it."""
         match self.scope.exp(size):
             case ir.PrimOp("mul", Prim.I64, (x, y)) if tile in (x, y):
                 return x if y == tile else y
-        self.constraints.append(divides(size_of(tile), size_of(size), self.point,
-                                        span=self.stm.loc))
-        return self.bind("tiles", Prim.I64, ir.PrimOp("quot", Prim.I64, (size, tile)))
+            case ir.PrimOp("mul", Prim.I64, (VName() as x, Const(number))) if (
+                    isinstance(tile, Const) and int(number) % int(tile.value) == 0):
+                return self.compute("mul", x, i64(int(number) // int(tile.value)), "tiles")
+        return None
 
     def compute(self, op: str, left: Atom, right: Atom, base: str = "size") -> Atom:
         """A product or sum of sizes."""
@@ -57,13 +68,29 @@ class Views:
             return i64(x * y if op == "mul" else x + y)
         if op == "mul" and i64(1) in (left, right):
             return right if left == i64(1) else left
-        return self.bind(base, Prim.I64, ir.PrimOp(op, Prim.I64, (left, right)))
+        found = self.bind(base, Prim.I64, ir.PrimOp(op, Prim.I64, (left, right)))
+        one, other = self.size(left), self.size(right)
+        self.sizes[found] = one * other if op == "mul" else one + other
+        return found
+
+    def size(self, atom: Atom) -> Size:
+        """An atom as a size of names from before the statements, but for quotients."""
+        return self.sizes.get(atom) or size_of(atom) if isinstance(atom, VName) else size_of(atom)
 
     # Arrays
 
     def reshape(self, array: VName, shape: tuple[Atom, ...], element: Type) -> VName:
         """An array with elements of the primitive type of ``element`` in another shape."""
         return self.bind(array, array_of(shape, elem_of(element)), ir.Reshape(shape, array))
+
+    def split(self, array: VName, dim: int, tile: Atom, shape: tuple[Atom, ...], element: Type
+              ) -> VName:
+        """An array with a dimension split into tiles; ``shape`` is that of the result.
+
+        These are windows that do not overlap: a place needs no division, as in a reshaped array.
+        """
+        return self.bind(array, array_of(shape, elem_of(element)), ir.Slide(
+            dim, tile, tile, shape[dim], array))
 
     def rearrange(self, array: VName, perm: tuple[int, ...], shape: tuple[Atom, ...],
                   element: Type) -> VName:
@@ -85,6 +112,12 @@ class Views:
         array = self.rearrange(array, perm, full, element)
         self.stms.append(ir.Stm((out,), ir.Reshape(last, array), loc=self.stm.loc))
 
+    def pad(self, array: VName, dim: int, amount: Atom, shape: tuple[Atom, ...], element: Type
+            ) -> VName:
+        """An array with so many zeros behind it along a dimension, and then of a shape."""
+        prim = elem_of(element)
+        return self.bind(array, array_of(shape, prim), padding(array, dim, amount, prim))
+
     def iota(self, width: Atom) -> VName:
         """``[0, 1, ..., width - 1]``."""
         return self.bind("is", array_of((width,), Prim.I64), ir.Iota(width, i64(0), i64(1),
@@ -93,6 +126,11 @@ class Views:
     def replicate(self, shape: tuple[Atom, ...], value: Atom, type_: Type) -> VName:
         """An array of equal elements."""
         return self.bind("neutral", array_of(shape, type_), ir.Replicate(shape, value))
+
+
+def padding(array: VName, dim: int, amount: Atom, prim: Prim) -> ir.Pad:
+    """An array with so many zeros behind it along a dimension."""
+    return ir.Pad(dim, i64(0), amount, zero(prim), array)
 
 
 def size_of(atom: Atom) -> Size:

@@ -60,7 +60,7 @@ def test_other_attributes_stay(tmp_path: Path) -> None:
         program.main(9, np.arange(4))
 
 
-@pytest.mark.parametrize("policy", ["all", "full", "classic", "moderate"])
+@pytest.mark.parametrize("policy", ["all", "full", "divided", "classic", "moderate"])
 def test_results_and_caches_are_apart(policy: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.fut"
     path.write_text(text(outer="#[flattening(only_inner)]"))

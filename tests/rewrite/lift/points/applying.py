@@ -51,7 +51,9 @@ def late(text: str) -> tuple[ir.Program, Names]:
 def apply(program: ir.Program, names: Names, point: Point, given: Given | None = None,
           skip: int = 0, where: Callable[[ir.Stm], bool] = lambda stm: True) -> Applied:
     """The program with a point applied to the first statement that matches, or after ``skip``."""
-    values = {name: i64(v) if isinstance(v, int) else v for name, v in (given or {}).items()}
+    asked = {p.name: p.default for p in point.parameters if p.default is not None} | dict(
+        given or {})
+    values = {name: i64(v) if isinstance(v, int) else v for name, v in asked.items()}
     applied = Applied(program)
     left = [skip]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runelift.ir.points import Number
 from runelift.rewrite.lift.points import BOOK
 from tests.rewrite.lift.points import applying
 from tests.rewrite.lift.points.applying import Given, apply, holds, late, numbers, same
@@ -35,6 +36,18 @@ ALONE: list[tuple[str, str, Given]] = [
     *(("tile_map_reduce", name, {"tile": 4}) for name in (
         "matmul", "scaled", "row sums", "sum", "minmax", "vectors", "moving sums")),
     ("tile_map_reduce", "convolution", {"tile": 3}),
+    *(("tile_map_reduce", name, {"tile": 4, "copies": "local"}) for name in (
+        "matmul", "scaled", "row sums", "sum", "minmax", "vectors", "moving sums")),
+    *(("ab_tile", name, {"rows": 2, "columns": 3, "copies": "private"}) for name in (
+        "matmul", "three", "outer")),
+    *(("pad_extra", name, {"amount": 3, "loop": loop, "form": form})
+      for name, loops in (("matmul", 3), ("scaled", 3), ("row sums", 2), ("sum", 1),
+                          ("minmax", 2), ("vectors", 1), ("outer", 2), ("stencil", 2),
+                          ("elements", 2), ("rows between", 2), ("three", 3), ("parts", 2),
+                          ("moving sums", 2))
+      for loop in range(1, loops + 1) for form in ("exactly", "multiple")),
+    *(("privatise", name, {}) for name in ("matmul", "row sums", "sum", "minmax", "vectors",
+                                           "matrices", "convolution")),
     ("interchange_reduce", "vectors", {"position": 1}),
     ("interchange_reduce", "matrices", {"position": 1}),
     ("interchange_reduce", "matrices", {"position": 2}),
@@ -81,10 +94,9 @@ def test_points_after_each_other_keep_the_meaning(name: str, seed: int) -> None:
     applied: list[str] = []
     for _ in range(60):
         point = chance.choice(list(BOOK.values()))
-        given: Given = {p.name: chance.choice([1, 2, 4]) for p in point.parameters
-                        if not hasattr(p, "words")}
-        if len(given) < len(point.parameters):
-            continue
+        given: Given = {
+            p.name: chance.choice([1, 2, 4]) if isinstance(p, Number) else chance.choice(p.words)
+            for p in point.parameters}
         new = apply(last, names, point, given, skip=chance.choice([0, 0, 1]))
         known = {v.base for c in new.constraints for v in c.variables()}
         if new.done and known <= sizes.keys() and holds(new, **sizes):
