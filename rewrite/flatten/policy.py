@@ -86,7 +86,6 @@ def moderate(site: Candidates) -> frozenset[Kind]:
     return frozenset({Kind.FLAT})
 
 
-<<<<<<< HEAD
 MOST_MAPPINGS = 6
 """The most mappings of the loops inside of a group that a site has beside the usual one."""
 
@@ -106,9 +105,6 @@ def further_mappings(keep: Policy, chain: Sequence[Stm]) -> tuple[Levels, ...]:
         )[:MOST_MAPPINGS]
 
 
-_POLICIES: dict[str, Policy] = {
-    "all": all_versions, "full": full, "classic": classic, "moderate": moderate}
-=======
 _POLICIES: dict[str, Policy] = {"all": all_versions, "full": full, "divided": divided,
                                 "classic": classic, "moderate": moderate}
 
@@ -116,7 +112,6 @@ _POLICIES: dict[str, Policy] = {"all": all_versions, "full": full, "divided": di
 def divides_groups(policy: Policy) -> bool:
     """True if versions with groups choose how their work-items divide what is inside."""
     return policy is divided
->>>>>>> lead
 
 
 def policy(name: str) -> Policy:

@@ -12,18 +12,18 @@ from runelift.ir.types import i64
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
 from runelift.rewrite.flatten.nest import Nest
-<<<<<<< HEAD
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     perfect_chain,
     segop_spaces,
     work_of_group,
 )
-from runelift.rewrite.flatten.policy import Candidates, further_mappings, obey_attributes
-=======
-from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces, work_of_group
-from runelift.rewrite.flatten.policy import Candidates, divides_groups, obey_attributes
->>>>>>> lead
+from runelift.rewrite.flatten.policy import (
+    Candidates,
+    divides_groups,
+    further_mappings,
+    obey_attributes,
+)
 from runelift.rewrite.flatten.rules.common import (
     base_name,
     emit_with_nest,
@@ -95,11 +95,8 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
             derivation.refused("G3 intra", stm, intra)
             intra = None
         intra_guard = _intra_guard(walk, stm, nest, intra) if intra else None
-<<<<<<< HEAD
         deeper = _deeper(walk, stm, nest, soac.lam) if intra else []
-=======
         rows = _rows_alone(walk, stm, nest, soac.lam) if intra else None
->>>>>>> lead
         flat, parallel = (
             flattener.body(nest, soac.lam.body, soac.lam.ret) if Kind.FLAT in kinds else (None, 0))
         if flat and not parallel and (outer or intra):
