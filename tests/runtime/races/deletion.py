@@ -158,7 +158,7 @@ def _deleting(ledger: Deletions) -> type[InterpretedRun]:
             met, before = Counter[int](), _copied(launch.args) if wanted else {}
             reported = imp_interpret.run(kernel, replace(launch, met=met))
             for number, barrier in wanted:
-                if met[id(barrier)]:
+                if met[id(barrier)] and launch.group_size > 1:
                     ledger.leave_out(kernel, number, barrier, replace(
                         launch, args=_copied(before), deadline=launch.deadline + EXTRA))
             if ledger.finished:
