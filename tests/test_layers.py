@@ -71,7 +71,7 @@ ALLOWED = {
         "loaded_program tuner.autotune",
     "races.mistakes": "",
     "races":
-        "codegen.plan codegen.emit versions devices geometry execution execution.probes program "
+        "codegen.plan codegen.emit versions devices execution execution.probes program "
         "races.mistakes",
     "compile": "versions host compilation devices processes prebuild program",
     "runelift": "execution program compile",
