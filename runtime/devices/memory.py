@@ -53,13 +53,22 @@ class Pool:
 
     def allocate(self, size: int) -> Buffer:
         """A buffer of at least ``size`` bytes, with room for one element at least."""
-        rounded = self._rounded.get(size) or self._round(size)
+        rounded = self.rounded(size)
         free = self.free[rounded]
         handle = free.pop() if free else self._create(rounded)
         self.live += rounded
         if self.live > self.peak:
             self.peak = self.live
         return Buffer(handle, rounded, self)
+
+    @property
+    def most_in_one(self) -> int:
+        """The most bytes of one buffer."""
+        return self._device.max_alloc
+
+    def rounded(self, size: int) -> int:
+        """The size of the buffer that holds ``size`` bytes."""
+        return self._rounded.get(size) or self._round(size)
 
     def take(self, size: int, count: int) -> list[Any]:
         """So many pieces of a size that the pool has, always the same ones if they are there."""

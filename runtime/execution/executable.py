@@ -203,6 +203,11 @@ class Executable:
         return self.load(python_source(self.plan, replay=True))
 
     @cached_property
+    def measuring_memory(self) -> Main:
+        """The plan as a function that names its buffers, and runs all versions at each choice."""
+        return self.load(python_source(self.plan, replay=True, named=True))
+
+    @cached_property
     def tried(self) -> Generated:
         """The plan as a function whose operations can be run with other settings."""
         return python_source(self.plan, trials=True)
