@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",
-            fp_contract: bool = False, runs: bool = True) -> Program:
+            fp_contract: bool = False, memory: int | str | None = None,
+            runs: bool = True) -> Program:
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
     exists.  ``settings`` go before it.  Names that are not in a file must be names of the program,
     with values that its parameters can have.  With ``fp_contract`` the device may round ``a * b +
     c`` once instead of twice, which is faster, and no longer what the interpreter computes to the
-    last bit.  Where it ``runs`` in this process, others may start to build its kernels.  Raises
+    last bit.  ``memory`` bounds the bytes of device memory of a call, such as ``30MB``: versions
+    that need more do not run.  Where it ``runs`` in this process, others may start to build its kernels.  Raises
     UserError or CompilerLimitation.
     """
     begin_session()
@@ -54,6 +56,8 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
                 first.end()
             raise
     program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
+    if memory is not None:
+        program.memory = memory
     given = {} if chosen.file is not None else chosen.values
     for problem in program.problems({**given, **settings}):
         raise problem.error()

@@ -4,7 +4,8 @@ For a program, it says which rule fired on which expression, the result, and why
 apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
 sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
 the kernels that each code version may run, their launches, and stored intermediates.  With
---access, it lists the class of each reference to an array, which says what elements work-items have
+--memory, it lists the device memory that each code version needs, for the datasets of the program
+or for --sizes.  With --access, it lists the class of each reference to an array, which says what elements work-items have
 in common.
 
 Without an argument, list the codes.
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from runelift.codegen.plan.kernel_classes import render as render_kernels
 from runelift.codegen.plan.kernel_classes import work_of
+from runelift.codegen.plan.memory import memory_of
 from runelift.frontend.load import load
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
@@ -27,11 +29,13 @@ from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
 from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import optimise
+from runelift.runtime.commands.memory_inputs import memory_inputs
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_json,
+    add_only,
     add_policy,
     print_json,
 )
@@ -39,6 +43,7 @@ from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.geometry.explained_spaces import facts, render
+from runelift.runtime.memory import explained_memory
 from runelift.runtime.testing import error_index as explained
 
 
@@ -52,6 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", action="store_true",
                         help="list the classes of kernels of each code version, launches and "
                              "stored intermediates")
+    parser.add_argument("--memory", action="store_true",
+                        help="list the device memory of each code version before it runs, as a "
+                             "formula and for datasets, with the arrays that are alive then")
+    parser.add_argument("--sizes", metavar="NAME=N", nargs="+", default=[],
+                        help="with --memory: these sizes and parameters in place of datasets")
+    add_only(parser)
     parser.add_argument("--access", action="store_true",
                         help="list how the kernels of a program access arrays")
     add_entry(parser)
@@ -74,6 +85,8 @@ def execute(args: argparse.Namespace) -> int:
         _list_parameters(args, require_file(_program(args.subject)))
     elif args.kernels:
         _list_kernels(args, require_file(_program(args.subject)))
+    elif args.memory:
+        _list_memory(args, require_file(_program(args.subject)))
     elif args.access:
         _list_accesses(args, require_file(_program(args.subject)))
     else:
@@ -124,6 +137,23 @@ def _list_kernels(args: argparse.Namespace, path: Path) -> None:
         print_json({entry: asdict(work) for entry, work in works})
     else:
         print(render_kernels(works))
+
+
+def _list_memory(args: argparse.Namespace, path: Path) -> None:
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False)
+    entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
+    if args.sizes and len(entries) > 1:
+        raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")
+    found = [explained_memory.ExplainedMemory(
+        program.tree.entry(entry), memory_of(program.loaded.plan(entry)), {
+            name: program.estimate_memory(entry, inputs) for name, inputs in memory_inputs(
+                program, entry, args.sizes, args.only).items()
+        } if program.device_info is not None else {}) for entry in entries]
+    if args.json:
+        print_json({each.forest.entry: explained_memory.facts(each) for each in found})
+    else:
+        print("\n\n".join(map(explained_memory.render, found)))
+        print(f"\n{explained_memory.LEGEND}")
 
 
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:

@@ -13,6 +13,7 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_html,
     add_json,
+    add_memory,
     add_only,
     add_policy,
     add_program,
@@ -87,6 +88,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
                              "rest to parameters of kernels, which take at most 60s anyway; for "
                              "strategies that search, after how many runs or what time they end")
     add_time_limit(parser)
+    add_memory(parser)
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
                         help="what to make small: the sum of the datasets' times relative to "

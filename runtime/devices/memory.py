@@ -50,15 +50,20 @@ class Pool:
         self.live = 0
         self.allocated = 0
         self.peak = 0
+        self.limit: int | None = None
+        """The most bytes in use; None if the device alone says."""
 
     def allocate(self, size: int) -> Buffer:
         """A buffer of at least ``size`` bytes, with room for one element at least."""
         rounded = self.rounded(size)
+        live = self.live + rounded
+        if live > self.peak and self.limit is not None and live > self.limit:
+            raise self._beyond(rounded)
         free = self.free[rounded]
         handle = free.pop() if free else self._create(rounded)
-        self.live += rounded
-        if self.live > self.peak:
-            self.peak = self.live
+        self.live = live
+        if live > self.peak:
+            self.peak = live
         return Buffer(handle, rounded, self)
 
     @property
@@ -112,7 +117,8 @@ class Pool:
     def _create(self, size: int) -> Any:
         if size > self._device.max_alloc:
             raise self._too_large(size)
-        if self.allocated + size > self._device.global_bytes:
+        most = self._device.global_bytes
+        if self.allocated + size > (most if self.limit is None else min(most, self.limit)):
             self.trim()
         if self.allocated + size > self._device.global_bytes:
             raise self._too_large(size)
@@ -133,6 +139,10 @@ class Pool:
             f"a buffer of {size:,} bytes does not fit beside the {self.live:,} in use: "
             f"'{device.name}' allows {device.max_alloc:,} bytes in one buffer and has "
             f"{device.global_bytes:,} in all")
+
+    def _beyond(self, size: int) -> OutOfMemory:
+        return OutOfMemory(f"a buffer of {size:,} bytes does not fit beside the {self.live:,} in "
+                           f"use, as {self.limit:,} are allowed")
 
     def trim(self) -> None:
         """Return unused memory to the device."""

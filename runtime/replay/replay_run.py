@@ -103,7 +103,8 @@ class ReplayRun(Run):
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
         with self.ledger.untimed():
-            order = self.chooser.order(number, pars, occupancies, local)
+            order = self.chooser.small_enough(
+                number, pars, sizes, self.chooser.order(number, pars, occupancies, local))
             if not order:
                 self.none_left(number)
             encounter = self._encounter(number, pars, occupancies, order, sizes)
