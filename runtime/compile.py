@@ -34,8 +34,8 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     with values that its parameters can have.  With ``fp_contract`` the device may round ``a * b +
     c`` once instead of twice, which is faster, and no longer what the interpreter computes to the
     last bit.  ``memory`` bounds the bytes of device memory of a call, such as ``30MB``: versions
-    that need more do not run.  Where it ``runs`` in this process, others may start to build its kernels.  Raises
-    UserError or CompilerLimitation.
+    that need more do not run.  Where it ``runs`` in this process, others may start to build its
+    kernels.  Raises UserError or CompilerLimitation.
     """
     begin_session()
     path = _as_path(source_or_path)

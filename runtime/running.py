@@ -17,4 +17,5 @@ from runelift.runtime.memory.memory_run import MemoryRun
 from runelift.runtime.prebuild.prebuild import Prebuilder
 
 __all__ = ["Executable", "MemoryGuard", "MemoryRun", "OutOfMemory", "Prebuilder", "PreparedCall",
-           "PreparedEntry", "command_buffer", "kinds_of", "no_memory", "on_device", "on_host", "open_device"]
+           "PreparedEntry", "command_buffer", "kinds_of", "no_memory", "on_device", "on_host",
+           "open_device"]

@@ -56,13 +56,16 @@ ALLOWED = {
     "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
     "replay": "codegen.plan codegen.emit versions records host devices execution",
     "trials": "codegen.emit records host devices geometry execution",
+    "memory":
+        "codegen.plan codegen.emit versions records devices execution",
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
-    "running": "devices execution execution.probes prebuild",
-    "loaded_program": "codegen.plan compilation devices execution prebuild records running",
+    "running": "devices execution execution.probes memory prebuild",
+    "loaded_program":
+        "codegen.plan compilation devices execution memory prebuild records running",
     "program":
-        "codegen.plan versions records compilation devices geometry execution prebuild "
+        "codegen.plan versions records compilation devices geometry execution memory prebuild "
         "loaded_program tuner.autotune",
     "compile": "versions host compilation devices processes prebuild program",
     "runelift": "execution program compile",
@@ -105,7 +108,7 @@ ALLOWED = {
     "commands":
         "ir.codes frontend rewrite.engine rewrite codegen.plan versions records data cache host "
         "compilation "
-        "devices.driver devices geometry processes program compile runelift tuner.policy "
+        "devices.driver devices geometry memory processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 testing",

@@ -11,7 +11,7 @@ A dry run (:mod:`runelift.runtime.memory.memory_run`) has the bytes for given si
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -257,8 +257,8 @@ def _set(state: _State, step: plan.Compute | plan.ConvertScalar | plan.Read) -> 
             state.scalars.pop(step.name, None)
 
 
-_SIZES = {"add": Size.__add__, "sub": Size.__sub__, "mul": Size.__mul__, "min": least,
-          "max": greatest}
+_SIZES: dict[str, Callable[[Size, Size], Size]] = {
+    "add": Size.__add__, "sub": Size.__sub__, "mul": Size.__mul__, "min": least, "max": greatest}
 """The operations on scalars that are operations on sizes."""
 
 

@@ -5,8 +5,8 @@ apply.  With --parameters, it lists the parameters of the kernels on a device, w
 sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
 the kernels that each code version may run, their launches, and stored intermediates.  With
 --memory, it lists the device memory that each code version needs, for the datasets of the program
-or for --sizes.  With --access, it lists the class of each reference to an array, which says what elements work-items have
-in common.
+or for --sizes.  With --access, it lists the class of each reference to an array, which says what
+elements work-items have in common.
 
 Without an argument, list the codes.
 """

@@ -142,7 +142,7 @@ class Pool:
 
     def _beyond(self, size: int) -> OutOfMemory:
         return OutOfMemory(f"a buffer of {size:,} bytes does not fit beside the {self.live:,} in "
-                           f"use, as {self.limit:,} are allowed")
+                           "use within the bound on device memory")
 
     def trim(self) -> None:
         """Return unused memory to the device."""

@@ -37,8 +37,8 @@ class _Decisions:
     ``settings`` are the values of all parameters, which follow from no sizes at all.
     ``command_buffers`` are of whole runs, by the sizes and scalars that they were given, or a
     :class:`SeenCount` in place of one.  Runs on sizes and scalars in ``recorded`` have a record.
-    ``too_large`` are versions without the memory that they need.  ``prepared`` are whole calls, by the kinds of their arguments
-    (:mod:`~runelift.runtime.execution.prepared_calls`).
+    ``too_large`` are versions without the memory that they need.  ``prepared`` are whole calls,
+    by the kinds of their arguments (:mod:`~runelift.runtime.execution.prepared_calls`).
     """
 
     settings: tuple[int, ...] = ()

@@ -23,7 +23,7 @@ def parse_bytes(text: str) -> int:
         raise UserError(f"'{text:.40}' should be a size of memory, such as 30MB (10^6 bytes), "
                         "30MiB (2^20 bytes) or a number of bytes.")
     digits = match[2] or ""
-    found = int(match[1] + digits) * unit // 10**len(digits)
+    found: int = int(match[1] + digits) * unit // 10**len(digits)
     if not 0 < found < 1 << 62:
         raise UserError(f"'{text:.40}' is no size of memory from 1 byte to 4 EiB.")
     return found

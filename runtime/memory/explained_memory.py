@@ -14,9 +14,9 @@ from runelift.runtime.records.format import table
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import described_version
 
-LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rounded up (by at most "
-          "12.5 %), and bound what is decided by sizes.  Names that the source does not have are "
-          "for what the host chooses by sizes and the device.")
+LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rounded up, and bound "
+          "what is decided by sizes.  Names that the source does not have are for what the host "
+          "chooses by sizes and the device.")
 WHOLE = "the run by default"
 SHOWN = 6
 """The most arrays that a line names."""
@@ -80,9 +80,9 @@ def _cell(need: VersionNeed | None) -> str:
     """The bytes of a version on an input."""
     if need is None:
         return "-"
-    if need.bytes is None:
-        return "cannot run" if need.fails else "unknown"
-    return show_bytes(need.bytes)
+    if need.fails:
+        return "cannot run"
+    return "unknown" if need.bytes is None else show_bytes(need.bytes)
 
 
 def _alive(arrays: tuple[Held, ...]) -> str:
@@ -117,4 +117,5 @@ def _facts_of(version: VersionMemory) -> dict[str, Any]:
 
 
 def _need_facts(need: VersionNeed | None) -> dict[str, Any] | None:
-    return need and {"bytes": need.bytes, "allocated": need.own, "obstacle": need.obstacle or None}
+    return None if need is None else {
+        "bytes": need.bytes, "allocated": need.own, "obstacle": need.obstacle or None}

@@ -85,7 +85,7 @@ class MemoryGuard:
         if room is None:
             step = max(1, executable.device.info.global_bytes // STEPS)
             room = executable.device.info.global_bytes - -(-others // step) * step
-        known = executable.decisions.under(thresholds, force).too_large
+        known: dict[Any, TooLarge] = executable.decisions.under(thresholds, force).too_large
         key = room, *key_of(executable, args)
         if key not in known:
             found = MemoryRun(executable, thresholds, force, bound=room).estimate(args)

@@ -65,7 +65,7 @@ class VersionNeed:
     """The memory of a run while a version runs at an encounter.
 
     ``bytes`` are alive at the peak, ``own`` of them were allocated since the version began.  Both
-    are None if the version is not known before it runs, or ``fails``; ``obstacle`` says why.
+    are None if the version is not known before it runs; ``obstacle`` says why, or why it ``fails``.
     ``alive`` are the buffers at the peak, the largest first.
     """
 
@@ -121,14 +121,21 @@ class _Meter:
     pool: Pool
     live: int = 0
     peak: int = 0
+    refused: int = 0
     buffers: dict[int, list[Any]] = field(default_factory=dict)
     at_peak: tuple[list[Any], ...] = ()
 
     def allocate(self, size: int) -> Buffer:
-        """A buffer without memory."""
-        rounded, handle = self.pool.rounded(size), object()
+        """A buffer without memory; OutOfMemory if no buffer of the device is so large."""
+        rounded = self.pool.rounded(size)
         if rounded > self.pool.most_in_one:
+            self.refused = self.live + rounded
             raise OutOfMemory(f"a buffer of {rounded:,} bytes is larger than the device allows")
+        return self.hold(rounded)
+
+    def hold(self, rounded: int) -> Buffer:
+        """A buffer of so many bytes, which is there."""
+        handle = object()
         self.live += rounded
         self.buffers[id(handle)] = [handle, "", rounded]
         if self.live > self.peak:
@@ -191,7 +198,7 @@ class MemoryRun(ShortRun):
             if isinstance(value, Buffer):
                 known = own.get(id(value.handle))
                 given[name] = own[id(value.handle)] = known if known is not None else self.named(
-                    self._meter.allocate(value.size), name)
+                    self._meter.hold(self._pool.rounded(value.size)), name)
         keeping = list(own.values()) if kept else []
         own.clear()
         unknown = ""
@@ -314,19 +321,23 @@ class MemoryRun(ShortRun):
         """The version to go on with."""
         needs = self._needs[key]
         own = {k: need.own for k in order if (need := needs[k]).own is not None}
-        too_large = {k: start + size for k, size in own.items() if start + size > self._bound}
+        too_large = {k: start + size for k, size in own.items()
+                     if start + size > self._bound or needs[k].fails}
         if not any(self._measuring):
             if too_large:
                 self._too_large.setdefault(key, {}).update(too_large)
             fitting = [k for k in order if k not in too_large and not needs[k].fails]
             if fitting and not self._least:
                 return fitting[0]
-        return min(own, key=lambda k: own[k], default=order[0])
+        return min(own, key=lambda k: (needs[k].fails, own[k]), default=order[0])
 
 
 def _need(meter: _Meter, start: int, obstacle: Exception | None) -> VersionNeed:
     """The need of a version that has just been followed from ``start`` bytes on."""
     if obstacle is None:
         return VersionNeed(meter.peak, meter.peak - start, meter.held())
+    if isinstance(obstacle, OutOfMemory):
+        return VersionNeed(meter.refused, meter.refused - start, meter.held(), str(obstacle),
+                           fails=True)
     return VersionNeed(None, None, meter.held(), str(obstacle).splitlines()[0],
                        fails=not isinstance(obstacle, DependsOnDevice))
