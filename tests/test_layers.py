@@ -96,7 +96,7 @@ ALLOWED = {
     "tuner.strategies":
         "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job",
     "tuner.report":
-        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "memory versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "tuner.report.html":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "

@@ -100,7 +100,7 @@ def _origins(steps: Sequence[plan.Step]) -> dict[VName, str]:
 
 @dataclass(slots=True)
 class _State:
-    """What is known at a place of the plan.
+    """The state at a place of the plan.
 
     ``buffer_of`` has the buffers that names stand for, ``sizes`` the first name and the bytes of
     each buffer.  ``kept`` buffers are the caller's.  ``scalars`` are sizes of host scalars.
@@ -143,7 +143,7 @@ class _Walker:
     facts: Facts
 
     def peak(self, state: _State) -> Peak:
-        """What is alive now."""
+        """The arrays that are alive now."""
         arrays = tuple(StoredArray(name, size, self.origins.get(name, ""))
                        for name, size in (state.sizes[number] for number in state.alive()))
         return Peak(arrays, reduce(Size.__add__, (each.bytes for each in arrays), Size(())))

@@ -161,7 +161,7 @@ class _Meter:
         return before
 
     def held(self) -> tuple[Held, ...]:
-        """What is alive at the peak, the largest first."""
+        """The buffers that are alive at the peak, the largest first."""
         return tuple(sorted((Held(name, size) for _, name, size in self.at_peak),
                             key=lambda each: -each.bytes))
 
@@ -169,8 +169,8 @@ class _Meter:
 class MemoryRun(ShortRun):
     """The ``rt`` that measures the memory of a plan.
 
-    At a choice it goes on with the version that runs by the thresholds, or with the one that needs
-    least if ``least`` is set or no other one keeps within ``bound``.
+    At a choice it goes on with the version that runs by the thresholds within ``bound``.  If there
+    is none, or if ``least`` is set, it goes on with the one that needs least.
     """
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force, *,
