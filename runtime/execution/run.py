@@ -75,6 +75,8 @@ class Run(Issuer):
 
     CannotRun = (Infeasible, OutOfMemory)
     never = NEVER
+    copies = False
+    """True if the run copies buffers of the plan, so that it needs more memory than others."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  record: bool, *, samples: bool = False) -> None:

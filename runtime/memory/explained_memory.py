@@ -47,7 +47,7 @@ def _lines(found: ExplainedMemory) -> Iterator[str]:
     if found.estimates:
         head = ["version", *found.estimates]
         body = [[WHOLE, *(_whole(each) for each in found.estimates.values())]]
-        body += [[name, *(_cell(each.need_of(site, index)) for each in found.estimates.values())]
+        body += [[name, *(_cell(each, site, index) for each in found.estimates.values())]
                  for name, site, index, _ in found.rows()]
         yield table([head, *body], "  ")
     yield from (f"  {line}" for line in _formula_lines("outside of choices", found.formulas))
@@ -76,11 +76,12 @@ def _whole(estimate: MemoryEstimate) -> str:
     return ("at least " if estimate.unknown else "") + show_bytes(estimate.bytes)
 
 
-def _cell(need: VersionNeed | None) -> str:
+def _cell(estimate: MemoryEstimate, site: str, index: int) -> str:
     """The bytes of a version on an input."""
-    if need is None:
+    need = estimate.need_of(site, index)
+    if need is None and not any(each.site == site for each in estimate.encounters):
         return "-"
-    if need.fails:
+    if need is None or need.fails:
         return "cannot run"
     return "unknown" if need.bytes is None else show_bytes(need.bytes)
 

@@ -67,7 +67,7 @@ class MemoryGuard:
         others = self._pool.live - _bytes(given)
         run.chooser.too_large = self._too_large(thresholds, force, args, others)
         del given
-        if self._bound is None:
+        if self._bound is None or run.copies:
             yield
             return
         self._pool.limit = others + self._bound

@@ -79,6 +79,8 @@ class _Visit:
 class ReplayRun(Run):
     """The ``rt`` that runs all versions at every choice, one after the other."""
 
+    copies = True
+
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], race: Race) -> None:
         super().__init__(executable, thresholds, {}, record=True)
         self.recorder = self.ledger = Ledger()

@@ -1,10 +1,11 @@
 """The front of time and device memory: choices of thresholds of which no other one is better.
 
 Memory is known before versions run, and time is measured.  For each amount of memory that some
-version needs, thresholds are fitted with a penalty on the versions that need more (the method of
-epsilon constraints: Haimes, Lasdon and Wismer, On a bicriterion formulation of the problems of
-integrated system identification and system optimization, 1971).  What they lead to is then counted
-and added up without penalties.  Mogers 2023, section 4.5.3, asks for such a front.
+version needs, thresholds are fitted with a penalty on the versions that need more.  What they lead
+to is then counted and added up without penalties.
+
+Sources: Mogers 2023, section 4.5.3, asks for such a front.  The method is that of epsilon
+constraints (Haimes, Lasdon and Wismer 1971).
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def memory_front(costs: Costs, defaults: Mapping[str, int], fitted: Mapping[str,
 
 def _choice(datasets: Sequence[DatasetCosts], thresholds: dict[str, int], aim: Objective,
             estimate: EstimateMemory) -> MemoryChoice:
-    """What thresholds lead to."""
+    """The score, times and bytes that thresholds lead to."""
     return MemoryChoice(thresholds, aim.score(datasets, thresholds),
                         {d.name: d.total(thresholds) for d in datasets},
                         {d.name: estimate(d.name, thresholds).bytes for d in datasets})
