@@ -24,12 +24,14 @@ from runelift.ir.syntax import Program
 
 
 @deeply
-def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAMETERS) -> Program:
+def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAMETERS, *,
+         steered: bool = True) -> Program:
     """Parse, check and elaborate a program; ProgramError with what is wrong with it.
 
-    ``parameters`` are values for expressions with the attribute ``#[param(name)]``.
+    ``parameters`` are values for expressions with the attribute ``#[param(name)]``.  Attributes
+    that steer flattening are dropped unless the program is to be ``steered`` by them.
     """
-    return elaborate(checked(source), names, parameters)
+    return elaborate(checked(source), names, parameters, steered=steered)
 
 
 CHECKED = Effort(calls=10_000, components=1000)

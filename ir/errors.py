@@ -30,6 +30,8 @@ Code: TypeAlias = Literal[
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
     "invalid-windows", "assertion-failed",
     "unknown-parameter", "impossible-setting",
+    "unknown-point", "point-arguments", "conflicting-points", "point-does-not-match",
+    "malformed-schedule", "unknown-place",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]
 """A kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""

@@ -566,20 +566,33 @@ class SegAccumulate:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One of several equivalent bodies, with its guard; the last has none."""
+    """One of several equivalent bodies, with its guard; the last has none.
+
+    ``schedule`` are the points that made a rewritten version, one ``place point(parameters)`` each.
+    """
 
     guard: Guard | None
     kind: Kind
     body: Body
+    schedule: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The first version whose guard holds (and which fits the device); all are equivalent."""
+    """The first version whose guard holds (and which fits the device).
+
+    All whose needs are met are equivalent.  Before flattening they are statements that schedules
+    rewrite, and stand outside of lambdas.
+    """
 
     site: str
     alternatives: tuple[Version, ...]
     ret: tuple[Type, ...]
+
+    @property
+    def by_schedules(self) -> bool:
+        """True if schedules made them: they are alternative programs rather than mappings."""
+        return any(version.kind is Kind.REWRITTEN for version in self.alternatives)
 
 
 Soac: TypeAlias = Map | Redomap | Scanomap | Scatter | Hist

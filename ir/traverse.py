@@ -160,14 +160,17 @@ class Mapper:
         """A symbolic size."""
         if all(self.atom(name) is name for name in size.variables()):
             return size
-        return size.substitute(lambda name: _size_of(self.atom(name)))
+        return size.substitute(lambda name: size_of(self.atom(name)))
 
     def guard(self, guard: Guard) -> Guard:
         """The sizes of a guard."""
         group = None if guard.group is None else self.size(guard.group)
         groups = None if guard.groups is None else self.size(guard.groups)
         looped = None if guard.looped is None else self.size(guard.looped)
-        new = replace(guard, par=self.size(guard.par), group=group, groups=groups, looped=looped)
+        needs = tuple(replace(need, left=self.size(need.left), right=self.size(need.right))
+                      for need in guard.needs)
+        new = replace(guard, par=self.size(guard.par), group=group, groups=groups, looped=looped,
+                      needs=needs)
         return guard if new == guard else new
 
 
@@ -272,7 +275,7 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
                                     tuple(map(m.operator, ops)), m.body(body))
         case ir.Versions(site, alternatives, ret):
             return ir.Versions(site, tuple(
-                ir.Version(v.guard and m.guard(v.guard), v.kind, m.body(v.body))
+                replace(v, guard=v.guard and m.guard(v.guard), body=m.body(v.body))
                 for v in alternatives), m.types(ret))
         case _:
             assert_never(exp)
@@ -282,7 +285,8 @@ def _dests(m: Mapper, dests: tuple[ir.Dest, ...]) -> tuple[ir.Dest, ...]:
     return tuple(ir.Dest(m.name(dest.array), dest.rank) for dest in dests)
 
 
-def _size_of(atom: Atom) -> Size:
+def size_of(atom: Atom) -> Size:
+    """The symbolic size that an i64 atom is."""
     return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
 
 

@@ -22,7 +22,6 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.attributes import parameter
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.types import Arrow, Record, Sum, Tuple, Type, payload
@@ -39,23 +38,18 @@ _Place: TypeAlias = tuple[ast.ValDec, Env]
 
 def elaborate(module: ast.Flat, names: Names,
               parameters: Mapping[str, int] = NO_PARAMETERS, *,
-              effort: Effort = FULL_EFFORT) -> Program:
+              effort: Effort = FULL_EFFORT, steered: bool = True) -> Program:
     """The entry points of a checked module as core functions.
 
     ``parameters`` are values for expressions with the attribute ``#[param(name)]``.  TooLarge if
-    one of them needs more than ``effort``.
+    one of them needs more than ``effort``.  Attributes that steer flattening are dropped unless the
+    program is to be ``steered`` by them.
     """
     references = {dec.name: _named(dec) for dec in module.decs}
     return Program(tuple(
         _entry(module, dec, _reachable(dec.name, references),
-               Evaluator(Builder(names), parameters, effort))
+               Evaluator(Builder(names, steered=steered), parameters, effort))
         for dec in module.entry_points))
-
-
-def parameters_of(module: ast.Flat) -> set[str]:
-    """The names of the tuning parameters of a program."""
-    return {name for node in walk(module) if isinstance(node, ast.AttrExp)
-            and (name := parameter(node.attr))}
 
 
 def _named(dec: ast.CoreDec) -> set[str]:

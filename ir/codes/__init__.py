@@ -6,7 +6,7 @@ this package: code that reports an error names its code (:data:`runelift.ir.erro
 
 from __future__ import annotations
 
-from runelift.ir.codes import arrays, data, modules, names, running, syntax, types
+from runelift.ir.codes import arrays, data, modules, names, points, running, syntax, types
 from runelift.ir.codes.explanation import Explanation
 
 GROUPS = {
@@ -17,6 +17,7 @@ GROUPS = {
     "Modules and files": modules.CODES,
     "While a program runs": running.CODES,
     "Data and tuning files": data.CODES,
+    "Rewrite points and schedules": points.CODES,
 }
 """All codes, by subject, in the order in which the page lists them."""
 

@@ -14,6 +14,8 @@ Memory that has two names is one memory in this check.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -29,6 +31,9 @@ from runelift.ir.imp.traverse import statements
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+
+STATEMENTS = 4096
+"""The statements between two looks at the clock."""
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -46,6 +51,8 @@ class Launch:
     args: Mapping[VName, Any]
     constants: Mapping[VName, int] = field(default_factory=dict)
     lengths: Mapping[VName, int] = field(default_factory=dict)
+    deadline: float = math.inf
+    """The time, as of :func:`time.monotonic`, when it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +63,27 @@ class Reported:
     args: tuple[int, ...]
 
 
+class Race(CompilerBug):
+    """Two work-items or groups access a cell of ``memory``, and nothing orders them.
+
+    ``first`` is the statement of the ``kernel`` that came first, and ``second`` the other.
+    """
+
+    def __init__(self, message: str, kernel: str, memory: VName, first: Stm | None,
+                 second: Stm | None) -> None:
+        super().__init__(message)
+        self.kernel, self.memory, self.first, self.second = kernel, memory, first, second
+
+
+class TakesTooLong(Exception):
+    """A launch takes longer than its deadline allows."""
+
+
 def run(kernel: Kernel, launch: Launch) -> Reported | None:
     """Run a kernel; the first failure of the program that it reported.
 
-    CompilerBug if the kernel does what no kernel may do.
+    CompilerBug if the kernel does what no kernel may do, :class:`Race` if that is a data race.
+    TakesTooLong if the deadline has passed.
     """
     machine = _Machine(kernel, launch)
     teams = 1 if kernel.teams is None else launch.constants[kernel.teams]
@@ -80,15 +104,17 @@ class _Kind(Enum):
 class _Log:
     """The accesses to the positions of a place: their kinds, and who made them."""
 
-    touched: dict[int, dict[_Kind, set[int]]] = field(default_factory=dict)
+    touched: dict[int, dict[_Kind, dict[int, Stm | None]]] = field(default_factory=dict)
+    """By position and kind, the statement by which each party made its latest access."""
 
-    def touch(self, place: int, kind: _Kind, who: int) -> tuple[int, _Kind] | None:
+    def touch(self, place: int, kind: _Kind, who: int, stm: Stm | None
+              ) -> tuple[int, _Kind, Stm | None] | None:
         """Note an access; the first of the others that it races with, and what that one does."""
         accesses = self.touched.setdefault(place, {})
-        rivals = [(other, held) for held, parties in accesses.items()
+        rivals = [(other, held, by) for held, parties in accesses.items()
                   if held is not kind or kind is _Kind.WRITE
-                  for other in parties if other != who]
-        accesses.setdefault(kind, set()).add(who)
+                  for other, by in parties.items() if other != who]
+        accesses.setdefault(kind, {})[who] = stm
         return min(rivals, key=lambda rival: rival[0], default=None)
 
 
@@ -112,6 +138,7 @@ class _Machine:
         self.kernel = kernel
         self.launch = launch
         self.reported: Reported | None = None
+        self._left = STATEMENTS
         self.buffers = self._buffers()
         self.scalars: dict[VName, Any] = {
             p.name: p.prim.dtype.type(launch.args[p.name])
@@ -121,6 +148,14 @@ class _Machine:
     def bug(self, what: str, stm: Stm | None) -> CompilerBug:
         at = "" if stm is None else f" in '{pretty_statement(stm).splitlines()[0]}'"
         return CompilerBug(f"kernel '{self.kernel.name}'{at}: {what}")
+
+    def ran(self, statements: int) -> None:
+        """Note that statements were run; TakesTooLong if that took too long."""
+        self._left -= statements + 1
+        if self._left < 0:
+            self._left = STATEMENTS
+            if time.monotonic() > self.launch.deadline:
+                raise TakesTooLong(self.kernel.name)
 
     def _buffers(self) -> dict[VName, _Memory]:
         """The buffers; a buffer that is given for two parameters has one log."""
@@ -221,6 +256,7 @@ class _Item:
 
     def block(self, stms: Sequence[Stm]) -> Iterator[imp.Barrier | imp.Shuffle]:
         """Run statements; stops at barriers and shuffles."""
+        self.machine.ran(len(stms))
         for stm in stms:
             self.place = stm
             match stm:
@@ -304,10 +340,12 @@ class _Item:
             if log is None:
                 continue
             for place in range(cell * memory.granules, (cell + 1) * memory.granules):
-                rival = log.touch(place, kind, who)
+                rival = log.touch(place, kind, who, self.place)
                 if rival is not None:
-                    raise self.bug(f"{kind.value} {memory.name}[{cell}], which {party} "
-                                   f"{rival[0]} {rival[1].value} {until}")
+                    found = self.bug(f"{kind.value} {memory.name}[{cell}], which {party} "
+                                     f"{rival[0]} {rival[1].value} {until}")
+                    raise Race(str(found), self.machine.kernel.name, memory.name, rival[2],
+                               self.place)
 
     # Expressions
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from runelift.ir import syntax as ir
 from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.sizes import Size, greatest, least, product
-from runelift.ir.traverse import bodies_of, free_vars
+from runelift.ir.traverse import bodies_of, free_vars, size_of
 from runelift.ir.types import Atom, Const, elem_of
-from runelift.rewrite.flatten.nest import size_of
 
 INTRA_WIDTH = 32
 """Constant widths below this are not worth the work-items of a group (Futhark's figure)."""
@@ -50,6 +49,8 @@ def is_parallel(stm: ir.Stm) -> bool:
             return has_parallelism(body)
         case ir.If(then_=then_, else_=else_):
             return has_parallelism(then_) or has_parallelism(else_)
+        case ir.Versions(alternatives=alternatives):
+            return any(has_parallelism(version.body) for version in alternatives)
     return False
 
 

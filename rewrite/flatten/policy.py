@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.guards import Kind
+from runelift.ir.policies import POLICIES, base_policy
 from runelift.ir.syntax import Body, Stm
 from runelift.rewrite.flatten.parallelism import (
     is_perfect_nest,
@@ -38,6 +39,15 @@ class Candidates:
 
 def full(site: Candidates) -> frozenset[Kind]:
     """Everything, as in the thesis (Breddam 2019, figure 1.6)."""
+    return site.kinds
+
+
+def divided(site: Candidates) -> frozenset[Kind]:
+    """Everything, and versions with groups have versions inside (:func:`divides_groups`).
+
+    There is one with a work-item for each point of a nested map, and one with a work-item for each
+    innermost element.
+    """
     return site.kinds
 
 
@@ -73,14 +83,19 @@ def moderate(site: Candidates) -> frozenset[Kind]:
     return frozenset({Kind.FLAT})
 
 
-POLICIES: dict[str, Policy] = {
-    "all": all_versions, "full": full, "classic": classic, "moderate": moderate}
+_POLICIES: dict[str, Policy] = {"all": all_versions, "full": full, "divided": divided,
+                                "classic": classic, "moderate": moderate}
+
+
+def divides_groups(policy: Policy) -> bool:
+    """True if versions with groups choose how their work-items divide what is inside."""
+    return policy is divided
 
 
 def policy(name: str) -> Policy:
     """The policy called ``name``; UserError if there is none."""
     try:
-        return POLICIES[name]
+        return _POLICIES[base_policy(name)]
     except KeyError:
         raise UserError(
             f"Unknown policy '{name}'.  The policies are {', '.join(POLICIES)}."

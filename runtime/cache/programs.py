@@ -1,4 +1,4 @@
-"""The entry of the cache for a program file and a policy: four parts, each a file.
+"""The entry of the cache for a program file, policy and schedule: four parts, each a file.
 
 A part serves as long as the text of the program and Runelift's files do not change.
 ``RUNELIFT_KEEP=0`` turns entries off.
@@ -89,9 +89,10 @@ class ProgramEntry:
             for name in ("compiled", "kernels", "driver_texts", "texts"))
 
     @classmethod
-    def of(cls, source: Source, policy: str) -> ProgramEntry:
-        """The entry of a program under a policy."""
-        return cls(disk.key(os.path.abspath(source.name), policy), source)
+    def of(cls, source: Source, policy: str, schedule: str = "") -> ProgramEntry:
+        """The entry of a program under a policy, with the text of a schedule if it has one."""
+        return cls(disk.key(os.path.abspath(source.name), policy,
+                            *((schedule,) if schedule else ())), source)
 
 
 def is_cached(source: Source) -> bool:

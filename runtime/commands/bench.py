@@ -40,6 +40,7 @@ from runelift.runtime.commands.options import (
     add_only,
     add_policy,
     add_program,
+    add_schedule,
     add_tuning,
 )
 from runelift.runtime.data.values import load_values
@@ -79,6 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_memory(parser)
     add_device(parser)
     add_tuning(parser)
+    add_schedule(parser)
     add_policy(parser)
     add_contract(parser)
 

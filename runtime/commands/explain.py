@@ -6,7 +6,8 @@ sets and 'autotune' chooses, and the constraints on them.  With --kernels, it li
 the kernels that each code version may run, their launches, and stored intermediates.  With
 --memory, it lists the device memory that each code version needs, for the datasets of the program
 or for --sizes.  With --access, it lists the class of each reference to an array, which says what
-elements work-items have in common.
+elements work-items have in common.  With --barriers, it lists the barriers of kernels, and the
+accesses that each of them separates; --dot draws the graph of accesses.
 
 Without an argument, list the codes.
 """
@@ -17,19 +18,17 @@ import argparse
 import difflib
 import os
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 
 from runelift.codegen.plan.kernel_classes import render as render_kernels
 from runelift.codegen.plan.kernel_classes import work_of
-from runelift.codegen.plan.memory import memory_of
-from runelift.frontend.load import load
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
-from runelift.rewrite.flattening import derive
-from runelift.rewrite.pipeline import optimise
-from runelift.runtime.commands.memory_inputs import memory_inputs
+from runelift.runtime.commands.explain_memory import explain_memory
+from runelift.runtime.commands.explain_schedule import explain_schedule
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
     add_device,
@@ -37,13 +36,13 @@ from runelift.runtime.commands.options import (
     add_json,
     add_only,
     add_policy,
+    add_tuning,
     print_json,
 )
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.geometry.explained_spaces import facts, render
-from runelift.runtime.memory import explained_memory
 from runelift.runtime.testing import error_index as explained
 
 
@@ -65,7 +64,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_only(parser)
     parser.add_argument("--access", action="store_true",
                         help="list how the kernels of a program access arrays")
+    parser.add_argument("--schedule", action="store_true",
+                        help="print the schedule of a program: its rewrite points, with further "
+                             "ones that match in comments; 'run --schedule' takes the output")
+    parser.add_argument("--steps", action="store_true",
+                        help="with --schedule, also the program after each step")
+    parser.add_argument("--file", type=Path, metavar="FILE",
+                        help="with --schedule, the schedule to explain (default: that of the "
+                             "tuning file, or the points that are written in the program)")
+    parser.add_argument("--barriers", action="store_true",
+                        help="list the barriers of the kernels, with the accesses that each one "
+                             "separates")
+    parser.add_argument("--kernel", metavar="NAME", help="with --barriers, of this kernel only")
+    parser.add_argument("--dot", type=Path, metavar="OUT",
+                        help="with --barriers, write the graph of accesses for Graphviz")
     add_entry(parser)
+    add_tuning(parser)
     add_device(parser)
     add_policy(parser)
     add_json(parser)
@@ -74,6 +88,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift explain``."""
+    if not args.barriers and (args.kernel is not None or args.dot is not None):
+        raise UserError("--kernel and --dot go with --barriers.")
     if args.subject is None:
         if args.json:
             print_json({code: each.title for code, each in CODES.items()})
@@ -86,7 +102,13 @@ def execute(args: argparse.Namespace) -> int:
     elif args.kernels:
         _list_kernels(args, require_file(_program(args.subject)))
     elif args.memory:
-        _list_memory(args, require_file(_program(args.subject)))
+        explain_memory(args, require_file(_program(args.subject)))
+    elif args.schedule:
+        explain_schedule(args, require_file(_program(args.subject)))
+    elif args.barriers:
+        path = require_file(_program(args.subject))
+        # by its name, as the command line imports commands: it needs networkx
+        import_module("runelift.runtime.commands.explained_barriers").list_barriers(args, path)
     elif args.access:
         _list_accesses(args, require_file(_program(args.subject)))
     else:
@@ -139,23 +161,6 @@ def _list_kernels(args: argparse.Namespace, path: Path) -> None:
         print(render_kernels(works))
 
 
-def _list_memory(args: argparse.Namespace, path: Path) -> None:
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False)
-    entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
-    if args.sizes and len(entries) > 1:
-        raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")
-    found = [explained_memory.ExplainedMemory(
-        program.tree.entry(entry), memory_of(program.loaded.plan(entry)), {
-            name: program.estimate_memory(entry, inputs) for name, inputs in memory_inputs(
-                program, entry, args.sizes, args.only).items()
-        } if program.device_info is not None else {}) for entry in entries]
-    if args.json:
-        print_json({each.forest.entry: explained_memory.facts(each) for each in found})
-    else:
-        print("\n\n".join(map(explained_memory.render, found)))
-        print(f"\n{explained_memory.LEGEND}")
-
-
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting)
@@ -173,14 +178,12 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
-    rewriting = rewriting_of(args)
-    names = rewriting.names
-    program = optimise(load(read_source(path), names), names, rewriting)
-    _, derivations = derive(program, names, policy=args.policy)
+    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args))
+    derivations = compiled.derivations
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
         if not derivations:
-            raise unknown_entry(args.entry, (fun.name for fun in program.funs))
+            raise unknown_entry(args.entry, compiled.interfaces)
     if args.json:
         print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
     else:

@@ -22,7 +22,8 @@ def open_program(args: argparse.Namespace, *, tuned: bool = True,
                            fp_contract=args.fp_contract,
                            tuning=(getattr(args, "tuning", None) if tuned else {}),
                            memory=getattr(args, "memory", None),
-                           settings=settings, runs=tuned)
+                           settings=settings, runs=tuned,
+                           schedule=getattr(args, "schedule", None))
 
 
 def pick_entry(program: Program, name: str | None) -> str:

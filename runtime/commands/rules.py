@@ -1,4 +1,4 @@
-"""Print the rewrite rules with their laws: those of the simplifier, then the flattening."""
+"""Print the rewrite rules with their laws: the optimiser's, rewrite points, then flattening."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
+from runelift.ir.points import Parameter
 from runelift.rewrite.flattening import FLATTENING
+from runelift.rewrite.lift.point import Point
+from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
 from runelift.runtime.commands.options import add_json, print_json
 
@@ -46,7 +49,10 @@ def execute(args: argparse.Namespace) -> int:
             book = rule.book
             print(f"== {book}\n")
         print(rule.name)
-        print(textwrap.indent(textwrap.dedent("    " + rule.law).strip(), "    "))
+        law = textwrap.dedent("    " + rule.law).strip()
+        if "\n" not in law:
+            law = textwrap.fill(law, 92, subsequent_indent="  ", break_on_hyphens=False)
+        print(textwrap.indent(law, "    "))
         for kind, said in rule.notes:
             print(textwrap.fill(f"{kind}: {said}", 96, initial_indent="    ",
                                 subsequent_indent="      "))
@@ -55,9 +61,20 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def all_rules() -> Iterator[_Listed]:
-    """Every rule of every pass, then those of flattening."""
+    """Every rule of every pass, then the rewrite points and the rules of flattening."""
     for each in PASSES:
         for rule in each.rules:
             yield _Listed(each.name, rule.name, rule.law, rule.notes)
+    for point in BOOK.values():
+        yield _Listed("rewrite points", _call(point), point.law, point.notes)
     for step in FLATTENING:
         yield _Listed("flattening", f"{step.name} {step.title}", step.law)
+
+
+def _call(point: Point) -> str:
+    """A point with its parameters, and the defaults of those that may be left out."""
+    return f"{point.name}({', '.join(map(_parameter, point.parameters))})"
+
+
+def _parameter(each: Parameter) -> str:
+    return each.name if each.default is None else f"{each.name}={each.default}"

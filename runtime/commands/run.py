@@ -34,6 +34,7 @@ from runelift.runtime.commands.options import (
     add_memory,
     add_policy,
     add_program,
+    add_schedule,
     add_tuning,
 )
 from runelift.runtime.data.values import load_values, read_stdin, write_values
@@ -66,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "standard error")
     add_device(parser)
     add_tuning(parser)
+    add_schedule(parser)
     add_policy(parser)
     add_contract(parser)
 

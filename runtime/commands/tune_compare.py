@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -49,9 +48,16 @@ from runelift.runtime.tuner.report.html.document import document, write_page
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import STRATEGIES, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
-from runelift.runtime.tuner.strategies.compare import Comparison, Problem, compare, facts, render
+from runelift.runtime.tuner.strategies.compare import (
+    Comparison,
+    Problem,
+    compare,
+    facts,
+    render,
+    render_intervals,
+)
 from runelift.runtime.tuner.strategies.forest_of_log import logged_forest, without_gaps
-from runelift.runtime.tuner.strategies.live import Live
+from runelift.runtime.tuner.strategies.live import Live, measured_costs
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
 from runelift.runtime.tuner.strategies.trials import Budget, Strategy, parse_budget
@@ -91,6 +97,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_policy(parser)
     add_contract(parser)
+    parser.add_argument("-v", "--verbose", action="store_true",
+                        help="also print the best thresholds of each dataset, by strategy")
     add_html(parser)
     add_json(parser)
 
@@ -116,6 +124,8 @@ def execute(args: argparse.Namespace) -> int:
         print_json([facts(comparison) for comparison in found])
     else:
         print("\n\n".join(map(render, found)))
+        if args.verbose:
+            print("", *map(render_intervals, found), sep="\n")
     if not any(comparison.interrupted for comparison in found):
         return 0
     print("runelift: interrupted; these are the searches that were over.", file=sys.stderr)
@@ -208,12 +218,8 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
     datasets = [dataset for dataset in datasets if dataset.entry == forest.entry]
     if not datasets or not forest.trees:
         return []
-    started = time.perf_counter()
-    measurements = ForcedRuns(every=True).measure(program, forest, datasets, repeats=args.runs)
-    if measurements.interrupted:
-        raise KeyboardInterrupt
-    costs = costs_of(forest, measurements)
-    measured = costs, time.perf_counter() - started
+    measured = measured_costs(ForcedRuns(every=True), program, forest, datasets, args.runs)
+    costs = measured.costs
     if not costs.datasets:
         return []
     weights = _weights(costs)

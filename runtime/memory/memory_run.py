@@ -276,7 +276,7 @@ class MemoryRun(ShortRun):
                 local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to follow: all of them, then the one to go on with."""
-        order = self.chooser.order(number, pars, occupancies, local)
+        order = self.chooser.versions(number, pars, occupancies, local, sizes)
         if not order:
             self.none_left(number)
         key, start, meter = (number, pars, tuple(sizes.values())), self._meter.live, self._meter

@@ -20,14 +20,17 @@ from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
 from runelift.ir.files import read_source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
+from runelift.ir.points import is_point
+from runelift.ir.traverse import statements_inside
 from runelift.runtime.compilation.diagnostics import as_text
+from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import load_values
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import parse_blocks
 from runelift.runtime.tuner.costs.log import read_log
 from runelift.runtime.tuner.t4 import read_t4
-from runelift.runtime.versions.tuning_file import read_tuning
+from runelift.runtime.versions.tuning_file import read_tuning, schedule_of
 
 PAGE_WIDTH = 96
 MOST_EXAMPLE_LINES = 16
@@ -68,6 +71,9 @@ def _run(path: Path) -> None:
     """Compile a program, and run it on the inputs of its test blocks."""
     source = read_source(path)
     program = load(source, Names())
+    if any(is_point(each) for fun in program.funs for stm in statements_inside([fun.body])
+           for each in stm.attrs):
+        _ = compile_source(source).optimised
     scripts = partial(evaluate, program=source, device=None)
     for block in parse_blocks(source):
         for case in block.cases:
@@ -82,10 +88,17 @@ def _tune(path: Path) -> None:
         compile_program(program, tuning={}, settings=values, runs=False)
 
 
+def _schedule(path: Path) -> None:
+    """Compile the program beside a schedule with it."""
+    compiled = compile_source(read_source(path.with_suffix(".fut")), schedule=schedule_of(path))
+    _ = compiled.optimised
+
+
 _READERS: dict[str, Callable[[Path], object]] = {
     ".fut": _run,
     ".in": load_values,
     ".tuning": _tune,
+    ".schedule": _schedule,
     ".log": read_log,
     ".t4": read_t4,
     ".core": lambda path: ir_text.parse(path.read_text(), str(path)),

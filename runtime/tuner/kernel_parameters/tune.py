@@ -21,6 +21,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.trials.protocol import OperationId, OperationTime
 from runelift.runtime.tuner.costs.log import LoggedRun
+from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving, Trial
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
@@ -100,7 +101,7 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
     refitted = dict(thresholds)
     if job.forest.trees:
         refitted |= tune_thresholds(replace(
-            job, method=ForcedRuns(policy=job.policy,
+            job, memory=_with_settings(job.memory, chosen), method=ForcedRuns(policy=job.policy,
                                    thresholds={**scope.program.thresholds, **chosen}),
             repeats=job.compared_repeats, verify=False, log=None,
             progress=lambda _: None)).thresholds
@@ -112,6 +113,14 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
             chosen, *(each.chosen for each in best)))])
     return ParameterTuning(job.forest.entry, settled, chosen, verified, why,
                            time.perf_counter() - started)
+
+
+def _with_settings(memory: EstimateMemory | None, chosen: Mapping[str, int]
+                   ) -> EstimateMemory | None:
+    """The memory of runs with the chosen settings, which may divide reductions otherwise."""
+    if memory is None:
+        return None
+    return lambda name, thresholds: memory(name, {**chosen, **thresholds})
 
 
 # Which operations

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from runelift.codegen.passes.barriers import LID, count_barriers, insert_barriers
+from runelift.codegen.passes.accesses import LID
+from runelift.codegen.passes.barriers import count_barriers, insert_barriers
 from runelift.codegen.plan.views import lit, op
 from runelift.ir import imp
 from runelift.ir.imp import Exp

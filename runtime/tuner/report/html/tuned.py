@@ -145,7 +145,8 @@ def _tree(entry: EntryTuning) -> Iterator[Markup]:
     yield figure(
         trees.draw(forest, guards, names, found, " ".join(winners)),
         "Guards are tested from the left; with each version, the device time spent in it on each "
-        "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop.")
+        "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop; "
+        "~: the size compared changes there.")
     yield table([["guard", "name", "of the construct at", "compares", "threshold"], *(
         [guards[guard.name], guard.name, site.place, f"{forest.compared(guard)} with the threshold",
          show_threshold(entry.fit.thresholds[guard.name])]

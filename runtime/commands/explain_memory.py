@@ -1,24 +1,49 @@
-"""Inputs of ``runelift explain --memory``: datasets, or sizes without arrays."""
+"""Explain the device memory of each version, for datasets, or for sizes without arrays."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from runelift.codegen.plan.memory import memory_of
 from runelift.codegen.plan.plan import Interface, ValueSpec
 from runelift.ir.errors import UserError
 from runelift.ir.numerals import whole_number
 from runelift.ir.types import Const
+from runelift.runtime.commands.open_program import pick_entry
+from runelift.runtime.commands.options import print_json
+from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.outline import outline
+from runelift.runtime.memory import explained_memory
 from runelift.runtime.program import Program
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import datasets_of
 
 
-def memory_inputs(program: Program, entry: str, sizes: Sequence[str], only: str | None
+def explain_memory(args: argparse.Namespace, path: Path) -> None:
+    """``runelift explain --memory``."""
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False)
+    entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
+    if args.sizes and len(entries) > 1:
+        raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")
+    found = [explained_memory.ExplainedMemory(
+        program.tree.entry(entry), memory_of(program.loaded.plan(entry)), {
+            name: program.estimate_memory(entry, inputs) for name, inputs in _inputs(
+                program, entry, args.sizes, args.only).items()
+        } if program.device_info is not None else {}) for entry in entries]
+    if args.json:
+        print_json({each.forest.entry: explained_memory.facts(each) for each in found})
+    else:
+        print("\n\n".join(map(explained_memory.render, found)))
+        print(f"\n{explained_memory.LEGEND}")
+
+
+def _inputs(program: Program, entry: str, sizes: Sequence[str], only: str | None
                   ) -> dict[str, list[Any]]:
     """Arguments whose arrays have no elements, by the name of the input."""
     if sizes:
