@@ -14,6 +14,8 @@ from runelift.ir.errors import UserError, VersionUnavailable
 from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.memory.byte_sizes import parse_bytes
 from runelift.runtime.program import Program
+from tests.rewrite.lift.versions_of import compiled as with_versions
+from tests.rewrite.lift.versions_of import merged, nothing
 from tests.runtime.memory.programs import CONVOLUTIONS, DROPS, drops
 
 XSS = np.random.default_rng(7).random((100, 1000), np.float32)
@@ -192,3 +194,31 @@ def test_entry_points_keep_within_a_bound_if_they_can() -> None:
     np.testing.assert_allclose(program.direct(*args), expected, rtol=1e-5)
     with pytest.raises(UserError, match="The largest arrays at that time: ys"):
         program.im2col(*args)
+
+
+def test_of_two_forms_of_a_convolution_a_bound_picks_the_direct_one() -> None:
+    """One entry point; its versions are two texts of it, as schedules make them."""
+    _, im2col, direct = CONVOLUTIONS.split("entry ")
+    texts = [f"entry main{text.removeprefix(name)}" for name, text in (
+        ("im2col", im2col), ("direct", direct))]
+    made, names = merged(texts[0], (texts[1], nothing))
+    program = with_versions(texts[0], made, names)
+    args = [np.random.default_rng(2).random((61, 35), np.float32),
+            np.random.default_rng(3).random((3, 9), np.float32)]
+    site = program.tree.entry("main").trees[0].name
+    forms = len(program.tree.entry("main").trees[0].alternatives)
+    found = program.estimate_memory("main", args)
+    needs = [found.need_of(site, index) for index in range(forms)]
+    bytes_ = [need.bytes for need in needs if need is not None and need.bytes is not None]
+    assert len(bytes_) == forms == 2
+    less, more = sorted(range(2), key=lambda index: bytes_[index])
+    assert bytes_[more] - bytes_[less] >= 61 * 35 * 9 * 4
+    expected, _ = program.run("main", args, force={site: more})
+    for bound, version in ((bytes_[more], more), (bytes_[more] - 1, less), (bytes_[less], less)):
+        prefers = {guard.name: 1 << 40 if more else 1
+                   for guard in program.tree.entry("main").trees[0].guards}
+        program.memory = bound
+        results, record = program.run("main", args, thresholds=prefers, record=True)
+        assert record is not None
+        assert [each.chosen for each in record.encounters if each.site == site] == [version]
+        np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
