@@ -98,7 +98,7 @@ ALLOWED = {
         "tuner.job",
     "tuner.kernel_parameters":
         "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
-        "tuner.fit tuner.job tuner.thresholds",
+        "tuner.fit tuner.result tuner.job tuner.thresholds",
     "tuner.strategies":
         "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job",
     "tuner.report":
