@@ -61,13 +61,16 @@ ALLOWED = {
     "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
     "replay": "codegen.plan codegen.emit versions records host devices execution",
     "trials": "codegen.emit records host devices geometry execution",
+    "memory":
+        "codegen.plan codegen.emit versions records devices execution",
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
-    "running": "devices execution execution.probes prebuild",
-    "loaded_program": "codegen.plan compilation devices execution prebuild records running",
+    "running": "devices execution execution.probes memory prebuild",
+    "loaded_program":
+        "codegen.plan compilation devices execution memory prebuild records running",
     "program":
-        "codegen.plan versions records compilation devices geometry execution prebuild "
+        "codegen.plan versions records compilation devices geometry execution memory prebuild "
         "loaded_program tuner.autotune",
     "races.mistakes": "",
     "races":
@@ -98,13 +101,13 @@ ALLOWED = {
         "tuner.job",
     "tuner.kernel_parameters":
         "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
-        "tuner.job tuner.thresholds tuner.technique_bandit",
+        "tuner.fit tuner.result tuner.job tuner.thresholds tuner.technique_bandit",
     "tuner.strategies":
         "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job "
         "tuner.technique_bandit",
     "tuner.technique_bandit": "",
     "tuner.report":
-        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "memory versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "tuner.report.html":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
@@ -120,7 +123,7 @@ ALLOWED = {
     "commands":
         "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite "
         "codegen.plan codegen.passes versions records data cache host compilation rules "
-        "devices.driver devices geometry processes program compile runelift tuner.policy "
+        "devices.driver devices geometry memory processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
