@@ -14,18 +14,21 @@ from typing import Any
 from runelift.ir.errors import unknown_entry
 from runelift.ir.files import read_source
 from runelift.ir.names import Names
-from runelift.ir.points import Request
+from runelift.ir.points import Request, with_rules
 from runelift.ir.pretty import pretty
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.visible import one_line
 from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.lift.outside.apply import OutsideRules
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import FUSE, OR, Schedule
 from runelift.rewrite.lift.scheduling import Asked, Scheduling
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.rewriting_options import rules_of
 from runelift.runtime.compilation.entry_points import asked_of
 from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.rules.read import load_rules
 from runelift.runtime.versions.tuning_file import schedule_of, tuning_of
 
 
@@ -33,19 +36,21 @@ def explain_schedule(args: argparse.Namespace, path: Path) -> None:
     """Print a schedule; all else is in comments, so that the output is a schedule again."""
     source = read_source(path)
     chosen = tuning_of(path, args.tuning)
-    steps = schedule_of(args.file) or chosen.schedule_for(source)
+    rules = rules_of(args)
+    outside = load_rules(rules)
+    steps = schedule_of(args.file) or chosen.schedule_for(source, rules)
     compiled = compile_source(source, policy=args.policy, parameters=chosen.values, schedule=steps,
-                              rewriting=Rewriting(Names()))
+                              rewriting=Rewriting(Names()), rules=rules)
     core = compiled.core
     if args.entry is not None:
         core = Program(tuple(fun for fun in core.funs if fun.name == args.entry))
         if not core.funs:
             raise unknown_entry(args.entry, (fun.name for fun in compiled.core.funs))
-    asked = asked_of(compiled.schedule, compiled.numbers)
+    asked = asked_of(compiled.schedule, compiled.numbers, rules)
     versions = () if asked.schedule is None else asked.schedule.versions
-    found = [_Followed.of(core, compiled.names, replace(asked, schedule=each), explores=False)
-             for each in versions]
-    found.append(_Followed.of(core, compiled.names, asked, explores=True))
+    found = [_Followed.of(core, compiled.names, replace(asked, schedule=each), outside,
+                          explores=False) for each in versions]
+    found.append(_Followed.of(core, compiled.names, asked, outside, explores=True))
     if args.json:
         print_json(_facts([each.points for each in found]))
         return
@@ -67,12 +72,15 @@ class _Followed:
     after: dict[int, Fun]
 
     @classmethod
-    def of(cls, core: Program, names: Names, asked: Asked, *, explores: bool) -> _Followed:
-        """A compilation with these points."""
+    def of(cls, core: Program, names: Names, asked: Asked, outside: OutsideRules, *,
+           explores: bool) -> _Followed:
+        """A compilation with these points, and with rules from outside."""
         after: dict[int, Fun] = {}
-        points = Scheduling(BOOK, asked, explores=explores, needs=[],
+        points = Scheduling({**BOOK, **outside.points}, asked, explores=explores, needs=[],
                             watch=lambda step, fun: after.update({id(step): fun}))
-        optimise(core, copy(names), points=points)
+        names = copy(names)
+        with with_rules(outside.points):
+            optimise(core, names, Rewriting(names, outside=outside.always), points=points)
         return cls(points, after)
 
 
