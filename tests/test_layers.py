@@ -121,8 +121,9 @@ ALLOWED = {
         "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
         "tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite "
-        "codegen.plan codegen.passes versions records data cache host compilation rules "
+        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
+        "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
+        "host compilation rules "
         "devices.driver devices geometry memory processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "

@@ -66,6 +66,21 @@ def test_the_output_of_explain_is_a_schedule(tmp_path: Path, plain: Path,
         assert "[4i64]" in capsys.readouterr().out
 
 
+def test_schedules_of_several_versions_are_explained(
+        plain: Path, schedule: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"{STEP}or\nmain.ys split_join(2)\nor\n"
+    schedule.write_text(text)
+    assert main(["explain", "--schedule", "--file", str(schedule), str(plain)]) == 0
+    said = capsys.readouterr().out
+    assert "-- This needs that 4 divides n." in said
+    schedule.write_text(said)
+    assert main(["explain", "--schedule", "--json", "--file", str(schedule), str(plain)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schedule"] == text.splitlines()
+    assert found["needs"] == ["4 divides n", "2 divides n"]
+    assert main(["test", "--all-versions", "--schedule", str(schedule), str(plain)]) == 0
+
+
 @pytest.mark.parametrize("command", ["test", "bench", "run"])
 def test_commands_take_a_schedule(command: str, plain: Path, schedule: Path,
                                   capsys: pytest.CaptureFixture[str]) -> None:
