@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runelift.ir import imp
-from runelift.ir.errors import CompilerBug
+from runelift.ir.errors import CompilerBug, CompilerLimitation, VersionUnavailable
 from runelift.ir.imp import Kernel, Stm
 from runelift.ir.imp.interpret import Launch, Reported, TakesTooLong
 from runelift.ir.imp.interpret import run as interpret_kernel
@@ -21,7 +21,6 @@ from runelift.runtime.program import Program
 from runelift.runtime.races.checks import RaceChecks
 from runelift.runtime.races.interpreted_run import InterpretedRun
 from runelift.runtime.races.mistakes import RunTooLong
-from runelift.ir.errors import CompilerLimitation, VersionUnavailable
 
 MOST_LAUNCHES = 6
 """The most launches in which a barrier is left out."""
