@@ -39,7 +39,7 @@ entry main [n] (xs: [n]f32) (ys: [n]f32): ([n]f32, f32) =
 entry other [n] (xs: [n]i32): [n]i32 = #[split_join(8)] map (* 2) xs
 """
 ONE = "entry main [n] (xs: [n]i32): [n]i32 = map (* 2) xs\n"
-VALUES = {"u": 4, "t": 8, "main.ys[1].split_join[0].skip": 1}
+VALUES = {"u": 4, "t": 8, "main.inside.split_join[0].skip": 1}
 
 
 def without_points(text: str) -> str:
@@ -233,6 +233,15 @@ def test_places_are_paths() -> None:
         again = find(core.funs[0], place.path)
         assert again is not None
         assert again.stm is place.stm
+
+
+def test_variables_of_the_source_name_places() -> None:
+    found = [each.path for each in places(load(Source("p", PROGRAM), Names()).funs[0])]
+    assert {"main.doubled", "main.inside", "main.inside.ys", "main.total"} <= set(found)
+    more = PROGRAM.replace("  let doubled", "  let before = map (+ 1) ys\n  let doubled")
+    more = more.replace("in (map", "in (map (+ f32.sum before) <| map")
+    again = [each.path for each in places(load(Source("p", more), Names()).funs[0])]
+    assert {"main.before", "main.doubled", "main.inside", "main.inside.ys"} <= set(again)
 
 
 def test_places_outside_do_not_depend_on_what_stands_inside() -> None:
