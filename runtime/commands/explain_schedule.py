@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from itertools import groupby
 from pathlib import Path
@@ -15,8 +15,9 @@ from runelift.ir.pretty import pretty
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.visible import one_line
 from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.lift.alternatives import Dropped
 from runelift.rewrite.lift.points import BOOK
-from runelift.rewrite.lift.schedule import FUSE, Step
+from runelift.rewrite.lift.schedule import FUSE, OR, Schedule, Step
 from runelift.rewrite.lift.scheduling import Scheduling
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.options import print_json
@@ -43,16 +44,32 @@ def explain_schedule(args: argparse.Namespace, path: Path) -> None:
     optimise(core, copy(compiled.names), points=points)
     if args.json:
         print_json({"schedule": points.schedule.text.splitlines(),
+                    "no_version": [{"schedule": list(each.schedule), "why": each.why}
+                                   for each in compiled.dropped],
                     "left_out": [str(points.taken[number]) for number in sorted(points.left_out)],
                     "possible": [{"step": str(each), "after_fusion": each.fused}
                                  for each in points.possible]})
         return
     print(f"-- The schedule of {one_line(path.name)}: a step a line, PLACE POINT(ARGUMENTS).")
-    if not points.taken:
+    if not points.taken and not points.schedule.versions:
         print("-- It has no steps.")
+    for line in _versions(points.schedule.versions, compiled.dropped):
+        print(line)
     dumps = {id(step): fun for step, fun in after} if args.steps else {}
     for line in _lines(points, dumps):
         print(line)
+
+
+def _versions(versions: Iterable[Schedule], dropped: Iterable[Dropped]) -> Iterator[str]:
+    """The schedules of other versions; those that give none with the reason."""
+    reasons: dict[tuple[str, ...], list[str]] = {}
+    for found in dropped:
+        reasons.setdefault(found.schedule, []).append(found.why)
+    for each in versions:
+        yield from each.text.splitlines()
+        if why := reasons.get(tuple(map(str, each.steps))):
+            yield f"-- It gives no version: it {why.pop()}."
+        yield OR
 
 
 def _lines(points: Scheduling, dumps: Mapping[int, Fun]) -> Iterator[str]:

@@ -172,3 +172,19 @@ def test_a_schedule_can_be_text(plain: Path) -> None:
     assert "[4i64]" in compile_program(plain, schedule=STEP, runs=False).source("opt")
     with pytest.raises(ProgramError, match="unknown-point"):
         compile_program(plain, schedule="main.ys nothing(4)", runs=False)
+
+
+def test_schedules_of_versions_are_explained(plain: Path, capsys: pytest.CaptureFixture[str]
+                                             ) -> None:
+    file = plain.with_name("two.schedule")
+    file.write_text(f"{STEP}or\nmain.ys split_join(2)\nor\n{STEP}or\n")
+    assert main(["explain", "--schedule", "--file", str(file), str(plain)]) == 0
+    text = capsys.readouterr().out
+    assert "-- It gives no version: it gives a program that another schedule gives, too." in text
+    again = plain.with_name("again.schedule")
+    again.write_text(text)
+    assert main(["explain", "--schedule", "--file", str(again), str(plain)]) == 0
+    assert capsys.readouterr().out == text
+    first, second = (compile_program(plain, schedule=each, runs=False).source("kernels")
+                     for each in (file, again))
+    assert first == second
