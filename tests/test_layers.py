@@ -113,7 +113,8 @@ ALLOWED = {
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
     "tuner.schedules":
-        "rewrite.lift rewrite compilation versions records tuner.policy tuner.costs tuner.measure "
+        "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
+        "tuner.costs tuner.measure "
         "tuner.result",
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",

@@ -82,8 +82,9 @@ class Scheduling:
 
     @property
     def schedule(self) -> Schedule:
-        """The steps taken or left out, in order."""
-        return Schedule(tuple(self.taken))
+        """The steps taken or left out, in order, with the schedules of other versions."""
+        asked = self.asked.schedule
+        return Schedule(tuple(self.taken), () if asked is None else asked.versions)
 
     def is_idle(self, program: Program) -> bool:
         """True if there is no point to take in a program."""

@@ -19,6 +19,7 @@ from runelift.ir.pretty import pretty
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.visible import one_line
 from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.lift.alternatives import Dropped
 from runelift.rewrite.lift.outside.apply import OutsideRules
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import FUSE, OR, Schedule
@@ -52,16 +53,19 @@ def explain_schedule(args: argparse.Namespace, path: Path) -> None:
                           explores=False) for each in versions]
     found.append(_Followed.of(core, compiled.names, asked, outside, explores=True))
     if args.json:
-        print_json(_facts([each.points for each in found]))
+        print_json(_facts([each.points for each in found], compiled.dropped))
         return
     print(f"-- The schedule of {one_line(path.name)}: a step a line, PLACE POINT(ARGUMENTS).")
     if not any(each.points.taken for each in found):
         print("-- It has no steps.")
+    reasons = {each.schedule: each.why for each in compiled.dropped}
     for number, each in enumerate(found):
         if number:
             print(f"-- '{OR}' stands between schedules, each of a version of the program.\n{OR}")
         for line in _lines(each.points, each.after if args.steps else {}):
             print(line)
+        if why := reasons.get(tuple(map(str, each.points.taken))):
+            print(f"-- It gives no version: it {why}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,13 @@ class _Followed:
         return cls(points, after)
 
 
-def _facts(found: Sequence[Scheduling]) -> dict[str, Any]:
+def _facts(found: Sequence[Scheduling], dropped: Iterable[Dropped]) -> dict[str, Any]:
     """The content of ``--json``."""
     *versions, last = found
     text = Schedule(last.schedule.steps, tuple(each.schedule for each in versions)).text
     return {"schedule": text.splitlines(),
             "needs": [str(need) for each in found for need in each.needs or ()],
+            "no_version": [{"schedule": list(each.schedule), "why": each.why} for each in dropped],
             "left_out": [str(each.taken[k]) for each in found for k in sorted(each.left_out)],
             "possible": [{"step": str(each), "after_fusion": each.fused}
                          for each in last.possible]}
