@@ -219,7 +219,7 @@ def _conjuncts(exp: ast.Exp) -> Iterator[ast.Exp]:
 
 def _tested(file: RuleFile, rule: WrittenRule, header: Header, found: OutsideRule
             ) -> Diagnostic | None:
-    """What is wrong with a rule, if its sides differ for some arguments."""
+    """The error of a rule whose sides differ for some arguments, or that cannot be tested."""
     try:
         wrong = counterexample(file, rule, header, found.promises)
     except Untestable as reason:

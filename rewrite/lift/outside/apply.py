@@ -1,9 +1,9 @@
 """The pass that applies rules from outside wherever they match.
 
 It runs before fusion, when maps and reductions still stand as they were written.  The outermost
-expression comes first, which is the last statement of a body.  A rule may match its own results, so
-there is a budget for each function, and no result is rewritten for parameters that stood for
-the same before.
+expression comes first, which is the last statement of a body.  A rule may match its own results.  So
+there is a budget for each function, and no result is rewritten if the parameters stood for the same
+expressions before.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Applying:
         self.rule, self.listed, self.fun = rule, listed, fun
         self.names, self.rewriting = names, rewriting
         self.seen: set[object] = set()
-        """What parameters have stood for."""
+        """The expressions that parameters have stood for."""
         self.made: set[VName] = set()
         """The names that right sides have bound."""
         self.kept: set[VName] = set()

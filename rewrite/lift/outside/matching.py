@@ -1,7 +1,7 @@
 """Matching: what the parameters of a rule stand for in a program.
 
-Both sides are graphs of statements.  A match begins at the statement that computes the result and
-follows operands to the statements that compute these, in lambdas and out of them, so the order of
+Both sides are graphs of statements.  A match begins at the statement that computes the result.  It
+follows operands to the statements that compute these, in lambdas and out of them.  So the order of
 statements does not matter.  Operands of commutative operations and inputs of array operations are
 tried in every order.
 """
@@ -237,7 +237,7 @@ class _Matcher:
         return []
 
     def _value(self, ours: Atom, match: Match) -> Const | None:
-        """What a scalar of the pattern is, if its parameters are constants."""
+        """The value of a scalar of the pattern, if its parameters are constants."""
         if isinstance(ours, Const):
             return ours
         if ours in self.params:

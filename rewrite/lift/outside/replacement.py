@@ -20,7 +20,7 @@ from runelift.rewrite.lift.point import Arguments, Point, Rewrite
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is known at a statement: names, which arrays are consumed, what stands in its body."""
+    """The knowledge at a statement: names, consumed arrays, and names bound in its body."""
 
     around: Surroundings
     consumes: Callable[[VName], bool]
