@@ -1,9 +1,9 @@
 """The pass that applies rules from outside wherever they match.
 
 It runs before fusion, when maps and reductions still stand as they were written.  The outermost
-expression comes first, which is the last statement of a body.  A rule may match its own results.  So
-there is a budget for each function, and no result is rewritten if the parameters stood for the same
-expressions before.
+expression comes first, which is the last statement of a body.  A rule may match its own results.
+So there is a budget for each function, and no result is rewritten if the parameters stood for the
+same expressions before.
 """
 
 from __future__ import annotations
