@@ -141,7 +141,8 @@ class _Trial:
 
     def arguments(self) -> Iterator[tuple[tuple[str, ...], list[Value]]]:
         """Random arguments for which the condition holds, and their text; small ones first."""
-        found, ends = 0, all(map(_takes_extremes, filter(None, (self.before, self.after, self.where))))
+        funs = filter(None, (self.before, self.after, self.where))
+        found, ends = 0, all(map(_takes_extremes, funs))
         for number in range(MOST_TRIES):
             sizes = self._sizes(number)
             values: list[Value] = []

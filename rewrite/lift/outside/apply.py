@@ -17,21 +17,18 @@ from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_names
 from runelift.ir.errors import Diagnostic, ProgramWarning
 from runelift.ir.names import Names, VName
-from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     bodies_inside,
     body_of,
-    bound_by,
     free_vars,
     lambda_of,
-    lambdas_of,
     map_inside,
     rename_lambda,
     statements_inside,
     stm_of,
 )
-from runelift.ir.types import Type
 from runelift.rewrite.engine.rule import Rewriting, Rule
+from runelift.rewrite.lift.outside.instance import types_in
 from runelift.rewrite.lift.outside.matching import Match, Surroundings
 from runelift.rewrite.lift.outside.pattern import OutsideRule, definitions
 from runelift.rewrite.lift.outside.replacement import Found, Place, replacement
@@ -145,25 +142,12 @@ class _Applying:
     def _learn(self) -> None:
         """Learn the definitions, types and uses of names."""
         fun = self.fun
-        types: dict[VName, Type] = {p.name: p.type for p in fun.params}
         self.uses = Counter(a for body in _bodies(fun.body) for a in body.result
                             if isinstance(a, VName))
         for stm in statements_inside((fun.body,)):
-            types.update((p.name, p.type) for p in stm.pat)
-            types.update(_bound_types(stm.exp))
             self.uses.update(free_vars(stm))
-        self.around = Surroundings(definitions((fun.body,)), types, self.names)
+        self.around = Surroundings(definitions((fun.body,)), types_in(fun), self.names)
         self.consumed = consumed_names(ir.Program((fun,)))
-
-
-def _bound_types(exp: ir.Exp) -> Iterator[tuple[VName, Type]]:
-    """The names that an expression binds inside, with their types."""
-    for lam in lambdas_of(exp):
-        yield from ((p.name, p.type) for p in lam.params)
-    if isinstance(exp, ir.Loop):
-        yield from ((p.param.name, p.param.type) for p in exp.params)
-    loops = {p.param.name for p in exp.params} if isinstance(exp, ir.Loop) else set[VName]()
-    yield from ((name, Prim.I64) for name in bound_by(exp) if name not in loops)
 
 
 def _bodies(body: ir.Body) -> Iterator[ir.Body]:

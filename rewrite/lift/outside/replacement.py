@@ -12,7 +12,7 @@ from runelift.ir.traverse import free_vars, rename_body
 from runelift.ir.types import TRUE, shape_of
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.lift.outside.conditions import broken_promise, condition
-from runelift.rewrite.lift.outside.instance import instance
+from runelift.rewrite.lift.outside.instance import instance, speaks_of_elements
 from runelift.rewrite.lift.outside.matching import Match, Surroundings, match_rule
 from runelift.rewrite.lift.outside.pattern import OutsideRule
 from runelift.rewrite.lift.point import Arguments, Point, Rewrite
@@ -44,6 +44,10 @@ def replacement(rule: OutsideRule, stm: ir.Stm, place: Place) -> Found | str:
     match = match_rule(rule, stm, place.around)
     if isinstance(match, str):
         return match
+    if any(map(shape_of, match.types.values())) and any(
+            fun is not None and speaks_of_elements(fun, rule.markers)
+            for fun in (rule.after, rule.where)):
+        return "a margin of rows would be needed"
     if promise := broken_promise(rule, match):
         return promise
     used = {a for a in match.atoms.values() if isinstance(a, VName)}

@@ -61,7 +61,6 @@ class Case:
     rules: str
     program: str
     left: str
-    fires: bool = True
 
 
 CASES = {
@@ -94,6 +93,20 @@ rule turn [n][m] 'a 'b (f: [m]a -> b) (xss: [n][m]a): [n]b =
   map f (reverse xss)  ==>  reverse (map f xss)""", """
 entry main [n][m] (xss: [n][m]i32): [n]i32 = #[turn] map (reduce (+) 0) (reverse xss)""",
                                "sub index map"),
+    "rows for a type parameter": Case(FUSE, """
+entry main [n][m] (xss: [n][m]i32): [n]i32 =
+  #[fuse] map (reduce (+) 0) (map (map (* 2)) xss)""", "map"),
+    "rows of rows, and their reductions": Case(LAST, """
+entry main [n][m] (xss: [n][m]i32): [m]i32 =
+  #[last_of_scan] last (scan (\\xs ys -> if xs[0] > 2 then xs else ys) (replicate m 0) xss)""",
+                                               "replicate lt if"),
+    "layouts of rows": Case("""
+rule apart [n][m] 'a 'b (f: [n]a -> b) (xss: [n][m]a): [m]b =
+  map f (transpose (reverse xss))  ==>  map (\\xs -> f (reverse xs)) (transpose xss)
+""", """
+entry main [n][m][k] (xsss: [n][m][k]i32): [m]i32 =
+  #[apart] map (\\xss -> i32.sum (map i32.sum xss)) (transpose (reverse xsss))""",
+                            "rearrange sub map"),
     "operands in another order": Case(PULL, """
 entry main [n] (k: i32) (xs: [n]i32): i32 = #[pull] reduce (+) 0 (map (\\x -> x * k) xs)""",
                                       "redomap mul"),
