@@ -72,7 +72,7 @@ ORDERS = tuple("".join(map(str, order)) for rank in range(2, 6)
 
 POINTS: Mapping[str, Signature] = {
     "split_join": Signature((Number("tile"),), repeats=True),
-    "join_split": Signature(),
+    "join_split": Signature((Number("loops", 2),)),
     "ab_tile": Signature((Number("rows"), Number("columns"), Choice("copies", COPIES, "none")),
                          repeats=True),
     "tile_map_reduce": Signature((Number("tile"), Choice("copies", COPIES, "none")), repeats=True),
@@ -137,8 +137,14 @@ class Request:
     skip: bool = False
 
     def __str__(self) -> str:
-        words = [*map(str, self.arguments), *([SKIP] if self.skip else [])]
-        return f"{self.point}({', '.join(words)})"
+        return self.text(tuple(map(str, self.arguments)))
+
+    def text(self, words: tuple[str, ...]) -> str:
+        """The text with these arguments; the last ones are left out if they have their defaults."""
+        kinds = POINTS[self.point].parameters
+        while words and words[-1] == str(kinds[len(words) - 1].default):
+            words = words[:-1]
+        return f"{self.point}({', '.join([*words, *([SKIP] if self.skip else [])])})"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -154,9 +154,10 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     program = points.begin(program)
     if not points.is_idle(program):
         late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
-        passes = (STANDARD[0], _taking(points, fused=False),
-                  SIMPLIFY,  # sharing would keep what points have replaced
-                  *STANDARD[1:late],
+        # Points across kernels come first: simplification looks through windows and layouts.
+        # Rules from outside match what is simplified, as their left sides are.
+        before = (SIMPLIFY,) if points.book.keys() - BOOK.keys() else ()
+        passes = (*before, _taking(points, fused=False), *STANDARD[:late],
                   _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
     return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
 

@@ -71,7 +71,7 @@ ALLOWED = {
         "loaded_program tuner.autotune",
     "races.mistakes": "",
     "races":
-        "codegen.plan codegen.emit versions devices geometry execution execution.probes program "
+        "codegen.plan codegen.emit versions devices execution execution.probes program "
         "races.mistakes",
     "compile": "versions host compilation devices processes prebuild program",
     "runelift": "execution program compile",
@@ -98,15 +98,20 @@ ALLOWED = {
         "tuner.job",
     "tuner.kernel_parameters":
         "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
-        "tuner.job tuner.thresholds",
+        "tuner.job tuner.thresholds tuner.technique_bandit",
     "tuner.strategies":
-        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job",
+        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job "
+        "tuner.technique_bandit",
+    "tuner.technique_bandit": "",
     "tuner.report":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "tuner.report.html":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
+    "tuner.schedules":
+        "rewrite.lift rewrite compilation versions records tuner.policy tuner.costs tuner.measure "
+        "tuner.result",
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing":
@@ -118,7 +123,8 @@ ALLOWED = {
         "devices.driver devices geometry processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
-        "tuner.report.html tuner.t4 tuner.import_t4 testing races races.mistakes",
+        "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
+        "races.mistakes",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

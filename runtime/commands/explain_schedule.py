@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from itertools import groupby
+from math import prod
 from pathlib import Path
 
 from runelift.ir.errors import unknown_entry
 from runelift.ir.files import read_source
 from runelift.ir.names import Names
-from runelift.ir.points import with_rules
+from runelift.ir.points import Request, with_rules
 from runelift.ir.pretty import pretty
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.visible import one_line
@@ -79,7 +80,24 @@ def _lines(points: Scheduling, dumps: Mapping[int, Fun]) -> Iterator[str]:
                 text = pretty(Program((dumps[id(step)],)))
                 yield from (f"--   {line}".rstrip() for line in text.splitlines())
         if possible:
-            yield "-- Steps that could follow here, by place:"
+            yield "-- Steps that could follow here, by place (A|B: one of these words):"
             for (place, loc), found in groupby(possible, key=lambda step: (step.place, step.loc)):
                 at = f" at {loc.line}:{loc.column}" if loc is not None else ""
-                yield f"--   {place}{at}: {'  '.join(str(each.request) for each in found)}"
+                yield f"--   {place}{at}: {'  '.join(_joined(each.request for each in found))}"
+
+
+def _joined(requests: Iterable[Request]) -> Iterator[str]:
+    """The texts of requests; those of one point become one if they are all combinations of words.
+
+    >>> from runelift.ir.points import read_request
+    >>> list(_joined([read_request("materialise(local)"), read_request("materialise(private)")]))
+    ['materialise(local|private)']
+    """
+    for _, found in groupby(requests, key=lambda each: each.point):
+        first, *rest = found
+        words = [dict.fromkeys(map(str, column))
+                 for column in zip(*(each.arguments for each in (first, *rest)), strict=True)]
+        if prod(map(len, words)) == len(rest) + 1:
+            yield first.text(tuple(map("|".join, words)))
+        else:
+            yield from map(str, (first, *rest))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
+from runelift.ir.points import Parameter
 from runelift.rewrite.flattening import FLATTENING
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.points import BOOK
@@ -56,7 +57,10 @@ def execute(args: argparse.Namespace) -> int:
             book = rule.book
             print(f"== {book}\n")
         print(rule.name)
-        print(textwrap.indent(textwrap.dedent("    " + rule.law).strip(), "    "))
+        law = textwrap.dedent("    " + rule.law).strip()
+        if "\n" not in law:
+            law = textwrap.fill(law, 92, subsequent_indent="  ", break_on_hyphens=False)
+        print(textwrap.indent(law, "    "))
         for kind, said in rule.notes:
             print(textwrap.fill(f"{kind}: {said}", 96, initial_indent="    ",
                                 subsequent_indent="      "))
@@ -71,12 +75,20 @@ def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
 
 
 def all_rules() -> Iterator[_Listed]:
-    """Every rule of every pass, the rewrite points, then the rules of flattening."""
+    """Every rule of every pass, then the rewrite points and the rules of flattening."""
     for each in PASSES:
         for rule in each.rules:
             yield _Listed(each.name, rule.name, rule.law, rule.notes)
     for point in BOOK.values():
-        words = ", ".join(each.name for each in point.parameters)
-        yield _Listed("rewrite points", f"{point.name}({words})", point.law, point.notes)
+        yield _Listed("rewrite points", _call(point), point.law, point.notes)
     for step in FLATTENING:
         yield _Listed("flattening", f"{step.name} {step.title}", step.law)
+
+
+def _call(point: Point) -> str:
+    """A point with its parameters, and the defaults of those that may be left out."""
+    return f"{point.name}({', '.join(map(_parameter, point.parameters))})"
+
+
+def _parameter(each: Parameter) -> str:
+    return each.name if each.default is None else f"{each.name}={each.default}"

@@ -34,9 +34,9 @@ from runelift.runtime.versions.version_names import names_of_plan
 FORMS = {"processors": False, "lockstep": True}
 """The forms of kernels, and whether neighbouring work-items run together there."""
 SHARES = ShareLimits(lanes=4, group=8, max_group=64, chunk=2, max_chunk=64, staged=False,
-                     tile=2, window=4)
+                     tile=2, window=4, busy_groups=64)
 LOOKS = 2
-"""How often a group asks for the total of a tile before it: groups run one after the other."""
+"""The times that a group asks for the total of a tile before it: groups run in their order."""
 SUBGROUP = 2
 
 
