@@ -31,7 +31,7 @@ from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.lift.outside.instance import types_in
 from runelift.rewrite.lift.outside.matching import Match, Surroundings
 from runelift.rewrite.lift.outside.pattern import OutsideRule, definitions
-from runelift.rewrite.lift.outside.replacement import Found, Place, replacement
+from runelift.rewrite.lift.outside.replacement import Place, chosen, replacement
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.passes.dead import remove_unused
 
@@ -104,11 +104,11 @@ class _Applying:
             if not self.rewriting.permits(self.listed):
                 return False
             here = {p.name for each in body.stms for p in each.pat}
-            found = replacement(self.rule, stm, Place(
-                self.around, self.consumed.__contains__, here.__contains__))
+            place = Place(self.around, self.consumed.__contains__, here.__contains__)
+            found = replacement(self.rule, stm, place)
             if not isinstance(found, str) and self._is_new(found.match, stm) and (
                     not self._shares(found.match, stm)):
-                self._replace(stm, found)
+                self._replace(stm, *chosen(found, stm, place))
                 return True
         return False
 
@@ -130,12 +130,12 @@ class _Applying:
                    for each in match.statements.values() if each is not stm
                    for p in each.pat if p.name not in match.inner)
 
-    def _replace(self, stm: ir.Stm, found: Found) -> None:
-        self.rewriting.record(self.listed, (stm,), found.stms)
-        self.made.update(p.name for each in found.stms for p in each.pat)
-        if found.kept is not None:
-            self.kept.update(p.name for p in found.kept.pat)
-        fun = replace(self.fun, body=_replaced(self.fun.body, stm, found.stms))
+    def _replace(self, stm: ir.Stm, stms: tuple[ir.Stm, ...], kept: ir.Stm | None) -> None:
+        self.rewriting.record(self.listed, (stm,), stms)
+        self.made.update(p.name for each in stms for p in each.pat)
+        if kept is not None:
+            self.kept.update(p.name for p in kept.pat)
+        fun = replace(self.fun, body=_replaced(self.fun.body, stm, stms))
         self.fun, = remove_unused(ir.Program((fun,)), Rewriting(self.names)).funs
         self._learn()
 
