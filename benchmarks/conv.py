@@ -3,8 +3,8 @@
 ``python benchmarks/conv.py [--device NAME] [--only PARTS] [--spellings NAMES] [--small] [--best]
 [--fp-contract] [--peer FUTHARK] [--seconds N] [--budget SECONDS] [--json FILE]``
 
-The rows are the nine different layers of VGG-16, and others whose form differs: filters of 1x1 and
-5x5, every second window, a small image with many channels, and a batch.  The spellings are
+The rows are the nine different layers of VGG-16, and others of another form.  These are filters of
+1x1 and 5x5, every second window, a small image with many channels, and a batch.  The spellings are
 
 - ``direct``: sums of sums that test each index, ``padded``: the same on a stored padded image;
 - ``matrix``: windows stored as a matrix, then a product of matrices;
@@ -12,12 +12,16 @@ The rows are the nine different layers of VGG-16, and others whose form differs:
 - ``one_sum``: one sum over all elements of a filter, by quotients;
 - ``slices``: windows as slices, then sums; ``pixels``: the same, with pixels counted by one index.
 
-All results are compared with NumPy's.  Columns: microseconds of a call with inputs and outputs on
-the device, their ratio to the fastest spelling of the row, GFLOP/s, launches, the most bytes of
-device memory with inputs and result, and the versions that ran, by number.  ``--best`` takes the
-fastest version of each spelling instead of the default.  ``--peer`` compiles the programs with a
-Futhark compiler, too.  Rows of this device that FILE has already are not measured again, and no row
-begins after ``--budget`` seconds, so a run may go on where one ended.
+All results are compared with NumPy's.  Columns are
+
+- microseconds of a call with inputs and outputs on the device;
+- their ratio to the fastest spelling of the row, and GFLOP/s;
+- launches, and the most bytes of device memory, with inputs and result;
+- the versions that ran, by number.
+
+``--best`` takes the fastest version of each spelling instead of the default.  ``--peer`` compiles
+the programs with a Futhark compiler, too.  Rows of this device that FILE has already are not
+measured again.  No row begins after ``--budget`` seconds, so a run may go on where one ended.
 """
 
 from __future__ import annotations

@@ -67,6 +67,9 @@ def windows(image: Floats, filters: Floats) -> Floats:
     return np.einsum("chwij,mcij->mhw", found, filters)
 
 
+vgg = windows
+
+
 def coulomb(width: int, height: int, depth: int, spacing: float, xs: Floats, ys: Floats,
             zs: Floats, charges: Floats) -> Floats:
     """The sum of charge over distance at the points of a grid, x varying fastest."""
