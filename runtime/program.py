@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from runelift.runtime.versions.tuning_file import (
     Identity,
     SettingProblem,
     TuningValues,
+    digest,
     read_size_guards,
     unknown_names,
 )
@@ -202,9 +202,9 @@ class Program:
     @property
     def identity(self) -> Identity:
         """The source and the device that parameters of the kernels are valid for."""
-        text = hashlib.sha256(self.compiled.source.text.encode()).hexdigest()
         info = self.device_info
-        return Identity(text, f"{info.name}, {info.platform}" if info is not None else "")
+        return Identity(digest(self.compiled.source, self.compiled.rules),
+                        f"{info.name}, {info.platform}" if info is not None else "")
 
     def kernel_parameters(self, entries: Iterable[str] | None = None) -> dict[str, str]:
         """The parameters of kernels, by name, with their entry points.
@@ -241,8 +241,9 @@ class Program:
 
     @property
     def _known_names(self) -> set[str]:
-        """The names of thresholds and of ``#[param]``."""
-        return {guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys()
+        """The names of thresholds, of ``#[param]``, and of what skips a rewrite point."""
+        return ({guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys()
+                | set(self.compiled.skips))
 
     def problems(self, chosen: Mapping[str, int]) -> list[SettingProblem]:
         """Complaints about names and values for thresholds and parameters."""

@@ -13,6 +13,7 @@ import pytest
 
 from runelift.ir.files import read_source
 from runelift.ir.source import Source
+from runelift.runtime.commands.cli import main
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.strategies import STRATEGIES
@@ -158,3 +159,20 @@ def test_python_that_is_shown_runs(page: str, monkeypatch: pytest.MonkeyPatch,
 def test_every_strategy_is_listed() -> None:
     page = (PAGE.parent / "tuning.md").read_text()
     assert re.findall(r"^\| `([\w-]+)` \|", page, re.M) == list(STRATEGIES)
+
+
+def test_schedules_that_are_shown_are_current(tmp_path: Path, pytestconfig: pytest.Config,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "lift.md"
+    (program,) = re.findall(r"<!-- schedule -->\n```futhark\n(.*?)```", page.read_text(), re.S)
+    path = tmp_path / "dot.fut"
+    path.write_text(program)
+
+    def current(block: re.Match[str]) -> str:
+        assert main(["explain", "--schedule", str(path), *block[2].split()]) == 0
+        return f"{block[1]}```\n{capsys.readouterr().out}```"
+
+    text = re.sub(r"(<!-- shown(.*?) -->\n)```\n.*?```", current, page.read_text(), flags=re.S)
+    if pytestconfig.getoption("--regenerate-golden"):
+        page.write_text(text)
+    assert page.read_text() == text

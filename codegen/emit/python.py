@@ -19,6 +19,7 @@ from runelift.codegen.plan.free_scalars import FreeScalars
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import failures, imp
+from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.errors import CompilerBug
 from runelift.ir.guards import Guard
 from runelift.ir.imp.traverse import loaded
@@ -422,8 +423,8 @@ class _Writer:
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
                           f"{step.bytes}, {boxes}{_further(wanted)})")
-            case distribution.StripShape(width=width, batch=batch, length=length):
-                sizes = ", ".join(map(_size, (width, batch, length)))
+            case distribution.StripShape(width=width, height=height, batch=batch, length=length):
+                sizes = ", ".join(map(_size, (width, height, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
             case distribution.TransposeTileShape(fast=fast, last=last, group=group):
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.transposed("
@@ -555,11 +556,28 @@ def _occupancy(guard: Guard | None) -> str:
 
 
 def _need(version: plan.PlanVersion) -> str:
-    """The local memory that a version needs, as a Python expression."""
+    """The local memory that a version needs, as a Python expression.
+
+    It is more than any device has where no group is large enough, or the guard's needs are not met.
+    """
     need = _size(version.local_bytes)
-    if not version.groups:
-        return need
-    return f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
+    if version.groups:
+        need = f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
+    if version.guard is not None and version.guard.needs:
+        need = f"({need} if {' and '.join(map(_met, version.guard.needs))} else rt.unmet)"
+    return need
+
+
+def _met(need: Constraint) -> str:
+    """A constraint as a Python expression."""
+    left, right = f"({_size(need.left)})", f"({_size(need.right)})"
+    match need.kind:
+        case Relation.DIVIDES:
+            return f"({left} > 0 and {right} % {left} == 0)"
+        case Relation.AT_LEAST:
+            return f"{left} >= {right}"
+        case Relation.EQUAL:
+            return f"{left} == {right}"
 
 
 def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:

@@ -35,6 +35,7 @@ from runelift.codegen.segops.segred import segred
 from runelift.codegen.segops.segred_blocked import lower_blocked
 from runelift.codegen.segops.segred_columns import (
     columns_of_map,
+    columns_of_product,
     columns_of_reduction,
     reduce_columns,
 )
@@ -45,7 +46,7 @@ from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
-from runelift.ir.products import is_cheap, product_of
+from runelift.ir.products import Product, is_cheap, product_of
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Body,
@@ -114,15 +115,31 @@ def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
                             launches.branch(lowering, lambda: _segmap_plain(lowering, exp)))
     elif (found := product_of(exp)) is not None:
         lower_product(lowering, found,
-                      launches.branch(lowering, lambda: _segmap_points(lowering, exp)))
+                      launches.branch(lowering, lambda: _segmap_strips(lowering, exp, found)))
     else:
-        lower_blocked(lowering, segments_of_map(exp, lowering.names),
-                      lambda: _segmap_points(lowering, exp))
+        _segmap_shared(lowering, exp)
+
+
+def _segmap_strips(lowering: launches.Lowering, exp: SegMap, found: Product) -> None:
+    """A product without blocks: strips of columns, or what other maps have."""
+    if len(found.walks) == 1:
+        _segmap_points(lowering, exp)
+    elif lowering.interleave or (columns := columns_of_product(lowering, found)) is None:
+        _segmap_shared(lowering, exp)
+    else:
+        reduce_columns(lowering, exp.space, columns,
+                       launches.branch(lowering, lambda: _segmap_shared(lowering, exp)))
+
+
+def _segmap_shared(lowering: launches.Lowering, exp: SegMap) -> None:
+    """Points that reduce elements in common together, or a work-item per point."""
+    lower_blocked(lowering, segments_of_map(exp, lowering.names),
+                  lambda: _segmap_points(lowering, exp))
 
 
 def _segmap_points(lowering: launches.Lowering, exp: SegMap) -> None:
     """A work-item per point, or per strip of neighbouring columns that are reduced."""
-    columns = None if lowering.interleave else columns_of_map(exp)
+    columns = None if lowering.interleave else columns_of_map(lowering, exp)
     if columns is None:
         _segmap_plain(lowering, exp)
     else:

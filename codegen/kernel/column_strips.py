@@ -5,6 +5,9 @@ strip has a total for each of its columns and goes through the rows once.  So it
 elements, and the compiler makes vector instructions of the loop over the columns.  The last strip
 begins early enough to be as broad as the others.
 
+A strip of a product has several rows of points, too.  It loads the elements of a column once for
+all of them, and keeps all totals in registers.
+
 Source: loop interchange of a map with the reduction inside of it (Allen and Kennedy 2001,
 "Optimizing Compilers for Modern Architectures").
 """
@@ -23,24 +26,30 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Reducing, dependences, is_cheap, reducing
 from runelift.ir.syntax import Body, Map, Operator
-from runelift.ir.types import Atom
+from runelift.ir.types import Atom, Const
 
 STRIP_COLUMNS = 16
 """The columns of a strip if a work-item goes through all strips."""
+SHORT_WALK = 4
+"""Innermost loops of up to so many iterations, as for windows, are unrolled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Reductions of ``length`` elements at points whose last index picks a column.
+    """Reductions at points whose last index picks a column, in nested loops of ``lengths``.
 
     ``element`` writes the code for an element, given the indices of its column and of its row.
-    ``finish`` writes that for the results of a column, given its totals.
+    ``finish`` writes that for the results of a column, given its totals.  Points that differ in
+    index ``down`` alone, if there is one, combine the elements of their columns with others.
+    Elements of neighbouring columns may lie ``apart``.
     """
 
-    length: Atom
+    lengths: tuple[Atom, ...]
     ops: tuple[Operator, ...]
-    element: Callable[[SecondOrder, Sequence[Exp], Exp], Sequence[Value]]
+    element: Callable[[SecondOrder, Sequence[Exp], Sequence[Exp]], Sequence[Value]]
     finish: Callable[[SecondOrder, Sequence[View], Sequence[Exp], Sequence[Exp]], None]
+    down: int | None = None
+    apart: bool = False
 
     @property
     def prims(self) -> list[Prim]:
@@ -71,10 +80,10 @@ def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
         return None
     needed = parts.needed([*redomap.arrays, *parts.inner_names()])
 
-    def element(k: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
+    def element(k: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
         k.bind_all(exp.lam.params, k.elements(exp.lam, exp.arrays, point[-1]))
         k.body(Body(needed, ()))
-        return k.apply(redomap.lam, k.elements(redomap.lam, redomap.arrays, row))
+        return k.apply(redomap.lam, k.elements(redomap.lam, redomap.arrays, row[0]))
 
     def finish(k: SecondOrder, outs: Sequence[View], point: Sequence[Exp],
                totals: Sequence[Exp]) -> None:
@@ -82,7 +91,7 @@ def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
         for out, value in zip(outs, k.finish_reduction(parts, totals), strict=True):
             k.store(out, point, value)
 
-    return Columns(redomap.width, redomap.ops, element, finish)
+    return Columns((redomap.width,), redomap.ops, element, finish)
 
 
 def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Exp) -> None:
@@ -91,34 +100,90 @@ def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Ex
            step=lit(STRIP_COLUMNS), base="own")
 
 
+@dataclass(frozen=True, slots=True)
+class StripRows:
+    """The rows of a strip: ``count`` of them, in all ``cells`` points; ``own`` is the first one.
+
+    ``width`` is the number of all rows.
+    """
+
+    count: VName
+    cells: VName
+    own: Exp
+    width: Exp
+
+
 class ColumnStrip:
-    """The code for the ``breadth`` columns from ``own`` on, of ``width``, at indices ``outer``."""
+    """The code for the ``breadth`` columns from ``own`` on, of ``width``, at indices ``outer``.
+
+    With ``rows``, those at index ``down`` of the columns are several.
+    """
 
     def __init__(self, k: SecondOrder, columns: Columns, breadth: VName | int,
-                 outer: Sequence[Exp], own: Exp, width: Exp) -> None:
-        self.k, self.columns, self.length = k, columns, breadth
+                 outer: Sequence[Exp], own: Exp, width: Exp, rows: StripRows | None = None) -> None:
+        self.k, self.columns, self.rows = k, columns, rows
+        self.length = breadth if rows is None else rows.cells
         self.breadth: Exp = lit(breadth) if isinstance(breadth, int) else imp.Var(breadth)
         self.outer, self.own = outer, own
         self.first = k.declare("first", Prim.I64, imp.Apply("min", Prim.I64, (
             own, op("sub", width, self.breadth))))
+        if rows is not None:
+            self.first_row = k.declare("first", Prim.I64, imp.Apply("min", Prim.I64, (
+                rows.own, op("sub", rows.width, imp.Var(rows.count)))))
 
     def each(self, work: Callable[[list[Exp], Exp], None]) -> None:
-        """An unrolled loop over the columns: the indices of one and its number."""
-        self.k.loop(self.breadth, lambda c: work(
-            [*self.outer, self.k.declare("column", Prim.I64, op("add", self.first, c))], c),
-            base="c", unroll=True)
+        """An unrolled loop over the points: the indices of one and its number."""
+        k, rows = self.k, self.rows
+
+        def column(outer: Sequence[Exp], c: Exp, cell: Exp) -> None:
+            work([*outer, k.declare("column", Prim.I64, op("add", self.first, c))], cell)
+
+        if rows is None:
+            k.loop(self.breadth, lambda c: column(self.outer, c, c), base="c", unroll=True)
+            return
+
+        def row(r: Exp) -> None:
+            point = list(self.outer)
+            assert self.columns.down is not None
+            point[self.columns.down] = k.declare("row", Prim.I64, op("add", self.first_row, r))
+            k.loop(self.breadth, lambda c: column(point, c, op(
+                "add", op("mul", r, self.breadth), c)), base="c", unroll=True)
+
+        k.loop(imp.Var(rows.count), row, base="r", unroll=True)
 
     def each_own(self, work: Callable[[list[Exp], Exp], None]) -> None:
-        """The columns that do not belong to the previous strip."""
-        def column(point: list[Exp], c: Exp) -> None:
-            with self.k.block() as code:
-                work(point, c)
-            self.k.emit(imp.If(imp.Apply("le", Prim.I64, (self.own, point[-1])), tuple(code)))
+        """The points that do not belong to the previous strip.
 
-        self.each(column)
+        Where columns are read far apart, stores without conditions show compilers the vectors.
+        Where they are not, loads do, and vectors need not last until the stores.
+        """
+        k, rows, down = self.k, self.rows, self.columns.down
+
+        def own(name: str, column: Exp, row: Exp | None) -> Exp:
+            found: Exp = imp.Apply(name, Prim.I64, (self.own, column))
+            return found if rows is None or row is None else imp.Apply("and", Prim.BOOL, (
+                found, imp.Apply(name, Prim.I64, (rows.own, row))))
+
+        def guarded(point: list[Exp], c: Exp) -> None:
+            with k.block() as code:
+                work(point, c)
+            k.emit(imp.If(own("le", point[-1], None if down is None else point[down]),
+                          tuple(code)))
+
+        if not self.columns.apart:
+            self.each(guarded)
+            return
+        with k.block() as all_own:
+            self.each(work)
+        with k.block() as some_own:
+            self.each(guarded)
+        whole = own("eq", self.first, None if rows is None else self.first_row)
+        k.emit(imp.If(whole, tuple(all_own), tuple(some_own)))
 
     def reduce(self, start: Exp, end: Exp) -> list[VName]:
-        """Reduce rows; private arrays hold the totals of the columns."""
+        """Reduce rows, from ``start`` to ``end`` of the outermost loop; private arrays hold the
+        totals.
+        """
         k, ops, prims = self.k, self.columns.ops, self.columns.prims
         totals = [k.names.fresh("total") for _ in prims]
         neutral = [atom for o in ops for atom in o.neutral]
@@ -128,7 +193,7 @@ class ColumnStrip:
                                         for name, atom, prim in zip(totals, neutral, prims,
                                                                     strict=True))))
 
-        def element(point: list[Exp], c: Exp, row: Exp) -> None:
+        def element(point: list[Exp], c: Exp, row: Sequence[Exp]) -> None:
             values = self.columns.element(k, point, row)
             held = [k.declare("total", prim, value)
                     for prim, value in zip(prims, self.held(totals, c), strict=True)]
@@ -137,8 +202,16 @@ class ColumnStrip:
             k.emit(*(imp.Store(name, c, value, prim)
                      for name, value, prim in zip(totals, held, prims, strict=True)))
 
-        k.loop(end, lambda row: self.each(lambda point, c: element(point, c, row)),
-               start=start, base="row")
+        def walk(outer: Sequence[Exp]) -> None:
+            inner = self.columns.lengths[len(outer):]
+            if not inner:
+                self.each(lambda point, c: element(point, c, outer))
+            else:
+                short = isinstance(inner[0], Const) and inner[0].value <= SHORT_WALK
+                k.loop(k.scalar(inner[0]), lambda row: walk([*outer, row]), base="row",
+                       unroll=short and len(inner) == 1)
+
+        k.loop(end, lambda row: walk([row]), start=start, base="row")
         return totals
 
     def held(self, totals: Sequence[VName], c: Exp) -> list[Exp]:
@@ -148,6 +221,6 @@ class ColumnStrip:
 
     def whole(self, outs: Sequence[View]) -> None:
         """Reduce whole columns and write their results."""
-        totals = self.reduce(lit(0), self.k.scalar(self.columns.length))
+        totals = self.reduce(lit(0), self.k.scalar(self.columns.lengths[0]))
         self.each_own(lambda point, c: self.columns.finish(
             self.k, outs, point, self.held(totals, c)))

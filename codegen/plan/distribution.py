@@ -255,18 +255,24 @@ class StripShape:
     A work-item has ``columns`` neighbouring columns, of ``width`` in each of ``batch`` matrices.
     It has one of ``pieces`` parts of the ``length`` rows.  ``columns`` is 0 if strips do not pay on
     the device.  ``group`` is 1, unless work-items run together.
+
+    The columns of a product are combined with ``rows`` of ``height`` others at a time.  A work-item
+    has ``cells`` totals.
     """
 
     group: VName
     columns: VName
+    rows: VName
+    cells: VName
     pieces: VName
     width: Size
+    height: Size
     batch: Size
     length: Size
 
     def constants(self) -> tuple[VName, ...]:
         """The sizes that kernels are built for."""
-        return (self.group, self.columns)
+        return (self.group, self.columns, self.rows, self.cells)
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""

@@ -56,8 +56,8 @@ def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
               | distribution.SegmentBlockShape(height=height, width=width, batch=batch,
                                                length=length)):
             return not _mention(changing, [height, width, batch, length])
-        case distribution.StripShape(width=width, batch=batch, length=length):
-            return not _mention(changing, [width, batch, length])
+        case distribution.StripShape(width=width, height=height, batch=batch, length=length):
+            return not _mention(changing, [width, height, batch, length])
         case distribution.TransposeTileShape(fast=fast, last=last):
             return not _mention(changing, [fast, last])
         case plan.Choose(_, versions, sizes):

@@ -2,7 +2,8 @@
 
 At every point (i, j) of such a map, a reduction over k combines elements of two kinds of arrays.
 One kind varies with i and k only, the other with j and k only.  Matrix multiplication is the
-standard case.
+standard case.  For convolutions, i is an output channel, j is a pixel, and k is a place in a filter
+(:mod:`~runelift.codegen.segops.product_operands`).
 
 Strategy: taken for products (:mod:`runelift.ir.products`) if blocks pay for the sizes and the
 device.  If there are few blocks, k is cut into pieces.
@@ -24,13 +25,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.barriers import IS_FIRST
+from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.views import View, ceil_quot, flat_index, lit, op, unflat_index
+from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, unflat_index, volume
 from runelift.codegen.segops.coarsen import Lanes, coarsen
+from runelift.codegen.segops.product_operands import (
+    Address,
+    Digits,
+    Side,
+    address_of,
+    element,
+    most_elements,
+    narrowed,
+    widened,
+)
 from runelift.codegen.segops.segred import combine_partials
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -38,7 +48,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div
-from runelift.ir.syntax import Body, Index, SliceDim
+from runelift.ir.sizes import product as multiply
+from runelift.ir.syntax import Index, SliceDim
 from runelift.ir.types import Atom, elem_of, i64
 
 RUN_LENGTH = 4
@@ -50,35 +61,49 @@ def lower_product(lowering: launches.Lowering, product: Product,
     """The tiled kernel if it pays for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     space = product.exp.space
-    height, width = (lowering.size(dim.width) for dim in space[-2:])
+    height, width, batch = (multiply([lowering.size(space[n].width) for n in dims])
+                            for dims in (product.rows, product.columns, product.batch))
     computed = {p.name for stm in product.before for p in stm.pat}
-    length = product.redomap.width
-    prims = dict(zip(product.redomap.arrays, (p.type for p in product.redomap.lam.params),
-                     strict=True))
-    sizes = [sum(elem_of(prims[a]).bytes for a in some) for some in (product.left, product.right)]
+    lengths = product.lengths
+    sizes = [sum(elem_of(o.param.type).bytes for o in product.operands if o.param.name in some)
+             for some in (product.left, product.right)]
     block = distribution.ProductTileShape(
         fresh("group"), fresh("side"), fresh("rows"), fresh("columns"), fresh("depth"),
         fresh("cells"), fresh("slabs"), fresh("pieces"), height, width,
-        launches.total(lowering, space[:-2]),
-        Size.of(0) if length in computed else lowering.size(length), (sizes[0], sizes[1]),
+        batch, Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
+        (sizes[0], sizes[1]),
         (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
          lowering.setting(Quantity.COLUMNS)))
     lowering.steps.append(block)
     lowering.env = launches.WithScalar(lowering.env, block.pieces)
-    whole = launches.branch(lowering, lambda: _ProductTile(lowering, product, block).launch())
-    split = launches.branch(lowering, lambda: _SplitProductTile(lowering, product, block).launch())
+    several = max(map(len, (product.rows, product.columns, product.walks))) > 1
+    most = most_elements(lowering, product) if several else None
+    index = Prim.I64 if most is None else Prim.I32
+    whole, split = (launches.branch(lowering, kind(lowering, product, block, index).launch)
+                    for kind in (_ProductTile, _SplitProductTile))
     apart, one = fresh("apart"), fresh("one")
+    if most is not None:
+        none, many, large = fresh("none"), fresh("many"), lowering.scalar("elements", most)
+        lowering.steps += [
+            plan.Compute(none, "eq", Prim.I64, (block.rows, i64(0))),
+            plan.Compute(many, "le", Prim.I64, (i64(1 << 31), large)),
+            plan.Compute(apart, "or", Prim.BOOL, (none, many))]
+    else:
+        lowering.steps.append(plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))))
     lowering.steps += [
-        plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))),
         plan.Compute(one, "eq", Prim.I64, (block.pieces, i64(1))),
         plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
 
 
 class _ProductTile:
-    """The kernel of a product, one block of points per group."""
+    """The kernel of a product, one block of points per group.
+
+    Parts of places in several dimensions have the type ``index``.
+    """
 
     def __init__(self, lowering: launches.Lowering, product: Product,
-                 block: distribution.ProductTileShape) -> None:
+                 block: distribution.ProductTileShape, index: Prim) -> None:
+        self.index = index
         self.lowering = lowering
         self.product = product
         self.k = lowering.builder()
@@ -90,22 +115,33 @@ class _ProductTile:
             self.k.settings = [self.unroll]
         self.side, self.rows, self.columns, self.depth = (
             imp.Var(n) for n in (block.side, block.rows, block.columns, block.depth))
-        self.shape = launches.widths(self.k, product.exp.space)
+        shape = launches.widths(self.k, product.exp.space)
+        self.down, self.along, self.batch = (
+            Side(dims, tuple(shape[n] for n in dims))
+            for dims in (product.rows, product.columns, product.batch))
         self.height, self.width = op("mul", self.side, self.rows), op("mul", self.side,
                                                                       self.columns)
-        self.length = self.k.scalar(product.redomap.width)
+        self.lengths = [self.k.scalar(width) for width in product.lengths]
+        self.length = volume(self.lengths)
         self.slabs: dict[VName, VName] = {}
         self.starts: dict[VName, Exp] = {}
         self.ahead: dict[VName, VName] = {}
-        self.prims = dict(zip(product.redomap.arrays, (
-            p.type for p in product.redomap.lam.params), strict=True))
+        self.operands = {o.param.name: o for o in product.operands}
+        self.addresses: dict[VName, Address] = {}
+        self.bases: dict[VName, VName] = {}
+        self.digits: dict[bool, Digits] = {}
+        self.places: dict[tuple[int, ...], list[VName]] = {}
+        self.merges = (max(len(product.rows), len(product.columns)) > 1 and not product.after
+                       and product.result == tuple(p.name for p in product.reduction.pat)
+                       and all(out.dense for out in lowering.results))
+        self.runs = _runs(product, merged=self.merges)
 
     def launch(self) -> None:
         """The kernel for whole reductions."""
-        outs = self.lowering.results
         self.place(launches.GROUP_ID)
         totals = self.reduce(lit(0), self.length)
-        self.points(lambda r, c: self.finish(outs, totals, r, c))
+        self.hold_places()
+        self.points(lambda r, c: self.finish(totals, r, c))
         self.lowering.launch(self.k, "segmap_tiled", self.blocks(), Size.var(self.block.group),
                              fits=True)
 
@@ -135,27 +171,32 @@ class _ProductTile:
 
     def prim(self, array: VName) -> Prim:
         """The type of an array's elements."""
-        prim = self.prims[array]
+        prim = self.operands[array].param.type
         assert isinstance(prim, Prim)
         return prim
+
+    def side_of(self, array: VName) -> Side:
+        """The side that an operand varies with."""
+        return self.down if array in self.product.left else self.along
 
     def place(self, number: Exp) -> None:
         """Set the points of the work-item in block ``number``."""
         k = self.k
 
         down, along = (k.declare("blocks", Prim.I64, ceil_quot(size, across)) for size, across in (
-            (self.shape[-2], self.height), (self.shape[-1], self.width)))
+            (self.down.size, self.height), (self.along.size, self.width)))
         rest = k.declare("rest", Prim.I64, op("quot", number, along))
         self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.height))
         self.start_j = k.declare("start", Prim.I64, op("mul", op("rem", number, along),
                                                        self.width))
+        self.number = k.declare("batch", Prim.I64, op("quot", rest, down))
         self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
-            k.declare("batch", Prim.I64, op("quot", rest, down)), self.shape[:-2])]
+            self.number, self.batch.widths)]
         self.y = k.declare("y", Prim.I64, op("quot", launches.LID, self.side))
         self.x = k.declare("x", Prim.I64, op("rem", launches.LID, self.side))
         self.whole = k.declare("whole", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-            imp.Apply("le", Prim.I64, (op("add", self.top, self.height), self.shape[-2])),
-            imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.shape[-1])))))
+            imp.Apply("le", Prim.I64, (op("add", self.top, self.height), self.down.size)),
+            imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.along.size)))))
 
     def each(self, bound: Exp, work: Callable[[Exp], None], base: str = "r") -> None:
         """An unrolled loop."""
@@ -197,6 +238,7 @@ class _ProductTile:
     def prepare(self, start: Exp, end: Exp) -> None:
         """Fetch the first slab."""
         k = self.k
+        self.find_addresses(start)
         for array, ahead in self.ahead.items():
             k.emit(imp.DeclareArray(ahead, self.prim(array), self.count(array)))
         with k.block() as some:
@@ -219,13 +261,14 @@ class _ProductTile:
             for array in self.slabs:
                 self.fetch(array, following, inside=True)
         with k.block() as further:
+            for digits in self.digits.values():
+                digits.move()
             for array in self.slabs:
                 self.fetch(array, following)
-        k.emit(imp.If(
+        beyond = imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further))
+        k.emit(beyond if self.addresses else imp.If(
             imp.Apply("and", Prim.BOOL, (self.whole, imp.Apply("le", Prim.I64, (
-                op("mul", lit(2), self.depth), rest)))),
-            tuple(all_inside),
-            (imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further)),)))
+                op("mul", lit(2), self.depth), rest)))), tuple(all_inside), (beyond,)))
         with k.block() as whole:
             k.loop(self.depth, lambda n: self.combine(first, n, totals), base="n",
                    unroll=self.unroll)
@@ -252,7 +295,7 @@ class _ProductTile:
         there are work-items on a side.
         """
         k, n = self.k, self.k.names.fresh("load")
-        along_k = self._is_contiguous(array)
+        along_k = self.runs_along_steps(array)
         low, high = (self.x, self.y) if along_k else (self.y, self.x)
         with k.block() as code:
             work(imp.Var(n), low, op("add", high, op("mul", imp.Var(n), self.side)))
@@ -263,24 +306,78 @@ class _ProductTile:
         """Read the elements that the block needs; places beyond the edges are clamped, if there are
         any.
         """
-        k, left = self.k, array in self.product.left
-        origin = self.top if left else self.start_j
+        k, side = self.k, self.side_of(array)
+        origin = self.top if array in self.product.left else self.start_j
+        if (address := self.addresses.get(array)) is not None:
+            ahead = k.declare("ahead", self.index, narrowed(address.advance(
+                self.digits[self.runs_along_steps(array)].inside()), self.index))
+
+            def stored(n: Exp) -> None:
+                place = op("add", imp.Load(self.bases[array], n, self.index), ahead,
+                           prim=self.index)
+                k.emit(imp.Store(self.ahead[array], n, imp.Load(
+                    address.mem, widened(place, self.index), address.prim), address.prim))
+
+            self.each(imp.Var(self.count(array)), stored, "load")
+            return
 
         def at_most(index: Exp, size: Exp) -> Exp:
             return index if inside else imp.Apply("min", Prim.I64, (
                 index, op("sub", size, lit(1))))
 
-        def element(n: Exp, depth: Exp, offset: Exp) -> None:
-            point = k.declare("at", Prim.I64, at_most(
-                op("add", origin, offset), self.shape[-2 if left else -1]))
+        def load(n: Exp, depth: Exp, offset: Exp) -> None:
+            point = k.declare("at", Prim.I64, at_most(op("add", origin, offset), side.size))
             step = k.declare("k", Prim.I64, at_most(op("add", first, depth), self.length))
-            indices = [*self.outer, point, lit(0)] if left else [*self.outer, lit(0), point]
-            launches.bind_point(k, self.product.exp.space, indices)
-            (view,) = k.body(Body(self.product.needed([array]), (array,)))
-            assert isinstance(view, View)
-            k.emit(imp.Store(self.ahead[array], n, view.read([step]), self.prim(array)))
+            indices = dict(zip(side.dims, side.indices(k, point), strict=True))
+            self.bind_point([indices.get(n, lit(0)) for n in range(len(self.product.exp.space))])
+            k.emit(imp.Store(self.ahead[array], n, element(
+                k, self.operands[array], launches.unflat(k, step, self.lengths)),
+                self.prim(array)))
 
-        self.fetched(array, element)
+        self.fetched(array, load)
+
+    def bind_point(self, indices: Sequence[Exp]) -> None:
+        """Bind a point of the batch of the block; ``indices`` have one for each dimension."""
+        outer = dict(zip(self.batch.dims, self.outer, strict=True))
+        launches.bind_point(self.k, self.product.exp.space, [
+            outer.get(n, index) for n, index in enumerate(indices)])
+
+    # Places in several dimensions
+
+    def find_addresses(self, start: Exp) -> None:
+        """Find the places of operands as sums of parts, where points or steps have dimensions."""
+        k = self.k
+        if len(self.lengths) == len(self.down.dims) == len(self.along.dims) == 1:
+            return
+        for array in self.slabs:
+            address = address_of(k, self.product, self.operands[array], self.side_of(array),
+                                 self.outer)
+            if address is not None:
+                self.addresses[array] = address
+        for array in self.addresses:
+            along_k = self.runs_along_steps(array)
+            if along_k not in self.digits:
+                self.digits[along_k] = Digits(k, self.index, self.lengths, op(
+                    "add", start, self.x if along_k else self.y), self.depth)
+            self.find_bases(array)
+
+    def find_bases(self, array: VName) -> None:
+        """Compute the bases of the elements that the work-item fetches."""
+        k, address, side = self.k, self.addresses[array], self.side_of(array)
+        self.bases[array] = k.names.fresh("bases")
+        k.emit(imp.DeclareArray(self.bases[array], self.index, self.count(array)))
+        origin = self.top if array in self.product.left else self.start_j
+        own = self.y if self.runs_along_steps(array) else self.x
+
+        def base(n: Exp) -> None:
+            offset = op("add", own, op("mul", n, self.side))
+            point = k.declare("point", Prim.I64, imp.Apply("min", Prim.I64, (
+                op("add", origin, offset), op("sub", side.size, lit(1)))))
+            k.emit(*(imp.Declare(name, Prim.I64, index) for name, index in zip(
+                address.point, side.indices(k, point), strict=True)), *address.code,
+                imp.Store(self.bases[array], n, narrowed(address.base, self.index), self.index))
+
+        self.each(imp.Var(self.count(array)), base, "load")
 
     def store_slab(self, array: VName) -> None:
         """Store the fetched elements as the present slab."""
@@ -300,40 +397,45 @@ class _ProductTile:
         start = op("mul", op("add", op("mul", op("quot", number, run), self.side), own), run)
         return op("add", start, op("rem", number, run))
 
-    def _is_contiguous(self, array: VName) -> bool:
-        """True if neighbouring elements along k are known to be neighbours in memory, or may be."""
-        made = next((s.exp for s in self.product.before if any(p.name == array for p in s.pat)),
-                    None)
+    def runs_along_steps(self, array: VName) -> bool:
+        """True if neighbouring work-items fetch the elements of neighbouring steps.
+
+        Otherwise they fetch those of neighbouring points, which are neighbours in memory.
+        """
+        if (address := self.addresses.get(array)) is not None:
+            return not address.near
+        operand, found = self.operands[array], self.operands[array].param.name
+        walk = operand.walks[-1]
+        picked = [a for p, a in zip(walk.params, walk.arrays, strict=True) if p.name == found]
+        made = next((s.exp for s in self.product.before
+                     if any(p.name in picked for p in s.pat)), None)
         return not isinstance(made, Index) or isinstance(made.dims[-1], SliceDim)
 
     def combine(self, first: Exp, n: Exp, totals: Sequence[Sequence[VName]]) -> None:
         """Combine the elements at depth ``n`` of the slab at all points."""
-        k, redomap = self.k, self.product.redomap
+        k, product = self.k, self.product
         mine: dict[VName, VName] = {}
         for array in self.slabs:
-            left = array in self.product.left
+            left = array in product.left
             count, start = ((self.block.rows, self.y) if left else (self.block.columns, self.x))
             mine[array] = k.names.fresh("mine")
             k.emit(imp.DeclareArray(mine[array], self.prim(array), count))
             self.collect(array, mine[array], count, n, start)
         shared: dict[VName, Exp] = {}
-        for array in redomap.arrays:
+        for array, operand in self.operands.items():
             if array not in self.slabs:
-                launches.bind_point(k, self.product.exp.space, [*self.outer, lit(0), lit(0)])
-                (view,) = k.body(Body(self.product.needed([array]), (array,)))
-                assert isinstance(view, View)
-                shared[array] = k.declare("shared", self.prim(array),
-                                          view.read([op("add", first, n)]))
+                self.bind_point([lit(0)] * len(product.exp.space))
+                shared[array] = k.declare("shared", self.prim(array), element(
+                    k, operand, [op("add", first, n)]))
 
         def point(r: Exp, c: Exp) -> None:
-            args: list[Value] = []
-            for array in redomap.arrays:
-                index = r if array in self.product.left else c
-                args.append(shared[array] if array in shared
-                            else k.declare("e", self.prim(array),
-                                           imp.Load(mine[array], index, self.prim(array))))
-            values = k.apply(redomap.lam, args)
-            for operator, names in zip(redomap.ops, totals, strict=True):
+            for array, operand in self.operands.items():
+                index = r if array in product.left else c
+                k.bind(operand.param, shared[array] if array in shared
+                       else k.declare("e", self.prim(array),
+                                      imp.Load(mine[array], index, self.prim(array))))
+            values = k.body(product.combine)
+            for operator, names in zip(product.redomap.ops, totals, strict=True):
                 prims = [self._atom_prim(a) for a in operator.neutral]
                 found = [k.declare("total", p, imp.Load(m, self.total_cell(r, c), p))
                          for m, p in zip(names, prims, strict=True)]
@@ -352,34 +454,85 @@ class _ProductTile:
 
     # Results
 
-    def indices(self, r: Exp, c: Exp) -> tuple[list[Exp], Exp]:
-        """The indices of a point of the work-item, and the condition that the point exists."""
+    def numbers(self, r: Exp, c: Exp) -> tuple[Exp, Exp, Exp]:
+        """The row and the column of a point of the work-item, and the condition that it exists."""
         k = self.k
         i = k.declare("i", Prim.I64, op("add", self.top, self.position(
             r, self.block.rows, self.y)))
         j = k.declare("j", Prim.I64, op("add", self.start_j, self.position(
             c, self.block.columns, self.x)))
-        exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.shape[-2])),
-                                              imp.Apply("lt", Prim.I64, (j, self.shape[-1]))))
-        return [*self.outer, i, j], exists
+        exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.down.size)),
+                                              imp.Apply("lt", Prim.I64, (j, self.along.size))))
+        return i, j, exists
 
-    def finish(self, outs: Sequence[View], totals: Sequence[Sequence[VName]], r: Exp,
-               c: Exp) -> None:
+    def runs_of(self, side: Side) -> list[tuple[int, ...]]:
+        """The runs of dimensions that results have for a side."""
+        return [run for run in self.runs if run[0] in side.dims]
+
+    def split(self, k: KernelBuilder, side: Side, number: Exp) -> list[Exp]:
+        """The indices of a row or column in each of the runs of its side."""
+        shape = launches.widths(k, self.product.exp.space)
+        return launches.unflat(k, number, [
+            volume([shape[n] for n in run]) for run in self.runs_of(side)])
+
+    def hold_places(self) -> None:
+        """Keep the indices of rows and columns in registers where they are quotients."""
+        k = self.k
+        for side, origin, count, own in (
+                (self.down, self.top, self.block.rows, self.y),
+                (self.along, self.start_j, self.block.columns, self.x)):
+            runs = self.runs_of(side)
+            if len(runs) > 1:
+                held = self.places[side.dims] = [k.names.fresh("place") for _ in runs]
+                k.emit(*(imp.DeclareArray(name, Prim.I64, count) for name in held))
+
+                def place(n: Exp, side: Side = side, origin: Exp = origin, count: VName = count,
+                          own: Exp = own, held: Sequence[VName] = held) -> None:
+                    number = k.declare("number", Prim.I64, op(
+                        "add", origin, self.position(n, count, own)))
+                    k.emit(*(imp.Store(name, n, index, Prim.I64) for name, index in zip(
+                        held, self.split(k, side, number), strict=True)))
+
+                self.each(imp.Var(count), place)
+
+    def held(self, side: Side, number: Exp, lane: Exp) -> list[Exp]:
+        """The indices of a row or column of the work-item."""
+        places = self.places.get(side.dims)
+        return [number] if places is None else [
+            imp.Load(name, lane, Prim.I64) for name in places]
+
+    def ordered(self, outer: Sequence[Exp], down: Sequence[Exp], along: Sequence[Exp]
+                ) -> list[Exp]:
+        """The indices of a point as results have them."""
+        found = {run: index for side, indices in (
+            (self.batch, outer), (self.down, down), (self.along, along))
+            for run, index in zip(self.runs_of(side), indices, strict=True)}
+        return [found[run] for run in self.runs]
+
+    def finish(self, totals: Sequence[Sequence[VName]], r: Exp, c: Exp) -> None:
         """Write the results of a point of the work-item, if it exists."""
         k = self.k
-        indices, exists = self.indices(r, c)
+        i, j, exists = self.numbers(r, c)
         with k.block() as inside:
-            self.write_results(k, outs, indices, [
+            self.write_results(k, self.ordered(
+                self.outer, self.held(self.down, i, r), self.held(self.along, j, c)), [
                 imp.Load(name, self.total_cell(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
 
-    def write_results(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
-                      totals: Sequence[Exp]) -> None:
+    def write_results(self, k: KernelBuilder, indices: Sequence[Exp], totals: Sequence[Exp]
+                      ) -> None:
         """Write the results of a point from the totals of its reduction."""
-        launches.bind_point(k, self.product.exp.space, indices)
-        launches.store_results(k, outs, indices, k.finish_reduction(self.product, totals))
+        outs, product = self.lowering.results, self.product
+        if self.merges:
+            shape = launches.widths(k, product.exp.space)
+            outs = [out.reshape(tuple(volume([shape[n] for n in run]) for run in self.runs))
+                    for out in outs]
+            launches.store_results(k, outs, indices, totals)
+        else:
+            launches.bind_point(k, product.exp.space, indices)
+            launches.store_results(k, outs, indices, k.finish_reduction(product, totals))
 
 
 class _SplitProductTile(_ProductTile):
@@ -405,8 +558,9 @@ class _SplitProductTile(_ProductTile):
         totals = self.reduce(start, end)
 
         def point(r: Exp, c: Exp) -> None:
-            indices, exists = self.indices(r, c)
-            place = op("add", op("mul", flat_index(indices, self.shape), count), piece)
+            i, j, exists = self.numbers(r, c)
+            place = op("add", op("mul", flat_index([self.number, i, j], [
+                self.batch.size, self.down.size, self.along.size]), count), piece)
             k.emit(imp.If(exists, tuple(
                 imp.Store(out, place, imp.Load(name, self.total_cell(r, c), self._atom_prim(atom)),
                           self._atom_prim(atom))
@@ -422,15 +576,28 @@ class _SplitProductTile(_ProductTile):
         """A group for each point."""
         lowering, product = self.lowering, self.product
         k = lowering.builder_of_groups()
-        outs = lowering.results
         ops = product.redomap.ops
         arrays = launches.local_arrays(k, ops, lowering.group)
         number = k.declare("point", Prim.I64, launches.GROUP_ID)
-        indices = [k.declare("o", Prim.I64, i)
-                   for i in unflat_index(number, launches.widths(k, product.exp.space))]
+        batch, i, j = launches.unflat(k, number, [
+            self.batch.size, self.down.size, self.along.size])
+        indices = self.ordered(launches.unflat(k, batch, self.batch.widths),
+                               self.split(k, self.down, i), self.split(k, self.along, j))
         count = k.scalar(self.block.pieces)
         found = combine_partials(k, ops, arrays, partials, op("mul", number, count), count)
         with k.block() as first:
-            self.write_results(k, outs, indices, found)
+            self.write_results(k, indices, found)
         k.emit(imp.If(IS_FIRST, tuple(first)))
         lowering.launch_groups(k, "segmap_combined", launches.total(lowering, product.exp.space))
+
+
+def _runs(product: Product, *, merged: bool) -> tuple[tuple[int, ...], ...]:
+    """The dimensions of a product, one by one, or ``merged`` where neighbours are of a side."""
+    runs = list[tuple[int, ...]]()
+    for n in range(len(product.exp.space)):
+        if merged and runs and any({n - 1, n} <= {*side} for side in (
+                product.rows, product.columns)):
+            runs[-1] = (*runs[-1], n)
+        else:
+            runs.append((n,))
+    return tuple(runs)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.barriers import PADDING, insert_barriers, padded
+from runelift.codegen.passes.accesses import PADDING, padded
+from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import distribution
 from runelift.codegen.plan.views import View, lit, op, unflat_index
 from runelift.codegen.segops.packed_scan import PackedScan

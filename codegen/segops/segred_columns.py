@@ -11,28 +11,40 @@ Where work-items run together, neighbours have neighbouring columns, and a strip
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.column_strips import Columns, ColumnStrip, is_straight
+from runelift.codegen.kernel.column_strips import Columns, ColumnStrip, StripRows, is_straight
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.views import View, ceil_quot, flat_index, op, unflat_index, volume
+from runelift.codegen.segops.product_operands import element as operand_element
+from runelift.codegen.segops.product_operands import is_near
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import dependences, is_cheap, reducing
+from runelift.ir.products import (
+    Product,
+    Reducing,
+    dependences,
+    is_cheap,
+    product_of,
+    reducing,
+)
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Body, Dim, Index, PrimOp, SegMap, SegRed, SliceDim, Space, Stm
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import i64
 
 
-def columns_of_map(exp: SegMap) -> Columns | None:
+def columns_of_map(lowering: launches.Lowering, exp: SegMap) -> Columns | None:
     """The map as reductions down columns; None if it is something else."""
+    product = product_of(exp)
+    if product is not None and len(product.walks) == 1:
+        return columns_of_product(lowering, product)
     parts = reducing(exp.body, exp.ret)
     if parts is None or not is_straight(parts, (dim.index for dim in exp.space)):
         return None
@@ -45,17 +57,47 @@ def columns_of_map(exp: SegMap) -> Columns | None:
         return None
     needed = parts.needed([*redomap.arrays, *parts.inner_names()])
 
-    def element(k: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
+    def element(k: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
         launches.bind_point(k, exp.space, point)
         k.body(Body(needed, ()))
-        return k.apply(redomap.lam, k.elements(redomap.lam, redomap.arrays, row))
+        return k.apply(redomap.lam, k.elements(redomap.lam, redomap.arrays, row[0]))
 
+    return Columns((redomap.width,), redomap.ops, element, _finish_of(exp, parts))
+
+
+def columns_of_product(lowering: launches.Lowering, product: Product) -> Columns | None:
+    """The product as reductions down columns; None if its elements are costly.
+
+    Columns may lie apart: totals in vectors pay even where their elements are gathered.
+    """
+    exp = product.exp
+    if not all(map(is_cheap, (product.combine, *(o.lam.body for o in product.redomap.ops)))) or (
+            len(product.walks) == 1
+            and not is_straight(product, (dim.index for dim in exp.space))):
+        return None
+
+    def element(k: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
+        launches.bind_point(k, exp.space, point)
+        k.body(Body(product.needed(product.constant_names), ()))
+        for operand in product.operands:
+            k.bind_scalar(operand.param, operand_element(k, operand, row))
+        return k.body(product.combine)
+
+    return Columns(product.lengths, product.redomap.ops, element, _finish_of(exp, product),
+                   product.rows[-1], not all(
+                       is_near(lowering.builder(), product, operand)
+                       for operand in product.operands if operand.param.name in product.right))
+
+
+def _finish_of(exp: SegMap, parts: Reducing
+               ) -> Callable[[SecondOrder, Sequence[View], Sequence[Exp], Sequence[Exp]], None]:
+    """The code for the results of a point, given the totals of its reduction."""
     def finish(k: SecondOrder, outs: Sequence[View], point: Sequence[Exp],
                totals: Sequence[Exp]) -> None:
         launches.bind_point(k, exp.space, point)
         launches.store_results(k, outs, point, k.finish_reduction(parts, totals))
 
-    return Columns(redomap.width, redomap.ops, element, finish)
+    return finish
 
 
 def columns_of_reduction(exp: SegRed) -> Columns | None:
@@ -78,11 +120,11 @@ def columns_of_reduction(exp: SegRed) -> Columns | None:
     if not down:
         return None
 
-    def element(k: SecondOrder, point: Sequence[Exp], index: Exp) -> Sequence[Value]:
-        launches.bind_point(k, exp.space, [*point, index])
+    def element(k: SecondOrder, point: Sequence[Exp], index: Sequence[Exp]) -> Sequence[Value]:
+        launches.bind_point(k, exp.space, [*point, *index])
         return k.body(exp.body)
 
-    return Columns(row.width, exp.ops, element, launches.store_results)
+    return Columns((row.width,), exp.ops, element, launches.store_results)
 
 
 def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], column: VName) -> bool:
@@ -122,8 +164,11 @@ def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
     """Kernels for strips if they pay for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     strip = distribution.StripShape(
-        fresh("group"), fresh("columns"), fresh("pieces"), lowering.size(space[-1].width),
-        launches.total(lowering, space[:-1]), lowering.size(columns.length))
+        fresh("group"), fresh("columns"), fresh("rows"), fresh("cells"), fresh("pieces"),
+        lowering.size(space[-1].width),
+        Size.of(1) if columns.down is None else lowering.size(space[columns.down].width),
+        launches.total(lowering, tuple(d for n, d in enumerate(space[:-1]) if n != columns.down)),
+        lowering.size(columns.lengths[0]))
     lowering.steps.append(strip)
     lowering.env = launches.WithScalar(lowering.env, strip.pieces)
     whole = launches.branch(lowering, lambda: _whole(lowering, space, columns, strip))
@@ -147,20 +192,37 @@ def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
 
 def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.StripShape,
            number: Exp) -> ColumnStrip:
-    """The code for strip ``number``."""
+    """The code for strip ``number``.
+
+    Strips that differ in rows of a product of matrices follow each other: they have the elements
+    of their columns in common, which are more than those of their rows.  Where windows overlap,
+    neighbouring strips of the same rows have most of theirs in common.
+    """
     width, breadth = k.scalar(space[-1].width), imp.Var(strip.columns)
     along = k.declare("strips", Prim.I64, ceil_quot(width, breadth))
     held = k.declare("strip", Prim.I64, number)
-    batch = k.declare("batch", Prim.I64, op("quot", held, along))
-    widths = launches.widths(k, space[:-1])
-    outer = [k.declare("o", Prim.I64, i) for i in unflat_index(batch, widths)]
-    own = k.declare("own", Prim.I64, op("mul", op("rem", held, along), breadth))
-    return ColumnStrip(k, columns, strip.columns, outer, own, width)
+    widths, down = [*launches.widths(k, space[:-1])], columns.down
+    if down is None:
+        batch = k.declare("batch", Prim.I64, op("quot", held, along))
+        outer = [k.declare("o", Prim.I64, i) for i in unflat_index(batch, widths)]
+        own = k.declare("own", Prim.I64, op("mul", op("rem", held, along), breadth))
+        return ColumnStrip(k, columns, strip.columns, outer, own, width)
+    every, widths[down] = widths[down], ceil_quot(widths[down], imp.Var(strip.rows))
+    order = [*range(len(space))]
+    if len(columns.lengths) == 1:
+        order.append(order.pop(down))
+    found = launches.unflat(k, held, [[*widths, along][n] for n in order])
+    places = [k.declare("o", Prim.I64, found[order.index(n)]) for n in range(len(space))]
+    own = k.declare("own", Prim.I64, op("mul", places[-1], breadth))
+    rows = StripRows(strip.rows, strip.cells, k.declare("own", Prim.I64, op(
+        "mul", places[down], imp.Var(strip.rows))), every)
+    return ColumnStrip(k, columns, strip.columns, places[:-1], own, width, rows)
 
 
 def _count(strip: distribution.StripShape) -> Size:
     """The number of strips."""
-    return strip.batch * ceil_div(strip.width, Size.var(strip.columns))
+    return (strip.batch * ceil_div(strip.height, Size.var(strip.rows))
+            * ceil_div(strip.width, Size.var(strip.columns)))
 
 
 def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
@@ -170,7 +232,10 @@ def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
     partials = [lowering.temporary("partial", prim, points * pieces) for prim in columns.prims]
     k = lowering.builder()
     k.constants = list(strip.constants())
-    count = op("mul", volume(launches.widths(k, space[:-1])), ceil_quot(
+    outer = [*launches.widths(k, space[:-1])]
+    if columns.down is not None:
+        outer[columns.down] = ceil_quot(outer[columns.down], imp.Var(strip.rows))
+    count = op("mul", volume(outer), ceil_quot(
         k.scalar(space[-1].width), imp.Var(strip.columns)))
     with k.block() as code:
         _piece(k, space, columns, strip, partials, count)
@@ -186,7 +251,7 @@ def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: distribution
     """The code for a piece of one of ``count`` strips."""
     piece = k.declare("piece", Prim.I64, op("quot", launches.GID, count))
     work = _strip(k, space, columns, strip, op("rem", launches.GID, count))
-    length = k.scalar(columns.length)
+    length = k.scalar(columns.lengths[0])
     part_length = k.declare("share", Prim.I64, ceil_quot(length, k.scalar(strip.pieces)))
     start = k.declare("start", Prim.I64, op("mul", piece, part_length))
     end = imp.Apply("min", Prim.I64, (op("add", start, part_length), length))

@@ -34,6 +34,7 @@ from runelift.ir.traverse import (
     free_vars,
     lambdas_of,
     map_inside,
+    size_of,
     statements_at_host,
     statements_inside,
     stm_of,
@@ -49,7 +50,6 @@ from runelift.rewrite.engine.versions import (
     undivided,
     with_guards,
 )
-from runelift.rewrite.flatten.nest import size_of
 from runelift.rewrite.flatten.parallelism import CHEAP_OPS, left_alone, work_of_group
 from runelift.rewrite.passes.rivals import (
     columns_lie_side_by_side,
@@ -104,7 +104,8 @@ def _statement(stm: ir.Stm, rewriting: Rewriting, laws: tuple[Rule, ...], types:
     stm = stm_of(stm, map_inside(stm.exp, lambda body: _body(body, rewriting, inside, types),
                                  lambda lam: lam))
     for law in laws:
-        if isinstance(stm.exp, ir.Versions) and rewriting.permits(law):
+        if (isinstance(stm.exp, ir.Versions) and not stm.exp.by_schedules
+                and rewriting.permits(law)):
             new = law.apply(stm.exp, types)
             if new is not None:
                 before, stm = stm, replace(stm, exp=new)

@@ -39,6 +39,8 @@ from runelift.runtime.commands.options import (
     add_only,
     add_policy,
     add_program,
+    add_rules,
+    add_schedule,
     add_tuning,
 )
 from runelift.runtime.data.values import load_values
@@ -77,7 +79,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_force(parser)
     add_device(parser)
     add_tuning(parser)
+    add_schedule(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
 
 

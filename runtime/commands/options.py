@@ -35,6 +35,13 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
                              "#[sequential_outer], were not there")
 
 
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """The option for rules from outside."""
+    parser.add_argument("--rules", metavar="FILE", type=Path,
+                        help="rewrite with the rules of this file (.rules), which are tested first "
+                             "('runelift rules --rules FILE' lists them)")
+
+
 def add_force(parser: argparse.ArgumentParser) -> None:
     """The option for versions that must run."""
     parser.add_argument("--force", metavar="VERSION", action="append", default=[],
@@ -71,6 +78,13 @@ def add_tuning(parser: argparse.ArgumentParser) -> None:
     """The option for a tuning file."""
     parser.add_argument("--tuning", metavar="FILE", type=Path,
                         help="a tuning file (default: PROGRAM.tuning if it exists)")
+
+
+def add_schedule(parser: argparse.ArgumentParser) -> None:
+    """The option for a schedule."""
+    parser.add_argument("--schedule", metavar="FILE", type=Path,
+                        help="a schedule, as 'runelift explain --schedule' prints it: rewrite "
+                             "points that replace those of the program and of its tuning file")
 
 
 def add_only(parser: argparse.ArgumentParser) -> None:

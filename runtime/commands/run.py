@@ -33,6 +33,8 @@ from runelift.runtime.commands.options import (
     add_force,
     add_policy,
     add_program,
+    add_rules,
+    add_schedule,
     add_tuning,
 )
 from runelift.runtime.data.values import load_values, read_stdin, write_values
@@ -64,7 +66,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "standard error")
     add_device(parser)
     add_tuning(parser)
+    add_schedule(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
 
 

@@ -35,6 +35,7 @@ from runelift.runtime.commands.options import (
     add_json,
     add_only,
     add_policy,
+    add_rules,
     add_time_limit,
     print_json,
     warn,
@@ -113,6 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_only(parser)
     add_device(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
     parser.add_argument("-v", "--verbose", action="store_true",
                         help="also print the best thresholds of each dataset, by strategy")

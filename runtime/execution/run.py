@@ -28,7 +28,7 @@ from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import EncounterKind
-from runelift.runtime.versions.choose import NEVER, Occupancies, VersionChooser
+from runelift.runtime.versions.choose import NEVER, UNMET, Occupancies, VersionChooser
 
 Force: TypeAlias = Mapping[str, int]
 """The version to run at a site, whatever its guard says, by the name of the site."""
@@ -74,7 +74,7 @@ class Run(Issuer):
     """
 
     CannotRun = (Infeasible, OutOfMemory)
-    never = NEVER
+    never, unmet = NEVER, UNMET
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  record: bool, *, samples: bool = False) -> None:

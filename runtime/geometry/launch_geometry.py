@@ -112,9 +112,9 @@ class LaunchGeometry:
                       Combining(slides, roots, loops, size, boxes),
                       info.handle.max_compute_units, info.local_bytes, wanted)
 
-    def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:
+    def strip(self, width: int, height: int, batch: int, length: int) -> tuple[int, ...]:
         """The strips of reductions down columns."""
         info = self._device.info
-        return strip(info.shares, width, batch, length, info.handle.max_compute_units)
+        return strip(info.shares, width, height, batch, length, info.handle.max_compute_units)
 
     transposed = staticmethod(transposed)

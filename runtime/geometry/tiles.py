@@ -344,6 +344,8 @@ def _boxes_bytes(boxes: Boxes, points: int, elements: int, across: int, tile: in
 
 NARROWEST_STRIP = 4
 """The fewest neighbouring columns that a work-item reduces together."""
+STRIP_ROWS = 4
+"""The rows of a product in a strip: more totals do not fit into 32 vector registers."""
 NEAR_STRIP_ROWS = 512
 """The rows whose pages a processor still knows when the next strip reads them."""
 LEAST_PIECE_ROWS = 64
@@ -353,39 +355,41 @@ STRIP_PIECES_PER_UNIT = 8
 
 
 @lru_cache(MOST_REMEMBERED)
-def strip(limits: ShareLimits, width: int, batch: int, length: int,
-          units: int) -> tuple[int, int, int]:
+def strip(limits: ShareLimits, width: int, height: int, batch: int, length: int,
+          units: int) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.distribution.StripShape`.
 
     Work-items that run together have a column each, of pieces that are as many as keep the device
     busy.  Other strips are as broad as the device likes, unless the last would repeat much work of
-    the one before it.  Pieces are so short that the elements of the next strip are still in the
-    cache.
+    the one before it.  They have several rows of products.  Pieces are so short that the elements
+    of the next strip are still in the cache.
 
     >>> cpu = ShareLimits(4, 64, 4096, 16, 32, False, 1024, columns=32)
-    >>> strip(cpu, 1024, 1, 4096, 2), strip(cpu, 16, 1, 1 << 20, 2), strip(cpu, 1000000, 1, 9, 2)
-    ((1, 32, 8), (1, 16, 16), (1, 32, 1))
-    >>> strip(cpu, 33, 1, 100, 2), strip(cpu, 3, 1, 100, 2)
-    ((1, 8, 1), (1, 0, 1))
+    >>> [strip(cpu, n, 1, 1, m, 2) for n, m in [(1024, 4096), (16, 1 << 20), (1000000, 9)]]
+    [(1, 32, 1, 32, 8), (1, 16, 1, 16, 16), (1, 32, 1, 32, 1)]
+    >>> [strip(cpu, n, 9, 1, 100, 2) for n in (56, 33, 14, 3)]
+    [(1, 32, 4, 128, 1), (1, 8, 4, 32, 1), (1, 8, 4, 32, 1), (1, 0, 1, 0, 1)]
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, crew=270336)
-    >>> [strip(gpu, n, 1, m, 132) for n, m in [(16777, 1000), (300000, 100), (5, 10**7), (99, 99)]]
-    [(256, 1, 15), (256, 0, 1), (256, 0, 1), (256, 0, 1)]
+    >>> [strip(gpu, n, 1, 1, m, 132) for n, m in [(16777, 1000), (300000, 100), (5, 10**7)]]
+    [(256, 1, 1, 1, 15), (256, 0, 1, 0, 1), (256, 0, 1, 0, 1)]
     """
     if limits.staged:
-        points = batch * width
+        points = batch * height * width
         pieces = min(length // LEAST_PIECE_ROWS, ceil_div(limits.crew, max(1, points)))
         pays = width >= limits.lanes and pieces > 1 and points * length >= limits.crew
-        return limits.group, int(pays), pieces if pays else 1
+        return limits.group, int(pays), 1, int(pays), pieces if pays else 1
     columns = limits.columns
-    while columns >= NARROWEST_STRIP and 4 * columns * ceil_div(width, columns) > 5 * width:
+    while columns >= NARROWEST_STRIP and (
+            width < columns or 4 * columns * ceil_div(width, columns) > 5 * width):
         columns //= 2
     columns = columns if columns >= NARROWEST_STRIP else min(NARROWEST_STRIP, limits.columns)
     if not columns or width < columns:
-        return 1, 0, 1
-    strips = batch * ceil_div(width, columns)
+        return 1, 0, 1, 0, 1
+    rows = STRIP_ROWS if height >= STRIP_ROWS else 1
+    strips = batch * ceil_div(height, rows) * ceil_div(width, columns)
     near = ceil_div(length, NEAR_STRIP_ROWS) if width > columns else 1
     pieces = min(length // LEAST_PIECE_ROWS, STRIP_PIECES_PER_UNIT * units // max(1, strips))
-    return 1, columns, max(1, near, pieces)
+    return 1, columns, rows, rows * columns, max(1, near, pieces)
 
 
 # Transposed copies

@@ -1,6 +1,7 @@
 """Choice of versions: the alternatives of a site in the order in which a run tries them.
 
-A guard with a tuned threshold compares its size with that.  Other guards hold where the defaults
+Versions whose needs are not met are left out.  A guard with a tuned threshold compares its size
+with that.  Other guards hold where the defaults
 of the device say so.  A size guard may prefer another version.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from runelift.ir.errors import VersionUnavailable
+from runelift.ir.errors import CompilerBug, VersionUnavailable
 from runelift.ir.guards import Guard
 from runelift.runtime.versions.default_guards import Defaults, Occupancy
 from runelift.runtime.versions.size_guards import size_guards_of
@@ -57,6 +58,8 @@ class _DeviceLimits(Protocol):
 
 NEVER = 1 << 62
 """More local memory than any device has: no work-group size fits."""
+UNMET = NEVER + 1
+"""As NEVER, for a version whose guard has needs that the sizes do not meet."""
 
 
 class RequiredVersions(dict[str, int]):
@@ -106,15 +109,19 @@ class VersionChooser:
         if order is None:
             order = self.order(number, pars, occupancies, local)
         if self._required:
-            self._require(number, order, local)
+            self._require(number, order, local, sizes)
         return self._preferring(number, pars, order, sizes) if self._size_guards else order
 
-    def _require(self, number: int, order: Sequence[int], local: tuple[int, ...]) -> None:
+    def _require(self, number: int, order: Sequence[int], local: tuple[int, ...],
+                 sizes: Mapping[str, int]) -> None:
         """Raise VersionUnavailable if the version that must run at a site cannot."""
         forced = self._force.get(self._sites[number].site)
         if forced is not None and order[:1] != [forced]:
-            raise VersionUnavailable(self.name(number, forced),
-                                     self._obstacle(number, forced, local[forced]))
+            guard = self._sites[number].versions[forced].guard
+            raise VersionUnavailable(
+                self.name(number, forced), _unmet(guard, sizes)
+                if guard is not None and local[forced] == UNMET
+                else self._obstacle(number, forced, local[forced]))
 
     def requires(self, number: int, version: int) -> bool:
         """True if a run without this version at a site must fail."""
@@ -209,3 +216,12 @@ class VersionChooser:
         """The reasons why no version of a site can run."""
         for k in range(len(self._sites[number].versions)):
             yield f"version {self.name(number, k)}: {self._obstacle(number, k)}"
+
+
+def _unmet(guard: Guard, sizes: Mapping[str, int]) -> str:
+    """The first need that sizes do not meet, in words."""
+    for need in guard.needs:
+        env = {name: sizes[str(name)] for name in need.variables()}
+        if not need.holds(env):
+            return need.complaint(env)
+    raise CompilerBug(f"the needs of {guard.name} are met")

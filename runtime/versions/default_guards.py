@@ -140,12 +140,14 @@ class Defaults:
 
     def holds(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if the version of the guard runs, provided those before it do not."""
+        if guard.kind is Kind.REWRITTEN:
+            return par >= guard.untuned(self.threshold)
         if guard.kind is Kind.REDOMAP:
             return guard.rival is not Rival.PRODUCT and (
                 par >= guard.untuned(self.threshold) or self._saves(guard, par, occupancy))
         if guard.kind is not Kind.OUTER:
             return self._occupies(guard, par, occupancy) and self.fills(guard, occupancy)
-        if guard.rival and self.together:
+        if guard.rival is Rival.PRODUCT or (guard.rival and self.together):
             return False
         if guard.rival is Rival.POINTS and par < self.shared:
             return False

@@ -370,8 +370,10 @@ class Machine:
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case distribution.SegmentBlockShape():
                     self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0, 0), strict=True))
-                case distribution.StripShape(width=width):
-                    values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
+                case distribution.StripShape(width=width, height=height):
+                    columns = COLUMNS if self.size(width) >= COLUMNS else 0
+                    rows = 2 if self.size(height) >= 2 else 1
+                    values = (1, columns, rows, rows * columns, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case distribution.TransposeTileShape(fast=fast, last=last, group=group):
                     values = transposed(self.size(fast), self.size(last), step.bytes,

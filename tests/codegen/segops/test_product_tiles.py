@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +103,87 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
     blocks = ceil_div(height, side * rows) * ceil_div(width, side * columns)
     assert (2 * blocks * pieces >= units or (rows, columns) == (1, 1)
             or length < LEAST_SLABS * side * (pieces + 1))
+
+
+CONVOLUTION = """
+entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [n][m][h][w]i32 =
+  let padded = map (map (lift.pad2d 1 1 1 0 7)) xs
+  in map (\\x -> tabulate_3d m h w (\\o i j ->
+    i32.sum (tabulate c (\\k ->
+      i32.sum (tabulate 3 (\\di ->
+        i32.sum (tabulate 2 (\\dj -> x[k, i + di, j + dj] * ker[o, k, di, dj])))))))) padded
+"""
+STRIDED = """
+entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [m][n][h][w]i32 =
+  let padded = map (map (lift.pad2d (h + 1) 2 (w + 1) 1 0)) xs
+  in tabulate_3d m n h (\\o b i -> tabulate w (\\j -> 3 + 2 * i32.maximum (tabulate c (\\k ->
+      i32.maximum (tabulate 3 (\\di -> i32.maximum (tabulate 2 (\\dj ->
+        padded[b, k, 2 * i + di, 2 * j + dj] - ker[o, k, 2 - di, dj]))))))))
+"""
+GATHERED = """
+entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [m][h][n][w]i32 =
+  let places = tabulate c (\\k -> (5 * k + 1) % c)
+  in tabulate_3d m h n (\\o i b -> tabulate w (\\j -> i32.sum (tabulate c (\\k ->
+      i32.sum (tabulate 3 (\\di -> xs[b, places[k], i, j] * ker[o, k, di, 1] + i32.i64 o))))))
+"""
+
+
+@pytest.mark.sweep(every=5)
+@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4, 1, 1), (4, 2, 1, 4, 2, 4, 2, 1),
+                                    (16, 4, 4, 1, 4, 4, 2, 1), (4, 2, 2, 1, 2, 2, 2, 3)])
+@pytest.mark.parametrize("size", [(1, 1, 1, 1, 1), (2, 3, 5, 4, 3), (3, 5, 2, 7, 4),
+                                  (2, 0, 3, 4, 5), (2, 4, 3, 0, 2), (1, 9, 4, 4, 2)])
+@pytest.mark.parametrize("text", [CONVOLUTION, STRIDED, GATHERED],
+                         ids=["convolution", "strided", "gathered"])
+def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: tuple[int, ...],
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows, columns and steps of a product may each have several dimensions."""
+    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks)
+    program = _compiled(text, "oclgrind")
+    for kernel in ("segmap_tiled", "segmap_pieces"):
+        assert (f"kernel {kernel}" in program.source("imp")) == (text is not GATHERED)
+    _compare(program, text, size)
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1, 1, 1), (2, 3, 5, 14, 3), (2, 5, 2, 35, 6),
+                                  (2, 0, 3, 16, 5), (1, 140, 3, 4, 9)])
+@pytest.mark.parametrize("text", [CONVOLUTION, STRIDED, GATHERED],
+                         ids=["convolution", "strided", "gathered"])
+def test_strips_of_several_rows(text: str, size: tuple[int, ...]) -> None:
+    """On processors, a strip has several rows of a product."""
+    program = _compiled(text, "Portable")
+    assert ("kernel columns" in program.source("imp")) == (text is CONVOLUTION)
+    _compare(program, text, size)
+
+
+@pytest.mark.parametrize("slabs", [1, 2])
+def test_nobody_overwrites_steps_of_several_dimensions(slabs: int, tmp_path: Path) -> None:
+    """The interpreter of kernels finds it if there is a barrier too few."""
+    (tmp_path / "convolution.fut").write_text(CONVOLUTION)
+    code = compile_source(read_source(tmp_path / "convolution.fut"), policy="all").plan("main")
+    rng = np.random.default_rng(0)
+    x, ker = (rng.integers(-4, 5, shape).astype(np.int32)
+              for shape in ((1, 2, 3, 5), (5, 2, 3, 2)))
+    found = modelled(code, (x, ker), Choices(0, kind="segmap_tiled"), {ROWS: 2, SLABS: slabs})
+    ((expected,), _) = _compiled(CONVOLUTION, "interpreter").run("main", [x, ker])
+    np.testing.assert_array_equal(found, np.asarray(expected))
+
+
+@lru_cache
+def _compiled(text: str, device: str) -> runelift.Program:
+    """A program on a device, which tests have in common."""
+    return runelift.compile(text, device=device, tuning={})
+
+
+def _compare(program: runelift.Program, text: str, size: tuple[int, ...]) -> None:
+    """The results of the versions with a work-item per row or point are the interpreter's."""
+    n, c, h, w, m = size
+    rng = np.random.default_rng(0)
+    args = [rng.integers(-5, 6, shape).astype(np.int32) for shape in ((n, c, h, w), (m, c, 3, 2))]
+    expected, _ = _compiled(text, "interpreter").run("main", args)
+    for force in plans(program.tree.entry("main")):
+        if [*force.values()][-1] or len(force) > 4:
+            continue
+        actual, _ = program.run("main", args, force=force)
+        for want, got in zip(expected, actual, strict=True):
+            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))

@@ -57,9 +57,10 @@ def arguments(name: str, n: int, m: int) -> list[np.ndarray[Any, Any]]:
 
 
 @pytest.mark.sweep(every=2)
-@pytest.mark.parametrize("strip", [(1, 1, 1), (1, 2, 1), (1, 4, 3)])
+@pytest.mark.parametrize("strip", [
+    (1, 1, 1, 1, 1), (1, 2, 3, 6, 1), (1, 4, 2, 8, 3)])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_strips(name: str, strip: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strips(name: str, strip: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch_geometry, "strip", lambda *_: strip)
     program = runelift.compile(PROGRAMS[name], device="pocl", tuning={})
     steps = list(all_steps(program.compiled.plan("main").steps))
