@@ -141,8 +141,7 @@ class Request:
 
     def text(self, words: tuple[str, ...]) -> str:
         """The text with these arguments; the last ones are left out if they have their defaults."""
-        kinds = POINTS[self.point].parameters
-        while words and words[-1] == str(kinds[len(words) - 1].default):
+        while words and words[-1] == str(POINTS[self.point].parameters[len(words) - 1].default):
             words = words[:-1]
         return f"{self.point}({', '.join([*words, *([SKIP] if self.skip else [])])})"
 
