@@ -4,10 +4,10 @@
 
 All versions of each example run on small data, with the kernels for devices that run work-items in
 lockstep, in the interpreter of kernels.  Each launch of a kernel with barriers runs three times:
-as it is, and with the barriers of ``benchmarks/barrier_baselines.py``.  A column is the number of
-barriers that a group executes, summed over the launches.  ``races`` counts launches in which the
-method has a data race, ``none`` kernels for which it finds no place.  Those counts are not in the
-sums, nor are the launches in the column beside them.
+as it is, and with the barriers of ``benchmarks/barrier_baselines.py``.  A number is what a group
+executes, summed over launches; ``needed`` are those that do not work around PoCL.  Beside each
+method is ``needed`` for the launches in which it is right.  In the others it has a data race, or
+finds no place for a barrier.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="examples with this in their names")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     options = parser.parse_args()
-    print(f"{'example':12} {'launches':>8} {'ours':>7} {'needed':>7} {'patterns':>9} {'races':>6} "
-          f"{'paths':>7} {'races':>6} {'none':>5}")
+    print(f"{'example':12} {'launches':>8} {'all':>6} {'needed':>7}   "
+          + "   ".join(f"{method:>9} {'needed':>7} {'races':>6} {'none':>5}" for method in METHODS))
     found: list[dict[str, Any]] = []
     for name, specs in ROWS:
         if options.only in name:
@@ -79,10 +79,10 @@ def main() -> None:
             found.append({"example": name, "data": specs, "launches": totals.launches,
                           "executed": dict(totals.executed), "races": dict(totals.races),
                           "none": dict(totals.none)})
-            e, r, n = totals.executed, totals.races, totals.none
-            print(f"{name:12} {totals.launches:8} {e['ours']:7} {e['needed']:7} "
-                  f"{e['patterns']:9} {r['patterns']:6} {e['paths']:7} {r['paths']:6} "
-                  f"{n['paths']:5}", flush=True)
+            e = totals.executed
+            print(f"{name:12} {totals.launches:8} {e['all']:6} {e['needed']:7}   " + "   ".join(
+                f"{e[method]:9} {e['beside ' + method]:7} {totals.races[method]:6} "
+                f"{totals.none[method]:5}" for method in METHODS), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
 
@@ -100,25 +100,29 @@ def measured(name: str, specs: list[str]) -> Totals:
             if not has_barriers(kernel.body):
                 return interpret_kernel(kernel, launch)
             totals.launches += 1
-            for method, place in METHODS.items():
-                counter = Counter[int]()
-                try:
-                    placed = place(kernel, form.origins)
-                    interpret_kernel(placed, replace(launch, met=counter, args={
-                        key: arg.copy() if hasattr(arg, "ctypes") else arg
-                        for key, arg in launch.args.items()}))
-                    totals.executed[method] += sum(counter.values()) // launch.groups
-                except NotSynchronisable:
-                    totals.none[method] += 1
-                except CompilerBug:
-                    totals.races[method] += 1
+            before = {key: arg.copy() if hasattr(arg, "ctypes") else arg
+                      for key, arg in launch.args.items()}
             met = Counter[int]()
             reported = interpret_kernel(kernel, replace(launch, met=met))
             needed = {id(stm) for stm in statements(kernel.body)
                       if getattr(stm, "placement", None) in NEEDED}
-            totals.executed["ours"] += sum(met.values()) // launch.groups
-            totals.executed["needed"] += sum(
-                count for key, count in met.items() if key in needed) // launch.groups
+            own = sum(count for key, count in met.items() if key in needed) // launch.groups
+            totals.executed["all"] += sum(met.values()) // launch.groups
+            totals.executed["needed"] += own
+            for method, place in METHODS.items():
+                counter = Counter[int]()
+                try:
+                    interpret_kernel(place(kernel, form.origins), replace(
+                        launch, met=counter, args={
+                            key: arg.copy() if hasattr(arg, "ctypes") else arg
+                            for key, arg in before.items()}))
+                except NotSynchronisable:
+                    totals.none[method] += 1
+                except CompilerBug:
+                    totals.races[method] += 1
+                else:
+                    totals.executed[method] += sum(counter.values()) // launch.groups
+                    totals.executed["beside " + method] += own
             return reported
 
     given = arguments(program, specs)
