@@ -9,7 +9,9 @@ Source: Mogers 2023, section 6.2.5.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import permutations
@@ -70,7 +72,7 @@ ORDERS = tuple("".join(map(str, order)) for rank in range(2, 6)
 
 POINTS: Mapping[str, Signature] = {
     "split_join": Signature((Number("tile"),), repeats=True),
-    "join_split": Signature(),
+    "join_split": Signature((Number("loops", 2),)),
     "ab_tile": Signature((Number("rows"), Number("columns"), Choice("copies", COPIES, "none")),
                          repeats=True),
     "tile_map_reduce": Signature((Number("tile"), Choice("copies", COPIES, "none")), repeats=True),
@@ -84,6 +86,36 @@ POINTS: Mapping[str, Signature] = {
                             Choice("form", ("exactly", "multiple"), "exactly")), repeats=True),
 }
 """The signatures of all points by name."""
+_rules: ContextVar[frozenset[str]] = ContextVar("_rules", default=frozenset())
+
+
+@contextmanager
+def with_rules(names: Iterable[str]) -> Iterator[None]:
+    """Take the names of rules from outside for points without parameters."""
+    before = _rules.set(frozenset(names))
+    try:
+        yield
+    finally:
+        _rules.reset(before)
+
+
+class _WithRules(Mapping[str, Signature]):
+    """The points of Runelift, and rules from outside (:func:`with_rules`)."""
+
+    def __init__(self, own: Mapping[str, Signature]) -> None:
+        self._own = own
+
+    def __getitem__(self, name: str) -> Signature:
+        return Signature() if name in _rules.get() else self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._own, *sorted(_rules.get())))
+
+    def __len__(self) -> int:
+        return len(self._own) + len(_rules.get())
+
+
+POINTS = _WithRules(POINTS)
 
 Argument: TypeAlias = int | str
 """A number; or the word of a choice, or the name of a program parameter for a number."""
@@ -105,8 +137,13 @@ class Request:
     skip: bool = False
 
     def __str__(self) -> str:
-        words = [*map(str, self.arguments), *([SKIP] if self.skip else [])]
-        return f"{self.point}({', '.join(words)})"
+        return self.text(tuple(map(str, self.arguments)))
+
+    def text(self, words: tuple[str, ...]) -> str:
+        """The text with these arguments; the last ones are left out if they have their defaults."""
+        while words and words[-1] == str(POINTS[self.point].parameters[len(words) - 1].default):
+            words = words[:-1]
+        return f"{self.point}({', '.join([*words, *([SKIP] if self.skip else [])])})"
 
     @property
     def names(self) -> tuple[str, ...]:

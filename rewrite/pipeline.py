@@ -26,6 +26,7 @@ from runelift.rewrite.registry import (
     HOIST,
     HOIST_ARRAYS,
     LAUNCHES,
+    OUTSIDE,
     PREDICATE,
     SHORT_CIRCUIT,
     SIMPLIFY,
@@ -33,13 +34,20 @@ from runelift.rewrite.registry import (
     Pass,
 )
 
-STANDARD: tuple[Pass, ...] = (
+AS_WRITTEN: tuple[Pass, ...] = (
     SIMPLIFY,
     CSE,
     ARRANGE,
     SIMPLIFY,  # indices of nests that have changed
     HOIST,  # before fusion: statements still in a lambda then belong there
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
+)
+"""From the core IR of the front end to that in which rules from outside look for their sides."""
+
+STANDARD: tuple[Pass, ...] = (
+    *AS_WRITTEN,
+    OUTSIDE,
+    SIMPLIFY,  # what rules from outside have made
     FUSE,
     SIMPLIFY,  # reductions over views have loops for dimensions
     FILTER,
@@ -146,7 +154,10 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     program = points.begin(program)
     if not points.is_idle(program):
         late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
-        passes = (STANDARD[0], _taking(points, fused=False), *STANDARD[1:late],
+        # Points across kernels come first: simplification looks through windows and layouts.
+        # Rules from outside match what is simplified, as their left sides are.
+        before = (SIMPLIFY,) if points.book.keys() - BOOK.keys() else ()
+        passes = (*before, _taking(points, fused=False), *STANDARD[:late],
                   _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
     return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
 

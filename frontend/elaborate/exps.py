@@ -301,7 +301,10 @@ class Evaluator:
         inner = inside(env)
         free = {s.name for s in exp.sizes}
         self._check_components(exp.value.type, exp.value.span)
-        self.bind(exp.pattern, self.exp(exp.value, env), inner, free)
+        value = self.exp(exp.value, env)
+        if isinstance(exp.pattern, ast.PatName) and isinstance(value, Dynamic):
+            self.builder.note_name(value.atom, exp.pattern.name)
+        self.bind(exp.pattern, value, inner, free)
         for size in exp.sizes:
             if size.name in free and size.known is not None:
                 atom = size_atom(self, size.known, inner, size.span)

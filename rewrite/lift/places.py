@@ -1,7 +1,8 @@
 """Names of the statements of a program by path, such as ``main.ys`` and ``main.ys[1].r``.
 
-A path has the entry point and, from outside to inside, the first name that each statement around
-binds.  Of statements of one body that bind one name, the second has the index 1, and so on.
+A path has the entry point and, from outside to inside, the name of each statement around.  That is
+the variable that the source gives its value, or else the name that the compiler gives it.  Of
+statements of one body with one name, the second has the index 1, and so on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from runelift.ir.names import VName
 from runelift.ir.syntax import Body, Fun, Stm
-from runelift.ir.traverse import bodies_inside
+from runelift.ir.traverse import bodies_inside, is_flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ def _places(bodies: Iterable[Body], outer: str) -> Iterator[Place]:
             if not stm.pat:
                 continue
             base = stm.pat[0].name.base
+            if stm.loc is not None and stm.loc.name and not is_flat(stm.exp):
+                base = stm.loc.name
             path = f"{outer}.{base}" + (f"[{seen[base]}]" if seen[base] else "")
             seen[base] += 1
             yield Place(path, stm)

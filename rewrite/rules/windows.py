@@ -40,7 +40,7 @@ def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
             here = array
             for each in stms:
                 outer = _one_further(each.exp, at, here, width, bound)
-                if outer is None:
+                if outer is None or bound & {*shape_of(each.pat[0].type)}:
                     return None
                 (out,) = each.pat
                 at = out.name
@@ -74,8 +74,8 @@ def _one_further(exp: ir.Exp, of: VName, array: VName, width: Atom, bound: set[A
 def pad_input(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → f (pad x)) xs ⇒ map f (pad' xs)
 
-    Provided: pad' is along the next dimension, and no array operation makes xs, which might be
-    fused.
+    Provided: pad' is along the next dimension, of a size that is known outside, and no array
+    operation makes xs, which might be fused.
     Because: a padded array outside can be stored, and patterns of accesses to it are known.
     """
     soac = stm.exp
@@ -87,7 +87,8 @@ def pad_input(scope: Scope, stm: ir.Stm) -> Replacement:
             continue
         param, array = given[each.exp.array]
         outer = _one_further(each.exp, param.name, array, soac.width, bound)
-        if (outer is None or isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array)
+        if (outer is None or not bound.isdisjoint(shape_of(each.pat[0].type))
+                or isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array)
                 or shape_of(scope.type(array))[0] != soac.width):
             continue
         (row,) = each.pat

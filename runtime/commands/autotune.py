@@ -13,6 +13,9 @@ if there are no others.
 The program runs in a separate process.  It is ended and started again where a version takes far too
 long or crashes (--time-limit).
 
+With --schedules, rewrites of the program are tried before that, and those that gain become further
+versions of it.  Their steps are kept beside the tuning file.
+
 With --strategy replay, one run per dataset is enough: all versions run at every encounter, on the
 same inputs, and their results are compared.  Other strategies run the program with thresholds and
 have no log ('runelift tune-compare --help' lists them).
@@ -33,6 +36,7 @@ from runelift.ir.errors import UserError
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import warn
 from runelift.runtime.commands.progress import Display, display
+from runelift.runtime.commands.schedule_search import schedule_found, search_schedules
 from runelift.runtime.commands.tuning_data import kept_out, tuning_datasets
 from runelift.runtime.commands.tuning_files import runs_are_for
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
@@ -75,6 +79,8 @@ def execute(args: argparse.Namespace) -> int:
     strategy = parse_strategy(args.strategy or EFFORTS[args.effort].strategy)
     check(args, strategy)
     args.device = args.devices[0] if args.devices else None
+    if args.schedules is not None:
+        _search_schedules(args)
     several = len(args.devices) > 1 or args.all_devices or args.scheduler is not None
     if args.replay or (args.time_limit == UNLIMITED and not several):
         program = _open(args)
@@ -96,6 +102,14 @@ def execute(args: argparse.Namespace) -> int:
 
         with closing(Cluster(args.scheduler, program, limit)) as cluster:
             return _tune(args, strategy, program, runner, cluster, started)
+
+
+def _search_schedules(args: argparse.Namespace) -> None:
+    """Search schedules; those that are worth a version are part of the program from here on."""
+    program = _open(args)
+    with display(0) as shown, interrupts.between_runs():
+        args.searched = search_schedules(args, program, shown.trying)
+    args.schedule = schedule_found(program, args.searched) or args.schedule
 
 
 def _open(args: argparse.Namespace) -> Program:

@@ -33,6 +33,7 @@ from runelift.runtime.commands.options import (
     add_force,
     add_policy,
     add_program,
+    add_rules,
     add_schedule,
     add_tuning,
 )
@@ -67,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_tuning(parser)
     add_schedule(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
 
 

@@ -16,6 +16,7 @@ from runelift.runtime.commands.options import (
     add_only,
     add_policy,
     add_program,
+    add_rules,
     add_schedule,
     add_time_limit,
     natural,
@@ -88,6 +89,11 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
                              "rest to parameters of kernels, which take at most 60s anyway; for "
                              "strategies that search, after how many runs or what time they end")
     add_time_limit(parser)
+    parser.add_argument("--schedules", type=natural, metavar="N",
+                        help="also try N schedules (rewrites of the program at its rewrite points) "
+                             "for up to four minutes, or half of a budget; those that gain become "
+                             "versions")
+    parser.set_defaults(searched={})
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
                         help="what to make small: the sum of the datasets' times relative to "
@@ -124,6 +130,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
                         help="share out datasets among the machines of this Dask scheduler, such "
                              "as tcp://host:8786, whose devices must be like the one here")
     add_policy(parser)
+    add_rules(parser)
     add_schedule(parser)
     add_contract(parser)
     add_html(parser)
@@ -142,6 +149,11 @@ def check(args: argparse.Namespace, strategy: Strategy) -> None:
         raise UserError("A number of runs is a --budget for other strategies than "
                         f"'{strategy.name}', which runs every dataset as often as it needs to; it "
                         "takes a time, such as 30s.")
+    if args.schedules == 0:
+        raise UserError("--schedules must be at least 1.")
+    if args.schedules is not None and (args.replay or args.resume or args.import_t4 is not None):
+        raise UserError("--schedules runs programs that there are no runs of yet; leave out "
+                        "--replay, --resume and --import-t4.")
     if args.resume and (args.replay or not complete):
         raise UserError("--resume goes on with a log, which only tuning by records has.")
     if not complete or args.import_t4 is not None:

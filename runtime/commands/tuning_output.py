@@ -39,6 +39,7 @@ from runelift.runtime.tuner.report.verdict import (
     verdict,
     written_line,
 )
+from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.strategies.tune_by_search import (
     SearchTuning,
     render_searches,
@@ -64,7 +65,7 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     held_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   SizeGuardKind(args.guards))
                 for entry in state.thresholds.entries} if args.leave_one_out else {}
-    about = _facts(program, policy, state, held_out)
+    about = {**_facts(program, policy, state, held_out), **_of_schedules(args)}
     if state.measured:
         about = write_found(output_of(args), state.values, about, program, _tuned(state))
     if args.export_t4 is not None:
@@ -125,6 +126,12 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
             "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
 
 
+def _of_schedules(args: argparse.Namespace) -> dict[str, Any]:
+    """The facts about schedules that were searched."""
+    return {"schedules": {entry: schedule_facts(found) for entry, found in args.searched.items()}
+            } if args.searched else {}
+
+
 def _failed(state: State) -> list[str]:
     """The versions that could not run, were given up or gave wrong results, and why."""
     return [line for entry in state.thresholds.entries for line in failed_versions(entry)]
@@ -139,6 +146,7 @@ def _texts(args: argparse.Namespace, state: State, held_out: Mapping[str, list[H
            ) -> Iterator[str]:
     """The texts below the verdict: those that options ask for, or all."""
     verbose = _is_verbose(args, state)
+    yield from starmap(render_schedules, args.searched.items())
     if verbose:
         yield render(state.thresholds)
     yield from starmap(render_held_out, held_out.items())
@@ -153,7 +161,7 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
     """Write and print thresholds that were found without records; the exit status."""
     about = write_found(output_of(args), {
         name: value for each in found for name, value in each.thresholds.items()},
-        search_facts(found, **about_program(program)), program,
+        {**search_facts(found, **about_program(program)), **_of_schedules(args)}, program,
         {each.forest.entry for each in found})
     if args.json:
         print_json(about)
@@ -162,6 +170,8 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
         for line in (line for each in found for line in each.problems):
             print(f"Not used: {with_version_names(line, *program.tree.entries)}")
         print(f"\n{render_searches(found)}" if args.verbose else MORE)
+        for text in starmap(render_schedules, args.searched.items()):
+            print(f"\n{text}")
     return INTERRUPTED if about["interrupted"] else 0
 
 

@@ -70,6 +70,8 @@ class Compiled:
     signatures: Mapping[str, Signature]
     parameters: Mapping[str, int | None]
     """The values of attributes ``#[param(name)]``; None where none is given."""
+    rules: Source | None = None
+    """The file of rules from outside."""
     numbers: Mapping[str, int] = field(default_factory=dict)
     """The values of program parameters that rewrite points name, and those that skip a point."""
     schedule: Source | None = None
@@ -114,10 +116,10 @@ class Compiled:
         """Have an entry point go through the later stages, if need be with a watched optimiser."""
         (fun,) = (fun for fun in self.core.funs if fun.name == entry)
         self.stages()[1][entry] = _compiler().stages_of(fun, self.policy, copy(self.names),
-                                                        rewriting, self._asked())
+                                                        rewriting, self._asked(), self.rules)
 
     def _asked(self) -> Asked:
-        asked: Asked = _compiler().asked_of(self.schedule, self.numbers)
+        asked: Asked = _compiler().asked_of(self.schedule, self.numbers, self.rules)
         return asked
 
     @property

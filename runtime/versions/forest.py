@@ -32,12 +32,16 @@ _KEY = re.compile(r"[^@]*@(?P<place>\d+:\d+)/")
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One version of a site; ``label`` is set if it is a leaf, else there are ``sites`` below."""
+    """One version of a site; ``label`` is set if it is a leaf, else there are ``sites`` below.
+
+    ``schedule`` has the steps that made a rewritten version.
+    """
 
     guard: Guard | None
     kind: Kind
     label: str | None
     sites: tuple[Site, ...]
+    schedule: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +221,8 @@ def _site(versions: Versions, loops: int, changing: set[VName], labels: Iterator
     for version in versions.alternatives:
         below = tuple(_sites(version.body, 0, changing, labels))
         label = None if below else next(labels)
-        alternatives.append(Alternative(version.guard, version.kind, label, below))
+        alternatives.append(Alternative(version.guard, version.kind, label, below,
+                                        version.schedule))
     return Site(versions.site, loops, tuple(alternatives), frozenset(
         each.guard.name for each in alternatives
         if each.guard is not None and changing & each.guard.par.variables()))
@@ -282,11 +287,20 @@ def _add_site(drawn: _Drawing, parent: str, branch: str | None, site: Site,
                       loops=site.loops if index == 0 else 0,
                       size_variant=guard.name in site.size_variant if looped else None,
                       place=site.place if index == 0 else "",
-                      label=f"{guard.name} ≤ {show_size(guard.par, shown)}")
+                      label=f"{guard.name} ≤ {show_size(guard.par, shown)}"
+                            + _conditions(alternative, guard, shown))
             _add_version(drawn, guard.name, "true", site, alternative, shown, looped)
             parent, branch = guard.name, "false"
         else:
             _add_version(drawn, parent, branch, site, alternative, shown, looped)
+
+
+def _conditions(alternative: Alternative, guard: Guard, shown: Mapping[str, str]) -> str:
+    """The needs of a guard, and the schedule of its version."""
+    needs = "".join(f", {show_size(need.left, shown)} {need.kind.value} "
+                    f"{show_size(need.right, shown)}" for need in guard.needs)
+    steps = f" by {'; '.join(alternative.schedule)}" if alternative.schedule else ""
+    return needs + steps
 
 
 def _add_version(drawn: _Drawing, parent: str, branch: str | None, site: Site,

@@ -1,4 +1,5 @@
 """The point that tiles two maps together."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from runelift.rewrite.lift.points.views import number
 
 @point(Map, needs_reductions=True)
 def ab_tile(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
-    """Map (λa → map (λb → f a b) bs) as ⇒ map join (join (map transpose
+    """map (λa → map (λb → f a b) bs) as ⇒ map join (join (map transpose
     (map (λt → map (λu → map (λa → map (λb → f a b) u) t) (split columns bs)) (split rows as))))
 
     Provided: the tiles divide the lengths of as and bs, and bs has one length for all a.  What

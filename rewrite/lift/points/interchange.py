@@ -1,4 +1,5 @@
 """The point that exchanges two maps."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from runelift.rewrite.lift.points.reordered import Part, Reordered
 
 @point(Map, needs_reductions=True)
 def interchange(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
-    """Map (λx → map (λy → f x y) ys) xs ⇒ transpose (map (λy → map (λx → f x y) xs) ys)
+    """map (λx → map (λy → f x y) ys) xs ⇒ transpose (map (λy → map (λx → f x y) xs) ys)
 
     Provided: ys has one length for all x.  What else the outer map computes is cheap to repeat.
     Because: the loop over ys becomes the outer one, as the level of its parallelism may ask.

@@ -1,4 +1,5 @@
 """The point that moves a reduction of arrays into the maps of its operator."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from runelift.rewrite.lift.points.views import Views, number
 
 @point(ir.Redomap, needs_reductions=True)
 def interchange_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
-    """Reduce (map ⊕) (replicate n e) (map (λx → map f ys) xs) ⇒
+    """reduce (map ⊕) (replicate n e) (map (λx → map f ys) xs) ⇒
     map (λy → reduce ⊕ e (map (λx → f y) xs)) ys
 
     Provided: the operator is so many maps as the reduction moves inwards, of which the rest is

@@ -1,4 +1,5 @@
 """The point that makes one map of maps in each other."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -10,20 +11,23 @@ from runelift.ir.types import Atom, array_of, shape_of
 from runelift.rewrite.engine.scope import Scope, whole
 from runelift.rewrite.lift.point import Arguments, Rewrite, point
 from runelift.rewrite.lift.points.nests import Nest, maps_of
-from runelift.rewrite.lift.points.views import Views
+from runelift.rewrite.lift.points.views import Views, number
 
 
 @point(ir.Map, needs_reductions=True)
 def join_split(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
-    """Map (map f) xss ⇒ split m (map f (join xss)),
+    """map (map f) xss ⇒ split m (map f (join xss)),
     map (λx → map (λy → f x y) ys) xs ⇒
     split m (map (λp → f xs[p / m] ys[p % m]) (iota (n * m)))
 
-    Provided: the maps are a perfect nest, of any depth, but for what is cheap to repeat.
+    Provided: the maps are a perfect nest of so many loops, but for what is cheap to repeat.
     Because: points that tile find one dimension, with more divisors.
     Source: Mogers 2023, section 6.2.5.1.
     """
-    nest = maps_of(stm).nest(2)
+    loops = int(number(given, "loops").value)
+    if loops < 2:
+        return "one loop is one map already"
+    nest = maps_of(stm, loops).nest(loops)
     if isinstance(nest, str):
         return nest
     views = Views(scope, stm, "join_split")

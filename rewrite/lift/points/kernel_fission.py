@@ -1,4 +1,5 @@
-"""The point that keeps operations in kernels of their own."""
+"""The point that keeps two operations in two kernels."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ MADE = (ir.Map, ir.Scanomap, ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad, ir.Inde
 
 @point(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
 def kernel_fission(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
-    """F (g xs) ⇒ f (map id (g xs)),
+    """f (g xs) ⇒ f (map id (g xs)),
     map (λx → h (g x)) xs ⇒ map h (map id (map g xs))
 
     Provided: g is an array operation or a view.  In a map, h is the last array operation, and

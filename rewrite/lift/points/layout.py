@@ -1,4 +1,5 @@
 """The point that stores a result in another order."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from runelift.rewrite.lift.points.views import Views, number
 
 @point(*MAKERS, ir.Redomap, *VIEWS)
 def layout(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
-    """E ⇒ rearrange order⁻¹ (map id (rearrange order e)),
+    """e ⇒ rearrange order⁻¹ (map id (rearrange order e)),
     e ⇒ unflatten (join (rearrange order⁻¹ (map id (rearrange order (split factors (flatten e))))))
 
     Provided: e makes one array, with as many dimensions as order has digits.  With factors it is

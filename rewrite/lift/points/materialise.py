@@ -1,4 +1,5 @@
 """The point that stores a result in a memory."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ VIEWS = (ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad, ir.Index, ir.Concat, ir.Cop
 
 @point(*MAKERS, ir.Redomap, *VIEWS)
 def materialise(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
-    """E ⇒ map id e
+    """e ⇒ map id e
 
     Provided: e makes an array.  Local memory is that of a work-group, private that of a work-item,
     so that e stands in a map there.

@@ -1,4 +1,5 @@
 """The point that makes a loop longer than its data."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from runelift.rewrite.lift.points.views import Views, number
 
 @point(ir.Map, ir.Redomap, needs_reductions=True)
 def pad_extra(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
-    """Map f xs ⇒ take n (map f (pad 0 amount xs)),
+    """map f xs ⇒ take n (map f (pad 0 amount xs)),
     redomap ⊕ e f xs ⇒ redomap ⊕ e (λ(i, x) → if i < n then f x else e)
     (iota (n + amount)) (pad 0 amount xs)
 

@@ -18,8 +18,8 @@ from runelift.rewrite.lift.points.nests import Loop, Nest, maps_of
 class Reduction:
     """A nest whose innermost loop is a reduction.
 
-    ``sums`` is the statement with the results of the reduction alone, and ``after`` are maps that
-    compute of them what the statement binds, if that is something else.
+    ``sums`` is the statement with the results of the reduction alone.  If it binds something else,
+    ``after`` are maps that compute that of these results.
     """
 
     nest: Nest

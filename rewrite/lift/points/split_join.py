@@ -1,4 +1,5 @@
 """The point that makes a map over tiles of a map."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from runelift.rewrite.lift.points.views import number
 
 @point(Map)
 def split_join(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
-    """Map f xs ⇒ join (map (map f) (split tile xs))
+    """map f xs ⇒ join (map (map f) (split tile xs))
 
     Provided: tile divides the length of xs.
     Source: Mogers 2023, section 6.2.5.

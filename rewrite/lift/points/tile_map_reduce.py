@@ -1,4 +1,5 @@
 """The point that reduces tile by tile, outside of the maps around the reduction."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from runelift.rewrite.lift.points.views import number
 
 @point(ir.Map, ir.Redomap, needs_reductions=True)
 def tile_map_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
-    """Map (λa → map (λb → redomap ⊕ e g (a, b)) bs) as ⇒
+    """map (λa → map (λb → redomap ⊕ e g (a, b)) bs) as ⇒
     redomap (map (map ⊕)) (replicate (n, m) e)
     (λ(as', bs') → map (λa → map (λb → redomap ⊕ e g (a, b)) bs') as') (tiles of as, tiles of bs)
 
@@ -25,7 +26,7 @@ def tile_map_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | st
     Because: a tile of rows can be stored where it is read often.
         There may be any number of maps, also none, and any number of inputs, which vary with any
         of them.  The operator is known here, as reductions keep it apart from the function.
-        With copies the tiles come one after the other, in a loop that carries the sums, and a
+        With copies the tiles come one after the other, in a loop that carries the sums.  Then a
         work-item that has elements of the maps goes through a tile alone.
     Source: Mogers 2023, section 6.2.5.3.
     """

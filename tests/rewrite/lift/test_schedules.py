@@ -39,7 +39,7 @@ entry main [n] (xs: [n]f32) (ys: [n]f32): ([n]f32, f32) =
 entry other [n] (xs: [n]i32): [n]i32 = #[split_join(8)] map (* 2) xs
 """
 ONE = "entry main [n] (xs: [n]i32): [n]i32 = map (* 2) xs\n"
-VALUES = {"u": 4, "t": 8, "main.ys[1].split_join[0].skip": 1}
+VALUES = {"u": 4, "t": 8, "main.inside.split_join[0].skip": 1}
 
 
 def without_points(text: str) -> str:
@@ -198,12 +198,12 @@ def test_points_without_a_match(program: str) -> None:
 
 def test_a_point_of_a_statement_that_is_gone_is_a_warning() -> None:
     text = ("entry main [n] (xs: [n]i32): i32 =\n"
-            "  let unused = #[split_join(4)] map (* 2) xs in i32.sum xs\n")
+            "  let unused = #[join_split] map (* 2) xs in i32.sum xs\n")
     with warnings.catch_warnings(record=True, action="always") as caught:
         _ = compiled(text).optimised
     (found,) = (each.message for each in caught if isinstance(each.message, ProgramWarning))
     assert found.diagnostic.code == "point-does-not-match"
-    assert found.diagnostic.span.text == "#[split_join(4)]"
+    assert found.diagnostic.span.text == "#[join_split]"
 
 
 def test_a_number_with_a_name_is_a_program_parameter() -> None:
@@ -233,6 +233,15 @@ def test_places_are_paths() -> None:
         again = find(core.funs[0], place.path)
         assert again is not None
         assert again.stm is place.stm
+
+
+def test_variables_of_the_source_name_places() -> None:
+    found = [each.path for each in places(load(Source("p", PROGRAM), Names()).funs[0])]
+    assert {"main.doubled", "main.inside", "main.inside.ys", "main.total"} <= set(found)
+    more = PROGRAM.replace("  let doubled", "  let before = map (+ 1) ys\n  let doubled")
+    more = more.replace("in (map", "in (map (+ f32.sum before) <| map")
+    again = [each.path for each in places(load(Source("p", more), Names()).funs[0])]
+    assert {"main.before", "main.doubled", "main.inside", "main.inside.ys"} <= set(again)
 
 
 def test_places_outside_do_not_depend_on_what_stands_inside() -> None:

@@ -377,6 +377,7 @@ def test_rules(run: Run) -> None:
     assert all(rule["law"] for rule in listed)
     assert {"flattening"} < {rule["book"] for rule in listed}
     assert "== flattening" in run("rules", "G3").out
+    assert "ab_tile(rows, columns, copies=none)" in run("rules", "rewrite points").out
     assert run("rules", "no such rule anywhere").status == 1
 
 

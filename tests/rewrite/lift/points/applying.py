@@ -19,7 +19,6 @@ from runelift.ir.traverse import map_inside
 from runelift.ir.types import i64, shape_of
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.lift.point import Point
-from runelift.rewrite.passes.simplify import simplify
 from runelift.rewrite.pipeline import optimise
 
 Given = Mapping[str, int | str]
@@ -39,7 +38,7 @@ class Applied:
 def early(text: str) -> tuple[ir.Program, Names]:
     """A program as points across kernels find it."""
     names = Names()
-    return simplify(load(Source("t", text), names), names), names
+    return load(Source("t", text), names), names
 
 
 def late(text: str) -> tuple[ir.Program, Names]:
