@@ -29,6 +29,8 @@ Code: TypeAlias = Literal[
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
     "invalid-windows", "assertion-failed",
+    "rule-types-differ", "wrong-rule", "untestable-rule", "malformed-rule",
+    "endless-rule",
     "unknown-parameter", "impossible-setting",
     "unknown-point", "point-arguments", "conflicting-points", "point-does-not-match",
     "malformed-schedule", "unknown-place",

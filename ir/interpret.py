@@ -17,7 +17,13 @@ import numpy as np
 from runelift.ir import failures
 from runelift.ir import syntax as ir
 from runelift.ir.array_limits import check_room
-from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError, unknown_entry
+from runelift.ir.errors import (
+    CompilerBug,
+    CompilerLimitation,
+    ProgramFailure,
+    UserError,
+    unknown_entry,
+)
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -199,6 +205,8 @@ class Interpreter:
                                 atom(value, env))]
             case ir.Copy(array):
                 return [env[array].copy()]
+            case ir.Call(function):
+                raise CompilerBug(f"the function '{function}' of a rule has no meaning alone")
             case ir.Assert(cond, message, args):
                 if not atom(cond, env):
                     raise ProgramFailure(message.format(*(atom(a, env) for a in args)))

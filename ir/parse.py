@@ -199,6 +199,9 @@ class Reader(Transformer[Token, Any]):
     def copy(self, array: Token) -> ir.Exp:
         return ir.Copy(vname(array))
 
+    def call(self, function: Token, args: tuple[Atom, ...], ret: tuple[Type, ...]) -> ir.Exp:
+        return ir.Call(vname(function), args, ret)
+
     def assert_(self, cond: Atom, message: Token, args: tuple[Atom, ...]) -> ir.Exp:
         return ir.Assert(cond, json.loads(message), args)
 

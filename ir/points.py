@@ -9,7 +9,9 @@ Source: Mogers 2023, section 6.2.5.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import permutations
@@ -84,6 +86,43 @@ POINTS: Mapping[str, Signature] = {
                             Choice("form", ("exactly", "multiple"), "exactly")), repeats=True),
 }
 """The signatures of all points by name."""
+_rules: ContextVar[frozenset[str]] = ContextVar("_rules", default=frozenset())
+
+
+@contextmanager
+def with_rules(names: Iterable[str]) -> Iterator[None]:
+    """Take the names of rules from outside for points without parameters."""
+    before = _rules.set(frozenset(names))
+    try:
+        yield
+    finally:
+        _rules.reset(before)
+
+
+class _WithRules(Mapping[str, Signature]):
+    """The points of Runelift, and rules from outside (:func:`with_rules`)."""
+
+    def __init__(self, own: Mapping[str, Signature]) -> None:
+        self._own = own
+
+    def __getitem__(self, name: str) -> Signature:
+        return Signature() if name in _rules.get() else self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._own, *sorted(_rules.get())))
+
+    def __len__(self) -> int:
+        return len(self._own) + len(_rules.get())
+
+
+POINTS = _WithRules(POINTS)
+
+
+def parameters_of(point: str) -> tuple[Parameter, ...]:
+    """The parameters of a point; rules from outside have none, wherever they are known."""
+    found = POINTS.get(point)
+    return found.parameters if found is not None else ()
+
 
 Argument: TypeAlias = int | str
 """A number; or the word of a choice, or the name of a program parameter for a number."""
@@ -109,7 +148,7 @@ class Request:
 
     def text(self, words: tuple[str, ...]) -> str:
         """The text with these arguments; the last ones are left out if they have their defaults."""
-        kinds = POINTS[self.point].parameters
+        kinds = parameters_of(self.point)
         while words and words[-1] == str(kinds[len(words) - 1].default):
             words = words[:-1]
         return f"{self.point}({', '.join([*words, *([SKIP] if self.skip else [])])})"
@@ -117,7 +156,7 @@ class Request:
     @property
     def names(self) -> tuple[str, ...]:
         """The program parameters that are its numbers."""
-        kinds = POINTS[self.point].parameters
+        kinds = parameters_of(self.point)
         return tuple(str(each) for kind, each in zip(kinds, self.arguments, strict=True)
                      if isinstance(kind, Number) and isinstance(each, str))
 

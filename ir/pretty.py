@@ -150,6 +150,8 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"pad@{dim} {_atoms((before, after, value))} {array}"
         case ir.Copy(array):
             yield f"copy {array}"
+        case ir.Call(function, args, ret):
+            yield f"call {function} {_atoms(args)} : {_types(ret)}"
         case ir.Assert(cond, message, args):
             yield f"assert {_atom(cond)} {json.dumps(message)} {_atoms(args)}"
         case ir.If(cond, then_, else_, ret):

@@ -15,7 +15,7 @@ from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Step
-from runelift.rewrite.lift.scheduling import Asked, Scheduling
+from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.registry import (
     ARRANGE,
     BOUNDS,
@@ -26,6 +26,7 @@ from runelift.rewrite.registry import (
     HOIST,
     HOIST_ARRAYS,
     LAUNCHES,
+    OUTSIDE,
     PREDICATE,
     SHORT_CIRCUIT,
     SIMPLIFY,
@@ -33,13 +34,20 @@ from runelift.rewrite.registry import (
     Pass,
 )
 
-STANDARD: tuple[Pass, ...] = (
+AS_WRITTEN: tuple[Pass, ...] = (
     SIMPLIFY,
     CSE,
     ARRANGE,
     SIMPLIFY,  # indices of nests that have changed
     HOIST,  # before fusion: statements still in a lambda then belong there
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
+)
+"""From the core IR of the front end to that in which rules from outside look for their sides."""
+
+STANDARD: tuple[Pass, ...] = (
+    *AS_WRITTEN,
+    OUTSIDE,
+    SIMPLIFY,  # what rules from outside have made
     FUSE,
     SIMPLIFY,  # reductions over views have loops for dimensions
     FILTER,
@@ -147,17 +155,21 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     if not points.is_idle(program):
         late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
         # Points across kernels come first: simplification looks through windows and layouts.
-        passes = (_taking(points, fused=False), *STANDARD[:late],
+        # Rules from outside match what is simplified, as their left sides are.
+        before = (SIMPLIFY,) if points.book.keys() - BOOK.keys() else ()
+        passes = (*before, _taking(points, fused=False), *STANDARD[:late],
                   _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
     return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
 
 
-def possible_steps(program: Program, names: Names, asked: Asked | None = None) -> list[Step]:
+def possible_steps(program: Program, names: Names, asked: Asked | None = None,
+                   book: Book = BOOK) -> list[Step]:
     """The steps that could follow those asked for in a core program, before fusion and after it.
 
-    Numbers have a default value.  Neither the program nor ``names`` change.
+    ``book`` has the points.  Numbers have a default value.  Neither the program nor ``names``
+    change.
     """
-    points = Scheduling(BOOK, asked or Asked(), needs=[], explores=True)
+    points = Scheduling(book, asked or Asked(), needs=[], explores=True)
     optimise(program, copy(names), points=points)
     return points.possible
 

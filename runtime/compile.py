@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runelift.ir.errors import HiddenEntryWarning
-from runelift.ir.files import read_source
+from runelift.ir.files import read_source, require_file
 from runelift.ir.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices.info import DeviceInfo, select
@@ -26,7 +26,7 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",
             fp_contract: bool = False, memory: int | str | None = None, runs: bool = True,
-            schedule: str | Path | None = None) -> Program:
+            schedule: str | Path | None = None, rules: str | Path | None = None) -> Program:
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
@@ -37,25 +37,28 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     no longer what the interpreter computes to the last bit.  ``memory`` bounds the bytes of device
     memory of a call, such as ``30MB``: versions that need more do not run.  Where it ``runs`` in
     this process, others may start to build its kernels.  A ``schedule``, a path or the text itself,
-    replaces the rewrite points of the program and the schedule of the tuning file.  Raises
-    UserError or CompilerLimitation.
+    replaces the rewrite points of the program and the schedule of the tuning file.  ``rules`` is a
+    file of rules from outside (docs/rules.md).  Raises UserError or CompilerLimitation.
     """
     begin_session()
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
+    outside = None if rules is None else read_source(require_file(Path(rules)))
     chosen = tuning_of(path, tuning)
     settings = checked_values(settings or {})
     values = {**chosen.values, **settings}
-    steps = schedule_of(schedule) or chosen.schedule_for(source)
+    steps = schedule_of(schedule) or chosen.schedule_for(source, outside)
     compiled = if_current(
-        load_compiled(source, policy=policy, schedule="" if steps is None else steps.text)
-        or compile_ahead.take(source, policy), values, steps)
+        load_compiled(source, policy=policy, schedule="" if steps is None else steps.text,
+                      rules=outside)
+        or (compile_ahead.take(source, policy) if outside is None else None), values, steps)
     info, first = select(device), None
     if compiled is None:
         first = _first_run(info, device, source) if runs else None
         try:
             with collecting_rarely():
-                compiled = compile_anew(source, policy=policy, parameters=values, schedule=steps)
+                compiled = compile_anew(source, policy=policy, parameters=values, schedule=steps,
+                                        rules=outside)
         except BaseException:
             if first is not None:
                 first.end()

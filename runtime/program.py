@@ -233,7 +233,7 @@ class Program:
     def identity(self) -> Identity:
         """The source and the device that parameters of the kernels are valid for."""
         info = self.device_info
-        return Identity(digest(self.compiled.source),
+        return Identity(digest(self.compiled.source, self.compiled.rules),
                         f"{info.name}, {info.platform}" if info is not None else "")
 
     def kernel_parameters(self, entries: Iterable[str] | None = None) -> dict[str, str]:

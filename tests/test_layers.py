@@ -34,9 +34,10 @@ ALLOWED = {
     "rewrite.lift": "rewrite.engine",
     "rewrite.lift.points": "rewrite.engine rewrite.flatten rewrite.lift",
     "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
+    "rewrite.lift.outside": "rewrite.engine rewrite.rules rewrite.passes rewrite.lift",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
-        "rewrite.passes rewrite.lift rewrite.lift.points",
+        "rewrite.passes rewrite.lift rewrite.lift.outside rewrite.lift.points",
     "codegen.passes": "codegen.plan",
     "codegen.emit": "codegen.plan codegen.passes",
     "codegen.kernel": "codegen.plan codegen.passes",
@@ -47,7 +48,9 @@ ALLOWED = {
     "host": "cache",
     "compilation":
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
-        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan cache",
+        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan cache rules",
+    "rules":
+        "frontend.syntax frontend.elaborate frontend rewrite.lift.outside rewrite cache data",
     "devices.driver": "cache host",
     "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
@@ -71,7 +74,7 @@ ALLOWED = {
         "loaded_program tuner.autotune",
     "races.mistakes": "",
     "races":
-        "codegen.plan codegen.emit versions devices geometry execution execution.probes program "
+        "codegen.plan codegen.emit versions devices execution execution.probes program "
         "races.mistakes",
     "compile": "versions host compilation devices processes prebuild program",
     "runelift": "execution program compile",
@@ -98,9 +101,11 @@ ALLOWED = {
         "tuner.job",
     "tuner.kernel_parameters":
         "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
-        "tuner.fit tuner.result tuner.job tuner.thresholds",
+        "tuner.fit tuner.result tuner.job tuner.thresholds tuner.technique_bandit",
     "tuner.strategies":
-        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job",
+        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job "
+        "tuner.technique_bandit",
+    "tuner.technique_bandit": "",
     "tuner.report":
         "memory versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
@@ -108,17 +113,18 @@ ALLOWED = {
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
     "tuner.schedules":
-        "rewrite.lift rewrite compilation versions records tuner.policy tuner.costs tuner.measure "
+        "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
+        "tuner.costs tuner.measure "
         "tuner.result",
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing":
-        "ir.codes frontend versions data compilation devices program compile tuner.costs tuner.t4",
+        "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
+        "tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.points rewrite codegen.plan "
-        "codegen.passes "
-        "versions records data cache host "
-        "compilation "
+        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
+        "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
+        "host compilation rules "
         "devices.driver devices geometry memory processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "

@@ -41,6 +41,7 @@ class Columns:
     ``element`` writes the code for an element, given the indices of its column and of its row.
     ``finish`` writes that for the results of a column, given its totals.  Points that differ in
     index ``down`` alone, if there is one, combine the elements of their columns with others.
+    Elements of neighbouring columns may lie ``apart``.
     """
 
     lengths: tuple[Atom, ...]
@@ -48,6 +49,7 @@ class Columns:
     element: Callable[[SecondOrder, Sequence[Exp], Sequence[Exp]], Sequence[Value]]
     finish: Callable[[SecondOrder, Sequence[View], Sequence[Exp], Sequence[Exp]], None]
     down: int | None = None
+    apart: bool = False
 
     @property
     def prims(self) -> list[Prim]:
@@ -150,17 +152,33 @@ class ColumnStrip:
         k.loop(imp.Var(rows.count), row, base="r", unroll=True)
 
     def each_own(self, work: Callable[[list[Exp], Exp], None]) -> None:
-        """The points that do not belong to the previous strip."""
-        def column(point: list[Exp], c: Exp) -> None:
-            with self.k.block() as code:
-                work(point, c)
-            own: Exp = imp.Apply("le", Prim.I64, (self.own, point[-1]))
-            if self.rows is not None and self.columns.down is not None:
-                own = imp.Apply("and", Prim.BOOL, (own, imp.Apply("le", Prim.I64, (
-                    self.rows.own, point[self.columns.down]))))
-            self.k.emit(imp.If(own, tuple(code)))
+        """The points that do not belong to the previous strip.
 
-        self.each(column)
+        Where columns are read far apart, stores without conditions show compilers the vectors.
+        Where they are not, loads do, and vectors need not last until the stores.
+        """
+        k, rows, down = self.k, self.rows, self.columns.down
+
+        def own(name: str, column: Exp, row: Exp | None) -> Exp:
+            found: Exp = imp.Apply(name, Prim.I64, (self.own, column))
+            return found if rows is None or row is None else imp.Apply("and", Prim.BOOL, (
+                found, imp.Apply(name, Prim.I64, (rows.own, row))))
+
+        def guarded(point: list[Exp], c: Exp) -> None:
+            with k.block() as code:
+                work(point, c)
+            k.emit(imp.If(own("le", point[-1], None if down is None else point[down]),
+                          tuple(code)))
+
+        if not self.columns.apart:
+            self.each(guarded)
+            return
+        with k.block() as all_own:
+            self.each(work)
+        with k.block() as some_own:
+            self.each(guarded)
+        whole = own("eq", self.first, None if rows is None else self.first_row)
+        k.emit(imp.If(whole, tuple(all_own), tuple(some_own)))
 
     def reduce(self, start: Exp, end: Exp) -> list[VName]:
         """Reduce rows, from ``start`` to ``end`` of the outermost loop; private arrays hold the

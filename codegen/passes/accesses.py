@@ -187,12 +187,20 @@ class Facts:
         return "cyclic" if index == LID else None
 
     def resolve(self, exp: Exp) -> Exp:
-        """The expression behind variables that are set once."""
+        """The expression behind variables that are set once.
+
+        The place of an element, computed from the indices that were computed from this place, is
+        that place again: ``x + (place - x) = place``.
+        """
         match exp:
             case imp.Var(name) if name in self.known:
                 return self.resolve(self.known[name])
             case imp.Apply(op, prim, args):
-                return imp.Apply(op, prim, tuple(map(self.resolve, args)))
+                args = tuple(map(self.resolve, args))
+                match op, args:
+                    case "add", (one, imp.Apply("sub", _, (place, other))) if one == other:
+                        return place
+                return imp.Apply(op, prim, args)
         return exp
 
     def unit(self, stm: Stm) -> tuple[bool, frozenset[Access]]:

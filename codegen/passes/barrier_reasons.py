@@ -1,7 +1,7 @@
 """Reasons for the barriers of a kernel: the pairs of accesses that each of them separates.
 
 A finished kernel is followed along its control flow.  A barrier separates two accesses if a path
-from the first to the second meets it and no other barrier, and both depend on each other by the
+from the first to the second meets it and no other barrier.  Both must depend on each other by the
 laws of :mod:`runelift.codegen.passes.accesses`.  So barriers of
 :mod:`runelift.codegen.passes.barriers` and those that lowerings write are explained alike.
 

@@ -105,7 +105,7 @@ _Pending: TypeAlias = frozenset[Access]
 
 
 def _barrier(placement: Placement) -> imp.Barrier:
-    """A barrier of its own: work-items that wait at different ones do not meet."""
+    """A new barrier: work-items that wait at different ones do not meet."""
     return imp.Barrier(imp.Space.LOCAL, placement)
 
 

@@ -57,7 +57,7 @@ _NOTING: ContextVar[Origins | None] = ContextVar("origins", default=None)
 
 
 def noted() -> Origins | None:
-    """What is being noted, if anything is."""
+    """The origins that are being noted, if any are."""
     return _NOTING.get()
 
 

@@ -260,7 +260,8 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
         with k.block() as combine:
             found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
             _write_combined(k, found, [r.row(*outer) for r in results[:count]])
-        k.emit(imp.If(last, tuple(combine)), imp.Barrier(imp.Space.LOCAL))
+        k.emit(imp.If(last, tuple(combine)),
+               imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
     lowering.launch_groups(k, "segred", groups, _group(lowering, k))
     if not together:
         _segred_final(lowering, exp, partials, per_segment)

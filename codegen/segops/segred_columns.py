@@ -66,13 +66,14 @@ def columns_of_map(lowering: launches.Lowering, exp: SegMap) -> Columns | None:
 
 
 def columns_of_product(lowering: launches.Lowering, product: Product) -> Columns | None:
-    """The product as reductions down columns; None if its columns are no neighbours in memory."""
+    """The product as reductions down columns; None if its elements are costly.
+
+    Columns may lie apart: totals in vectors pay even where their elements are gathered.
+    """
     exp = product.exp
     if not all(map(is_cheap, (product.combine, *(o.lam.body for o in product.redomap.ops)))) or (
             len(product.walks) == 1
-            and not is_straight(product, (dim.index for dim in exp.space))) or not all(
-            is_near(lowering.builder(), product, operand) for operand in product.operands
-            if operand.param.name in product.right):
+            and not is_straight(product, (dim.index for dim in exp.space))):
         return None
 
     def element(k: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
@@ -83,7 +84,9 @@ def columns_of_product(lowering: launches.Lowering, product: Product) -> Columns
         return k.body(product.combine)
 
     return Columns(product.lengths, product.redomap.ops, element, _finish_of(exp, product),
-                   product.rows[-1])
+                   product.rows[-1], not all(
+                       is_near(lowering.builder(), product, operand)
+                       for operand in product.operands if operand.param.name in product.right))
 
 
 def _finish_of(exp: SegMap, parts: Reducing
@@ -189,21 +192,31 @@ def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
 
 def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.StripShape,
            number: Exp) -> ColumnStrip:
-    """The code for strip ``number``."""
+    """The code for strip ``number``.
+
+    Strips of a product of matrices that have columns in common follow each other: columns have
+    more elements than rows.  Where windows overlap, neighbouring strips of equal rows have most
+    elements in common.
+    """
     width, breadth = k.scalar(space[-1].width), imp.Var(strip.columns)
     along = k.declare("strips", Prim.I64, ceil_quot(width, breadth))
     held = k.declare("strip", Prim.I64, number)
-    batch = k.declare("batch", Prim.I64, op("quot", held, along))
-    widths, down, rows = [*launches.widths(k, space[:-1])], columns.down, None
-    every = None if down is None else widths[down]
-    if down is not None:
-        widths[down] = ceil_quot(widths[down], imp.Var(strip.rows))
-    outer = [k.declare("o", Prim.I64, i) for i in unflat_index(batch, widths)]
-    own = k.declare("own", Prim.I64, op("mul", op("rem", held, along), breadth))
-    if down is not None and every is not None:
-        rows = StripRows(strip.rows, strip.cells, k.declare("own", Prim.I64, op(
-            "mul", outer[down], imp.Var(strip.rows))), every)
-    return ColumnStrip(k, columns, strip.columns, outer, own, width, rows)
+    widths, down = [*launches.widths(k, space[:-1])], columns.down
+    if down is None:
+        batch = k.declare("batch", Prim.I64, op("quot", held, along))
+        outer = [k.declare("o", Prim.I64, i) for i in unflat_index(batch, widths)]
+        own = k.declare("own", Prim.I64, op("mul", op("rem", held, along), breadth))
+        return ColumnStrip(k, columns, strip.columns, outer, own, width)
+    every, widths[down] = widths[down], ceil_quot(widths[down], imp.Var(strip.rows))
+    order = [*range(len(space))]
+    if len(columns.lengths) == 1:
+        order.append(order.pop(down))
+    found = launches.unflat(k, held, [[*widths, along][n] for n in order])
+    places = [k.declare("o", Prim.I64, found[order.index(n)]) for n in range(len(space))]
+    own = k.declare("own", Prim.I64, op("mul", places[-1], breadth))
+    rows = StripRows(strip.rows, strip.cells, k.declare("own", Prim.I64, op(
+        "mul", places[down], imp.Var(strip.rows))), every)
+    return ColumnStrip(k, columns, strip.columns, places[:-1], own, width, rows)
 
 
 def _count(strip: distribution.StripShape) -> Size:

@@ -34,10 +34,14 @@ MOST_CONSTRUCTORS = 256
 """The most constructors that a sum type can have."""
 
 
-def parse(source: Source) -> module_ast.Module:
-    """The declarations of a source file; ProgramError at the first syntax error."""
-    module: module_ast.Module = _parse(source, "start")
-    check_places(source, module)
+def parse(source: Source, text: str | None = None) -> module_ast.Module:
+    """The declarations of a source file; ProgramError at the first syntax error.
+
+    ``text``, if given, is read instead, with the same places.
+    """
+    module: module_ast.Module = _parse(source, "start", text)
+    if text is None:
+        check_places(source, module)
     return module
 
 

@@ -40,6 +40,7 @@ from runelift.runtime.commands.options import (
     add_only,
     add_policy,
     add_program,
+    add_rules,
     add_schedule,
     add_tuning,
 )
@@ -82,6 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_tuning(parser)
     add_schedule(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
 
 

@@ -159,6 +159,8 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     device = _option("--device", arguments)
     if command == "autotune":
         program = next((each for each in arguments if each.endswith(".fut")), None)
+        if _option("--rules", arguments) is not None:
+            program = None  # with rules it is another program
         policy = _option("--policy", arguments) or POLICIES[0]
         return ahead.tuning_ahead(device, program, with_attributes_ignored(policy) if
                                   "--ignore-attributes" in arguments else policy)

@@ -36,10 +36,11 @@ from runelift.runtime.commands.options import (
     add_json,
     add_only,
     add_policy,
+    add_rules,
     add_tuning,
     print_json,
 )
-from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
+from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.geometry.explained_spaces import facts, render
@@ -82,6 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_tuning(parser)
     add_device(parser)
     add_policy(parser)
+    add_rules(parser)
     add_json(parser)
     add_rewriting(parser)
 
@@ -137,7 +139,7 @@ def _explain_code(args: argparse.Namespace) -> None:
 
 def _list_parameters(args: argparse.Namespace, path: Path) -> None:
     program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False)
+                              runs=False, rules=args.rules)
     if program.device_info is None:
         raise UserError("What parameters can be depends on the device, and there is none here; "
                         "'runelift doctor' says why.")
@@ -149,7 +151,8 @@ def _list_parameters(args: argparse.Namespace, path: Path) -> None:
 
 
 def _list_kernels(args: argparse.Namespace, path: Path) -> None:
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False)
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
+                              runs=False, rules=args.rules)
     info = program.device_info
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     works = [(entry, work_of(program.compiled.plan(
@@ -163,7 +166,8 @@ def _list_kernels(args: argparse.Namespace, path: Path) -> None:
 
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
-    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting)
+    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting,
+                              rules=rules_of(args))
     funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
     if not funs:
         raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
@@ -178,7 +182,8 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
-    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args))
+    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args),
+                              rules=rules_of(args))
     derivations = compiled.derivations
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)

@@ -22,7 +22,7 @@ def open_program(args: argparse.Namespace, *, tuned: bool = True,
                            fp_contract=args.fp_contract,
                            tuning=(getattr(args, "tuning", None) if tuned else {}),
                            memory=getattr(args, "memory", None),
-                           settings=settings, runs=tuned,
+                           settings=settings, runs=tuned, rules=args.rules,
                            schedule=getattr(args, "schedule", None))
 
 

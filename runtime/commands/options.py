@@ -35,6 +35,13 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
                              "#[sequential_outer], were not there")
 
 
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """The option for rules from outside."""
+    parser.add_argument("--rules", metavar="FILE", type=Path,
+                        help="rewrite with the rules of this file (.rules), which are tested first "
+                             "('runelift rules --rules FILE' lists them)")
+
+
 def add_force(parser: argparse.ArgumentParser) -> None:
     """The option for versions that must run."""
     parser.add_argument("--force", metavar="VERSION", action="append", default=[],

@@ -1,10 +1,13 @@
-"""Print the rewrite rules with their laws: the optimiser's, rewrite points, then flattening."""
+"""Print the rewrite rules with their laws: the optimiser's, rewrite points, then flattening.
+
+With --rules, print those of a file instead, after they have been tested.
+"""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
@@ -13,7 +16,9 @@ from runelift.rewrite.flattening import FLATTENING
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
-from runelift.runtime.commands.options import add_json, print_json
+from runelift.runtime.commands.options import add_json, add_rules, print_json
+from runelift.runtime.commands.rewriting_options import rules_of
+from runelift.runtime.rules.read import load_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift rules``."""
     parser.add_argument("text", nargs="?", default="", metavar="TEXT",
                         help="list only rules whose pass, name or law contains TEXT")
+    add_rules(parser)
     add_json(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift rules``."""
-    found = [rule for rule in all_rules()
+    outside = rules_of(args)
+    listed = all_rules() if outside is None else _outside(load_rules(outside).points.values())
+    found = [rule for rule in listed
              if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
         raise UserError(f"No rule contains '{args.text}'.")
@@ -58,6 +66,12 @@ def execute(args: argparse.Namespace) -> int:
                                 subsequent_indent="      "))
         print()
     return 0
+
+
+def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
+    """The rules of a file."""
+    for rule in rules:
+        yield _Listed("outside", rule.name, rule.law, rule.notes)
 
 
 def all_rules() -> Iterator[_Listed]:

@@ -50,7 +50,7 @@ def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], 
 def _options(args: argparse.Namespace) -> Iterator[str]:
     """The options of the command that the other process must have, too."""
     yield f"--policy={base_policy(args.policy)}"
-    for name in ("entry", "tuning", "version_limit", "error_text", "seed"):
+    for name in ("entry", "tuning", "rules", "version_limit", "error_text", "seed"):
         if (value := getattr(args, name)) is not None:
             yield f"--{name.replace('_', '-')}={value}"
     for name in ("all_versions", "fp_contract", "ignore_attributes"):
@@ -63,7 +63,8 @@ def _comments(args: argparse.Namespace, path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     with suppress(RuneliftError):  # then there are no reports
         program = compile_program(path, device=SIMULATOR, tuning=args.tuning, policy=args.policy,
-                                  fp_contract=args.fp_contract, runs=False)
+                                  fp_contract=args.fp_contract, runs=False,
+                                  rules=args.rules)
         for entry in program.entries:
             with suppress(CompilerLimitation):
                 found = {**program.loaded.origins(entry), **found}

@@ -43,6 +43,7 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_json,
     add_policy,
+    add_rules,
     add_schedule,
     add_tuning,
     print_json,
@@ -109,6 +110,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_tuning(parser)
     add_schedule(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
     add_json(parser)
 
@@ -360,7 +362,7 @@ class _Subject:
             self._program = compile_program(path, device=args.device, tuning=args.tuning,
                                             policy=args.policy,
                                             fp_contract=args.fp_contract, runs=False,
-                                            schedule=args.schedule)
+                                            rules=args.rules, schedule=args.schedule)
             self._core = self._program.compiled.core
             device = self._program.device_info
         self._versions = VersionRuns(self._program, limit_of(args)) if (

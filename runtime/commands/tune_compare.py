@@ -5,6 +5,10 @@ Or it is a program, which is run: first every version, for the costs that result
 then by each strategy.  A strategy may have options: --strategy random:tries=1000.
 
 {strategies}
+
+With --parameters, searches for the parameters of kernels are compared instead, on the device:
+local, {searches}.  Each has --budget tries (60), or so much time, for every notable operation of
+every dataset.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from runelift.runtime.commands.options import (
     add_json,
     add_only,
     add_policy,
+    add_rules,
     add_time_limit,
     print_json,
     warn,
@@ -40,6 +45,14 @@ from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
+from runelift.runtime.tuner.kernel_parameters.compare import (
+    OperationComparison,
+    compare_searches,
+    render_searches,
+    search_facts,
+)
+from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
@@ -65,9 +78,12 @@ from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest
 
 __doc__ = __doc__ and __doc__.format(strategies=textwrap.fill(
-    f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False))
+    f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False),
+    searches=", ".join(EXPLORING))
 
 Strategies: TypeAlias = Mapping[str, Strategy]
+SEARCH_TRIES = 60
+"""The tries of a search for parameters of an operation."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,6 +93,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_entry(parser)
     parser.add_argument("--strategy", action="append", default=[], metavar="NAME",
                         help="compare this one; may be repeated (default: all)")
+    parser.add_argument("--parameters", action="store_true",
+                        help="compare searches for parameters of kernels, not for thresholds")
     parser.add_argument("--seeds", type=int, metavar="N",
                         help="how often each strategy searches (default: 10 on a log, 1 else)")
     parser.add_argument("--budget", type=parse_budget, default=Budget(), metavar="N|SECONDS",
@@ -96,6 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_only(parser)
     add_device(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
     parser.add_argument("-v", "--verbose", action="store_true",
                         help="also print the best thresholds of each dataset, by strategy")
@@ -107,6 +126,8 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift tune-compare``."""
     if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
         raise UserError("--runs and --seeds must be at least 1.")
+    if args.parameters:
+        return _compare_searches(args)
     strategies = _strategies(args)
     source = require_file(args.source)
     if source.suffix != ".fut":
@@ -130,6 +151,36 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     print("runelift: interrupted; these are the searches that were over.", file=sys.stderr)
     return INTERRUPTED
+
+
+def _compare_searches(args: argparse.Namespace) -> int:
+    """Compare searches for the parameters of kernels."""
+    if args.replay or args.noise or args.html is not None or args.source.suffix != ".fut":
+        raise UserError("--parameters runs a program (.fut), without --replay, --noise and --html.")
+    known, names = (LOCAL, *EXPLORING), args.strategy or [LOCAL, *EXPLORING]
+    for name in names:
+        if name not in known:
+            raise UserError(f"No search for parameters is called '{name}'.  There are "
+                            f"{', '.join(known)}.")
+    args.program = require_file(args.source)
+    program = open_program(args, tuned=False)
+    if program.device_info is None:
+        raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+    datasets = tuning_datasets(args, program)
+    found = list[OperationComparison]()
+    with running(program, args.time_limit) as runner:
+        for entry in dict.fromkeys(dataset.entry for dataset in datasets):
+            found += compare_searches(
+                runner, entry, [each for each in datasets if each.entry == entry], names,
+                tries=None if args.budget.seconds else args.budget.runs or SEARCH_TRIES,
+                seconds=args.budget.seconds, progress=partial(_show, seed=0))
+    if not found:
+        raise UserError("There is nothing to compare: no operation that takes time has parameters.")
+    if args.json:
+        print_json(search_facts(found))
+    else:
+        print(render_searches(found))
+    return 0
 
 
 def _about(source: Path, log: Path | None) -> dict[str, str]:

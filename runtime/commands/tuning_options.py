@@ -17,6 +17,7 @@ from runelift.runtime.commands.options import (
     add_only,
     add_policy,
     add_program,
+    add_rules,
     add_schedule,
     add_time_limit,
     natural,
@@ -133,6 +134,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
                         help="share out datasets among the machines of this Dask scheduler, such "
                              "as tcp://host:8786, whose devices must be like the one here")
     add_policy(parser)
+    add_rules(parser)
     add_schedule(parser)
     add_contract(parser)
     add_html(parser)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from runelift.ir.syntax import Program as Core
     from runelift.rewrite.engine.rule import Rewriting
     from runelift.rewrite.flattening import Derivation
+    from runelift.rewrite.lift.alternatives import Dropped
     from runelift.rewrite.lift.schedule import Step
     from runelift.rewrite.lift.scheduling import Asked
     from runelift.runtime.compilation.entry_points import EntryStages
@@ -70,6 +71,8 @@ class Compiled:
     signatures: Mapping[str, Signature]
     parameters: Mapping[str, int | None]
     """The values of attributes ``#[param(name)]``; None where none is given."""
+    rules: Source | None = None
+    """The file of rules from outside."""
     numbers: Mapping[str, int] = field(default_factory=dict)
     """The values of program parameters that rewrite points name, and those that skip a point."""
     schedule: Source | None = None
@@ -114,16 +117,21 @@ class Compiled:
         """Have an entry point go through the later stages, if need be with a watched optimiser."""
         (fun,) = (fun for fun in self.core.funs if fun.name == entry)
         self.stages()[1][entry] = _compiler().stages_of(fun, self.policy, copy(self.names),
-                                                        rewriting, self._asked())
+                                                        rewriting, self._asked(), self.rules)
 
     def _asked(self) -> Asked:
-        asked: Asked = _compiler().asked_of(self.schedule, self.numbers)
+        asked: Asked = _compiler().asked_of(self.schedule, self.numbers, self.rules)
         return asked
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The rewrite points taken, in order."""
         return tuple(step for each in self._all_entries() for step in each.steps)
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """The schedules that give no version, and why."""
+        return tuple(found for each in self._all_entries() for found in each.dropped)
 
     @property
     def skips(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
+from runelift.ir.points import with_rules
 from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
@@ -22,8 +23,9 @@ from runelift.rewrite.lift.alternatives import (
 )
 from runelift.rewrite.lift.points import BOOK, LATE
 from runelift.rewrite.lift.schedule import Schedule, Step, read_schedule
-from runelift.rewrite.lift.scheduling import Asked, Scheduling
+from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.pipeline import clean, optimise
+from runelift.runtime.rules.read import load_rules
 
 
 @dataclass(slots=True)
@@ -41,20 +43,22 @@ class EntryStages:
 
 
 def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
-              asked: Asked | None = None) -> EntryStages:
+              asked: Asked | None = None, rules: Source | None = None) -> EntryStages:
     """The stages of an entry point; ``names`` differ from those in it.
 
-    So do the names of ``rewriting``, which replace them.  ``asked`` are the rewrite points to take.
+    So do the names of ``rewriting``, which replace them and has the ``rules`` from outside.
+    ``asked`` are the rewrite points to take.
     """
-    rewriting = rewriting or Rewriting(names)
-    names = rewriting.names
+    rewriting, outside = rewriting or Rewriting(names), load_rules(rules)
+    names, rewriting.outside = rewriting.names, outside.always
     asked = asked or Asked()
-    points = Scheduling(BOOK, asked, needs=[])
-    optimised = optimise(Program((fun,)), names, rewriting, points=points)
-    found = Merged(optimised.funs[0])
-    if points.needs or (asked.schedule is not None and asked.schedule.versions):
-        found = _with_versions(fun, points, found.fun, rewriting)
-        optimised = Program((found.fun,))
+    points = Scheduling({**BOOK, **outside.points}, asked, needs=[])
+    with with_rules(outside.points):
+        optimised = optimise(Program((fun,)), names, rewriting, points=points)
+        found = Merged(optimised.funs[0])
+        if points.needs or (asked.schedule is not None and asked.schedule.versions):
+            found = _with_versions(fun, points, found.fun, rewriting)
+            optimised = Program((found.fun,))
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
     return EntryStages(found.fun, versioned.funs[0], names, tuple(points.taken), found.dropped)
 
@@ -66,30 +70,36 @@ def _with_versions(fun: Fun, points: Scheduling, optimised: Fun, rewriting: Rewr
     the program without points is what runs elsewhere.
     """
     asked, names = points.asked, rewriting.names
-    versions = [rewritten_by(fun, each, asked, names, rewriting)
+    versions = [rewritten_by(fun, each, asked, names, rewriting, points.book)
                 for each in (asked.schedule.versions if asked.schedule is not None else ())]
     if not points.needs:
         return with_alternatives(optimised, versions, names)
     first = Rewritten(tuple(map(str, points.taken)), optimised, tuple(points.needs), asked=True)
-    plain = rewritten_by(fun, Schedule(), asked, names, rewriting).fun
+    plain = rewritten_by(fun, Schedule(), asked, names, rewriting, points.book).fun
     return with_alternatives(plain, [first, *versions], names)
 
 
 def rewritten_by(fun: Fun, schedule: Schedule, asked: Asked, names: Names,
-                 rewriting: Rewriting | None = None) -> Rewritten:
+                 rewriting: Rewriting | None = None, book: Book = BOOK) -> Rewritten:
     """An entry point as a schedule rewrites it, optimised, with what it needs then.
 
-    ``asked`` has the values of program parameters.  ProgramError if a step does not match.
+    ``asked`` has the values of program parameters, ``book`` the points.  ProgramError if a step
+    does not match.
     """
     needs = list[Constraint]()
-    points = Scheduling(BOOK, replace(asked, schedule=schedule), needs=needs)
+    points = Scheduling(book, replace(asked, schedule=schedule), needs=needs)
     optimised = optimise(Program((fun,)), names, rewriting, points=points)
     return Rewritten(tuple(map(str, schedule.of(fun.name))), optimised.funs[0], tuple(needs))
 
 
-def asked_of(schedule: Source | None, values: Mapping[str, int]) -> Asked:
-    """The rewrite points of a schedule, or those of the program; ProgramError if it is wrong."""
-    return Asked(None if schedule is None else read_schedule(schedule, LATE), values)
+def asked_of(schedule: Source | None, values: Mapping[str, int], rules: Source | None = None
+             ) -> Asked:
+    """The rewrite points of a schedule, or those of the program; ProgramError if it is wrong.
+
+    Rules from outside are points, too.
+    """
+    with with_rules(load_rules(rules).points if schedule is not None else ()):
+        return Asked(None if schedule is None else read_schedule(schedule, LATE), values)
 
 
 def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:

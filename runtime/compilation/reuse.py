@@ -29,9 +29,10 @@ def if_current(found: Compiled | None, parameters: Mapping[str, int],
     return found
 
 
-def load_compiled(source: Source, *, policy: str, schedule: str = "") -> Compiled | None:
-    """The compiled program on disk of this text and of a schedule's text, current or not."""
-    part = ProgramEntry.of(source, policy, schedule).compiled
+def load_compiled(source: Source, *, policy: str, schedule: str = "",
+                  rules: Source | None = None) -> Compiled | None:
+    """The compiled program on disk of a text, a schedule's text and rules, current or not."""
+    part = ProgramEntry.of(source, policy, schedule, rules).compiled
     if (content := part.read()) is None or not isinstance(found := restored(content), Compiled):
         return None
     return replace(found, snapshot=hashlib.sha256(content).hexdigest())
@@ -44,11 +45,12 @@ def store_compiled(compiled: Compiled) -> None:
 
 def entry_of(compiled: Compiled) -> ProgramEntry:
     """The entry of a program in the cache."""
-    return ProgramEntry.of(compiled.source, compiled.policy, compiled.schedule_text)
+    return ProgramEntry.of(compiled.source, compiled.policy, compiled.schedule_text,
+                           compiled.rules)
 
 
 def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int],
-                 schedule: Source | None = None) -> Compiled:
+                 schedule: Source | None = None, rules: Source | None = None) -> Compiled:
     """Compile a program (:func:`~.pipeline.compile_source`); the result has the warnings given."""
     # late: start-up; a program on disk needs no compiler
     from runelift.runtime.compilation.pipeline import compile_source
@@ -58,7 +60,7 @@ def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int],
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             compiled = compile_source(source, policy=policy, parameters=parameters,
-                                      schedule=schedule)
+                                      schedule=schedule, rules=rules)
     finally:
         messages = tuple(each.message for each in warned if isinstance(each.message, Warning))
         _repeat(messages)

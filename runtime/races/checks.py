@@ -34,9 +34,9 @@ from runelift.runtime.versions.version_names import names_of_plan
 FORMS = {"processors": False, "lockstep": True}
 """The forms of kernels, and whether neighbouring work-items run together there."""
 SHARES = ShareLimits(lanes=4, group=8, max_group=64, chunk=2, max_chunk=64, staged=False,
-                     tile=2, window=4)
+                     tile=2, window=4, busy_groups=64)
 LOOKS = 2
-"""How often a group asks for the total of a tile before it: groups run one after the other."""
+"""The times that a group asks for the total of a tile before it: groups run in their order."""
 SUBGROUP = 2
 
 
@@ -88,8 +88,8 @@ class FormChecks:
         self.form = form
         self._program = program
         self.plan: Plan
-        self._origins: Origins
-        self.plan, self._origins = program.compiled.explained_plan(
+        self.origins: Origins
+        self.plan, self.origins = program.compiled.explained_plan(
             entry, interleave=device.info.interleaves, coherent=coherent)
         self._kernels = {kernel.name: kernel for kernel in kernels(self.plan.steps)}
         self.device = device
@@ -125,6 +125,6 @@ class FormChecks:
         local = any(array.name == race.memory for array in kernel.locals)
         what = f"'{race.memory.base}' in {'local' if local else 'global'} memory"
         lines = dict.fromkeys(str(loc) for stm in (race.first, race.second)
-                              if stm is not None and (loc := self._origins.of(stm)) is not None)
+                              if stm is not None and (loc := self.origins.of(stm)) is not None)
         places = f" ({' and '.join(lines)})" if lines else ""
         return f"data race on {what}{places}: {race}"

@@ -26,6 +26,7 @@ from runelift.runtime.compilation.diagnostics import as_text
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import load_values
+from runelift.runtime.rules.read import load_rules
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import parse_blocks
 from runelift.runtime.tuner.costs.log import read_log
@@ -88,6 +89,14 @@ def _tune(path: Path) -> None:
         compile_program(program, tuning={}, settings=values, runs=False)
 
 
+def _rewrite(path: Path) -> None:
+    """Read a file of rules, and compile the program beside it with them."""
+    load_rules(read_source(path))
+    program = path.with_suffix(".fut")
+    if program.exists():
+        compile_program(program, tuning={}, runs=False, rules=path)
+
+
 def _schedule(path: Path) -> None:
     """Compile the program beside a schedule with it."""
     compiled = compile_source(read_source(path.with_suffix(".fut")), schedule=schedule_of(path))
@@ -97,6 +106,7 @@ def _schedule(path: Path) -> None:
 _READERS: dict[str, Callable[[Path], object]] = {
     ".fut": _run,
     ".in": load_values,
+    ".rules": _rewrite,
     ".tuning": _tune,
     ".schedule": _schedule,
     ".log": read_log,
@@ -132,7 +142,7 @@ def document() -> str:
     for group, codes in GROUPS.items():
         lines.append(f"## {group}\n")
         for each in codes:
-            language = "futhark" if each.suffix == ".fut" else ""
+            language = "futhark" if each.suffix in (".fut", ".rules") else ""
             lines += [
                 f"### {each.code}", "", f"*{each.title}*", "",
                 textwrap.fill(each.meaning, 120), "",

@@ -194,6 +194,10 @@ class ParameterPolicy:
     """Settings that genetic search makes of these."""
     mutation: float = 0.25
     """Probability that such a setting has a value that neither parent has."""
+    window: int = 100
+    """Latest tries by which the techniques of an ensemble are judged."""
+    exploration: float = 0.1
+    """Weight of the bonus for techniques that are used little."""
 
     def end(self, begun: float, now: float) -> float:
         """The time when trials end that begin ``now``, in a tuning that has ``begun``.

@@ -103,15 +103,15 @@ class TuningValues:
         for problem in filter(None, (self.stale, *problems)):
             warnings.warn(f"{self.file}: {problem}", stacklevel=3)
 
-    def schedule_for(self, source: Source) -> Source | None:
-        """The schedule beside the file, if it is for this text of the program; warns if not."""
+    def schedule_for(self, source: Source, rules: Source | None = None) -> Source | None:
+        """The schedule beside the file, if it is for this text and these rules; warns if not."""
         if self.file is None or not facts_path(self.file).exists():
             return None
         facts: dict[str, Any] = {}
         with suppress(UserError):  # which is told when the size guards are read
             facts = read_facts(facts_path(self.file))
         lines = facts.get(SCHEDULE, ())
-        if lines and facts.get(PROGRAM) != digest(source):
+        if lines and facts.get(PROGRAM) != digest(source, rules):
             self.warn(["The program has changed since it was tuned, so the schedule beside this "
                        "file is ignored; 'runelift autotune --schedule FILE' tunes with one."])
             return None
@@ -146,9 +146,10 @@ class TuningValues:
         return replace(self, values={**kept, **lines}, elsewhere=others)
 
 
-def digest(source: Source) -> str:
-    """The text of a program as facts name it."""
-    return hashlib.sha256(source.text.encode()).hexdigest()
+def digest(source: Source, rules: Source | None = None) -> str:
+    """The text of a program, and of rules from outside, as facts name it."""
+    text = source.text if rules is None else f"{source.text}\0{rules.text}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def schedule_of(given: str | Path | None) -> Source | None:

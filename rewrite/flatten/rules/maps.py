@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.types import i64
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.mapping import kind_of, mappings
+from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
 from runelift.rewrite.flatten.nest import Nest
-from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces, work_of_group
-from runelift.rewrite.flatten.policy import Candidates, divides_groups, obey_attributes
+from runelift.rewrite.flatten.parallelism import (
+    has_parallelism,
+    perfect_chain,
+    segop_spaces,
+    work_of_group,
+)
+from runelift.rewrite.flatten.policy import (
+    Candidates,
+    divides_groups,
+    further_mappings,
+    obey_attributes,
+)
 from runelift.rewrite.flatten.rules.common import (
     base_name,
     emit_with_nest,
@@ -19,6 +32,7 @@ from runelift.rewrite.flatten.rules.common import (
     node_of,
     show_nest,
 )
+from runelift.rewrite.flatten.rules.deeper import with_levels
 from runelift.rewrite.flatten.rules.sequential import inner_bodies
 from runelift.rewrite.flatten.walk import Walk
 
@@ -81,6 +95,7 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
             derivation.refused("G3 intra", stm, intra)
             intra = None
         intra_guard = _intra_guard(walk, stm, nest, intra) if intra else None
+        deeper = _deeper(walk, stm, nest, soac.lam) if intra else []
         rows = _rows_alone(walk, stm, nest, soac.lam) if intra else None
         flat, parallel = (
             flattener.body(nest, soac.lam.body, soac.lam.ret) if Kind.FLAT in kinds else (None, 0))
@@ -98,13 +113,57 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
                                        _divided(walk, host, stm, rows, body))
     if flat is not None:
         built[Kind.FLAT] = ir.Version(None, Kind.FLAT, flat)
-    alternatives = [built[kind] for kind in order if kind in built]
+    alternatives = [version for kind in order if kind in built for version in (
+        built[kind], *(_further_version(walk, host, stm, *each) for each in deeper
+                       if kind is Kind.INTRA))]
     if not alternatives:
         fallback = _outer(walk, nest, soac.lam)
         alternatives.append(ir.Version(None, Kind.OUTER, single_version(walk, host, fallback, stm)))
+    _tell_mappings(walk, stm, nest, soac.lam, alternatives)
     emit_versions(walk, stm, host, site, alternatives)
     walk.bind(stm.pat, host)
     return None
+
+
+def _tell_mappings(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda,
+                   alternatives: Sequence[ir.Version]) -> None:
+    """Note the mapping of each version: the levels of Σ, and those of what is inside."""
+    around, chain = len(nest.space), perfect_chain(lam.body)
+    inside: dict[Kind, str] = {}
+    for levels in mappings(2):
+        outer, inner = levels
+        words = in_words((inner,) * len(chain)) or f"{in_words((inner,))} inside"
+        inside[kind_of(levels)] = f"{in_words((outer,) * around)}, {words}"
+    if len(chain) != 1:
+        inside[Kind.FLAT] = f"{in_words((ir.Level.GRID,) * around)}, inside as below"
+    for each in alternatives:
+        *_, name = each.guard.key.split("/") if each.guard else ("",)
+        further_one = f"{in_words((ir.Level.GROUP,) * around)}, {name.replace('-', ', ')}"
+        words = further_one if not name.isdigit() and name else inside[each.kind]
+        walk.flattener.derivation.happened(
+            "mapping", f"{each.kind.value} version", words, stm.loc)
+
+
+def _deeper(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda) -> list[tuple[Guard, ir.SegMap]]:
+    """The bodies of the further mappings of a perfect nest, each with its guard."""
+    flattener, found = walk.flattener, list[tuple[Guard, ir.SegMap]]()
+    chain = perfect_chain(lam.body)
+    for levels in further_mappings(flattener.policy, chain):
+        words = in_words((*(ir.Level.GROUP for _ in nest.space), *levels))
+        flattener.derivation.fired("G3", stm, f"further version over groups: {words}")
+        group = _intragroup(walk, nest, with_levels(lam, chain, levels))
+        if isinstance(group, str):
+            flattener.derivation.refused(f"G3 {words}", stm, group)
+            continue
+        guard = _intra_guard(walk, stm, nest, group)
+        name = "-".join(level.value if level else "sequential" for level in levels)
+        found.append((replace(guard, key=f"{guard.key}/{name}"), group))
+    return found
+
+
+def _further_version(walk: Walk, host: tuple[ir.Param, ...], stm: ir.Stm, guard: Guard,
+                     group: ir.SegMap) -> ir.Version:
+    return ir.Version(guard, Kind.INTRA, single_version(walk, host, group, stm))
 
 
 def emit_versions(walk: Walk, stm: ir.Stm, host: tuple[ir.Param, ...], site: str,

@@ -131,8 +131,8 @@ entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [m][h][
 @pytest.mark.sweep(every=5)
 @pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4, 1, 1), (4, 2, 1, 4, 2, 4, 2, 1),
                                     (16, 4, 4, 1, 4, 4, 2, 1), (4, 2, 2, 1, 2, 2, 2, 3)])
-@pytest.mark.parametrize("size", [(1, 1, 1, 1, 1), (2, 3, 5, 4, 3), (3, 5, 2, 7, 4), (2, 0, 3, 4, 5),
-                                  (2, 4, 3, 0, 2), (1, 9, 4, 4, 2)])
+@pytest.mark.parametrize("size", [(1, 1, 1, 1, 1), (2, 3, 5, 4, 3), (3, 5, 2, 7, 4),
+                                  (2, 0, 3, 4, 5), (2, 4, 3, 0, 2), (1, 9, 4, 4, 2)])
 @pytest.mark.parametrize("text", [CONVOLUTION, STRIDED, GATHERED],
                          ids=["convolution", "strided", "gathered"])
 def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: tuple[int, ...],
@@ -152,7 +152,7 @@ def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: 
 def test_strips_of_several_rows(text: str, size: tuple[int, ...]) -> None:
     """On processors, a strip has several rows of a product."""
     program = _compiled(text, "Portable")
-    assert ("kernel columns" in program.source("imp")) == (text is CONVOLUTION)
+    assert ("kernel columns" in program.source("imp")) == (text is not GATHERED)
     _compare(program, text, size)
 
 
