@@ -336,8 +336,7 @@ class ScanTile:
     def _store(self) -> None:
         """Write the chunks to the results."""
         k, prims = self.k, self.scan.values()
-        with k.block() as by_stage:
-            k.emit(imp.Barrier(imp.Space.LOCAL))
+        with k.block() as by_stage:  # a work-item has read its chunk there, and no other one's
             self._each(lambda offset: k.emit(*(
                 imp.Store(stage, self._cell(offset), imp.Load(held, offset, p), p)
                 for held, stage, p in zip(self.held, self.stages, prims, strict=True))))

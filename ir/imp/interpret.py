@@ -153,7 +153,7 @@ class _Machine:
         self.kernel = kernel
         self.launch = launch
         self.reported: Reported | None = None
-        self._left = STATEMENTS
+        self._left = 0
         self.buffers = self._buffers()
         self.scalars: dict[VName, Any] = {
             p.name: p.prim.dtype.type(launch.args[p.name])

@@ -88,8 +88,8 @@ class FormChecks:
         self.form = form
         self._program = program
         self.plan: Plan
-        self._origins: Origins
-        self.plan, self._origins = program.compiled.explained_plan(
+        self.origins: Origins
+        self.plan, self.origins = program.compiled.explained_plan(
             entry, interleave=device.info.interleaves, coherent=coherent)
         self._kernels = {kernel.name: kernel for kernel in kernels(self.plan.steps)}
         self.device = device
@@ -125,6 +125,6 @@ class FormChecks:
         local = any(array.name == race.memory for array in kernel.locals)
         what = f"'{race.memory.base}' in {'local' if local else 'global'} memory"
         lines = dict.fromkeys(str(loc) for stm in (race.first, race.second)
-                              if stm is not None and (loc := self._origins.of(stm)) is not None)
+                              if stm is not None and (loc := self.origins.of(stm)) is not None)
         places = f" ({' and '.join(lines)})" if lines else ""
         return f"data race on {what}{places}: {race}"
