@@ -23,9 +23,9 @@ Source: Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra"
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
@@ -41,6 +41,7 @@ from runelift.codegen.segops.product_operands import (
     narrowed,
     widened,
 )
+from runelift.codegen.segops.product_results import ProductResults
 from runelift.codegen.segops.segred import combine_partials
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -130,17 +131,16 @@ class _ProductTile:
         self.addresses: dict[VName, Address] = {}
         self.bases: dict[VName, VName] = {}
         self.digits: dict[bool, Digits] = {}
-        self.places: dict[tuple[int, ...], list[VName]] = {}
-        self.merges = (max(len(product.rows), len(product.columns)) > 1 and not product.after
-                       and product.result == tuple(p.name for p in product.reduction.pat)
-                       and all(out.dense for out in lowering.results))
-        self.runs = _runs(product, merged=self.merges)
+        self.results = ProductResults(lowering, product, self.batch, self.down, self.along)
 
     def launch(self) -> None:
         """The kernel for whole reductions."""
         self.place(launches.GROUP_ID)
         totals = self.reduce(lit(0), self.length)
-        self.hold_places()
+        for side, origin, count, own in (
+                (self.down, self.top, self.block.rows, self.y),
+                (self.along, self.start_j, self.block.columns, self.x)):
+            self.results.hold(self.k, side, count, partial(self.numbered, origin, count, own))
         self.points(lambda r, c: self.finish(totals, r, c))
         self.lowering.launch(self.k, "segmap_tiled", self.blocks(), Size.var(self.block.group),
                              fits=True)
@@ -454,86 +454,30 @@ class _ProductTile:
 
     # Results
 
+    def numbered(self, origin: Exp, count: VName, own: Exp, lane: Exp) -> Exp:
+        """A row or column of the work-item."""
+        return op("add", origin, self.position(lane, count, own))
+
     def numbers(self, r: Exp, c: Exp) -> tuple[Exp, Exp, Exp]:
         """The row and the column of a point of the work-item, and the condition that it exists."""
-        k = self.k
-        i = k.declare("i", Prim.I64, op("add", self.top, self.position(
-            r, self.block.rows, self.y)))
-        j = k.declare("j", Prim.I64, op("add", self.start_j, self.position(
-            c, self.block.columns, self.x)))
+        k, block = self.k, self.block
+        i = k.declare("i", Prim.I64, self.numbered(self.top, block.rows, self.y, r))
+        j = k.declare("j", Prim.I64, self.numbered(self.start_j, block.columns, self.x, c))
         exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.down.size)),
                                               imp.Apply("lt", Prim.I64, (j, self.along.size))))
         return i, j, exists
 
-    def runs_of(self, side: Side) -> list[tuple[int, ...]]:
-        """The runs of dimensions that results have for a side."""
-        return [run for run in self.runs if run[0] in side.dims]
-
-    def split(self, k: KernelBuilder, side: Side, number: Exp) -> list[Exp]:
-        """The indices of a row or column in each of the runs of its side."""
-        shape = launches.widths(k, self.product.exp.space)
-        return launches.unflat(k, number, [
-            volume([shape[n] for n in run]) for run in self.runs_of(side)])
-
-    def hold_places(self) -> None:
-        """Keep the indices of rows and columns in registers where they are quotients."""
-        k = self.k
-        for side, origin, count, own in (
-                (self.down, self.top, self.block.rows, self.y),
-                (self.along, self.start_j, self.block.columns, self.x)):
-            runs = self.runs_of(side)
-            if len(runs) > 1:
-                held = self.places[side.dims] = [k.names.fresh("place") for _ in runs]
-                k.emit(*(imp.DeclareArray(name, Prim.I64, count) for name in held))
-
-                def place(n: Exp, side: Side = side, origin: Exp = origin, count: VName = count,
-                          own: Exp = own, held: Sequence[VName] = held) -> None:
-                    number = k.declare("number", Prim.I64, op(
-                        "add", origin, self.position(n, count, own)))
-                    k.emit(*(imp.Store(name, n, index, Prim.I64) for name, index in zip(
-                        held, self.split(k, side, number), strict=True)))
-
-                self.each(imp.Var(count), place)
-
-    def held(self, side: Side, number: Exp, lane: Exp) -> list[Exp]:
-        """The indices of a row or column of the work-item."""
-        places = self.places.get(side.dims)
-        return [number] if places is None else [
-            imp.Load(name, lane, Prim.I64) for name in places]
-
-    def ordered(self, outer: Sequence[Exp], down: Sequence[Exp], along: Sequence[Exp]
-                ) -> list[Exp]:
-        """The indices of a point as results have them."""
-        found = {run: index for side, indices in (
-            (self.batch, outer), (self.down, down), (self.along, along))
-            for run, index in zip(self.runs_of(side), indices, strict=True)}
-        return [found[run] for run in self.runs]
-
     def finish(self, totals: Sequence[Sequence[VName]], r: Exp, c: Exp) -> None:
         """Write the results of a point of the work-item, if it exists."""
-        k = self.k
+        k, results = self.k, self.results
         i, j, exists = self.numbers(r, c)
         with k.block() as inside:
-            self.write_results(k, self.ordered(
-                self.outer, self.held(self.down, i, r), self.held(self.along, j, c)), [
+            results.write(k, results.ordered(
+                self.outer, results.held(self.down, i, r), results.held(self.along, j, c)), [
                 imp.Load(name, self.total_cell(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
-
-    def write_results(self, k: KernelBuilder, indices: Sequence[Exp], totals: Sequence[Exp]
-                      ) -> None:
-        """Write the results of a point from the totals of its reduction."""
-        outs, product = self.lowering.results, self.product
-        if self.merges:
-            shape = launches.widths(k, product.exp.space)
-            outs = [out.reshape(tuple(volume([shape[n] for n in run]) for run in self.runs))
-                    for out in outs]
-            launches.store_results(k, outs, indices, totals)
-        else:
-            launches.bind_point(k, product.exp.space, indices)
-            launches.store_results(k, outs, indices, k.finish_reduction(product, totals))
-
 
 class _SplitProductTile(_ProductTile):
     """The kernels of a product of few points, whose reduction is cut into pieces.
@@ -581,23 +525,13 @@ class _SplitProductTile(_ProductTile):
         number = k.declare("point", Prim.I64, launches.GROUP_ID)
         batch, i, j = launches.unflat(k, number, [
             self.batch.size, self.down.size, self.along.size])
-        indices = self.ordered(launches.unflat(k, batch, self.batch.widths),
-                               self.split(k, self.down, i), self.split(k, self.along, j))
+        results = self.results
+        indices = results.ordered(
+            launches.unflat(k, batch, self.batch.widths), results.split(k, self.down, i),
+            results.split(k, self.along, j))
         count = k.scalar(self.block.pieces)
         found = combine_partials(k, ops, arrays, partials, op("mul", number, count), count)
         with k.block() as first:
-            self.write_results(k, indices, found)
+            results.write(k, indices, found)
         k.emit(imp.If(IS_FIRST, tuple(first)))
         lowering.launch_groups(k, "segmap_combined", launches.total(lowering, product.exp.space))
-
-
-def _runs(product: Product, *, merged: bool) -> tuple[tuple[int, ...], ...]:
-    """The dimensions of a product, one by one, or ``merged`` where neighbours are of a side."""
-    runs = list[tuple[int, ...]]()
-    for n in range(len(product.exp.space)):
-        if merged and runs and any({n - 1, n} <= {*side} for side in (
-                product.rows, product.columns)):
-            runs[-1] = (*runs[-1], n)
-        else:
-            runs.append((n,))
-    return tuple(runs)
