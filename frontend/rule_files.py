@@ -6,7 +6,7 @@ A rule has a head like a function, and two expressions::
 
 The type of the result and the condition may be missing.  A declaration begins with its keyword,
 so that a rule ends at the next one.  A rule is read as two functions of its parameters, and its
-condition as a third; the rest of the file is blank then, so that places stay.
+condition as a third.  The rest of the file is blank then, so that places stay.
 """
 
 from __future__ import annotations

@@ -117,6 +117,13 @@ class _WithRules(Mapping[str, Signature]):
 
 POINTS = _WithRules(POINTS)
 
+
+def parameters_of(point: str) -> tuple[Parameter, ...]:
+    """The parameters of a point; rules from outside have none, wherever they are known."""
+    found = POINTS.get(point)
+    return found.parameters if found is not None else ()
+
+
 Argument: TypeAlias = int | str
 """A number; or the word of a choice, or the name of a program parameter for a number."""
 
@@ -141,14 +148,15 @@ class Request:
 
     def text(self, words: tuple[str, ...]) -> str:
         """The text with these arguments; the last ones are left out if they have their defaults."""
-        while words and words[-1] == str(POINTS[self.point].parameters[len(words) - 1].default):
+        kinds = parameters_of(self.point)
+        while words and words[-1] == str(kinds[len(words) - 1].default):
             words = words[:-1]
         return f"{self.point}({', '.join([*words, *([SKIP] if self.skip else [])])})"
 
     @property
     def names(self) -> tuple[str, ...]:
         """The program parameters that are its numbers."""
-        kinds = POINTS[self.point].parameters
+        kinds = parameters_of(self.point)
         return tuple(str(each) for kind, each in zip(kinds, self.arguments, strict=True)
                      if isinstance(kind, Number) and isinstance(each, str))
 

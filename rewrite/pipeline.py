@@ -15,7 +15,7 @@ from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Step
-from runelift.rewrite.lift.scheduling import Asked, Scheduling
+from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.registry import (
     ARRANGE,
     BOUNDS,
@@ -162,12 +162,14 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
 
 
-def possible_steps(program: Program, names: Names, asked: Asked | None = None) -> list[Step]:
+def possible_steps(program: Program, names: Names, asked: Asked | None = None,
+                   book: Book = BOOK) -> list[Step]:
     """The steps that could follow those asked for in a core program, before fusion and after it.
 
-    Numbers have a default value.  Neither the program nor ``names`` change.
+    ``book`` has the points.  Numbers have a default value.  Neither the program nor ``names``
+    change.
     """
-    points = Scheduling(BOOK, asked or Asked(), needs=[], explores=True)
+    points = Scheduling(book, asked or Asked(), needs=[], explores=True)
     optimise(program, copy(names), points=points)
     return points.possible
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",
-            fp_contract: bool = False, runs: bool = True,
+            fp_contract: bool = False, memory: int | str | None = None, runs: bool = True,
             schedule: str | Path | None = None, rules: str | Path | None = None) -> Program:
     """Compile a program from a path or from source text.
 
@@ -34,10 +34,11 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     with values that its parameters can have.  ``policy`` says which versions are kept, and with
     ``+ignore-attributes`` behind it attributes of the source have no say in that.  With
     ``fp_contract`` the device may round ``a * b + c`` once instead of twice, which is faster, and
-    no longer what the interpreter computes to the last bit.  Where it ``runs`` in this process,
-    others may start to build its kernels.  A ``schedule``, a path or the text itself, replaces the
-    rewrite points of the program and the schedule of the tuning file.  ``rules`` is a file of rules
-    from outside (docs/rules.md).  Raises UserError or CompilerLimitation.
+    no longer what the interpreter computes to the last bit.  ``memory`` bounds the bytes of device
+    memory of a call, such as ``30MB``: versions that need more do not run.  Where it ``runs`` in
+    this process, others may start to build its kernels.  A ``schedule``, a path or the text itself,
+    replaces the rewrite points of the program and the schedule of the tuning file.  ``rules`` is a
+    file of rules from outside (docs/rules.md).  Raises UserError or CompilerLimitation.
     """
     begin_session()
     path = _as_path(source_or_path)
@@ -63,6 +64,8 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
                 first.end()
             raise
     program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
+    if memory is not None:
+        program.memory = memory
     given = {} if chosen.file is not None else chosen.values
     for problem in program.problems({**given, **settings}):
         raise problem.error()

@@ -22,6 +22,7 @@ from runelift.runtime.execution.device_array import DeviceArray, true_shape
 from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.loaded_program import LoadedProgram
+from runelift.runtime.memory.byte_sizes import parse_bytes
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
@@ -35,6 +36,7 @@ from runelift.runtime.versions.tuning_file import (
 )
 
 if TYPE_CHECKING:
+    from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
 
 
@@ -47,7 +49,8 @@ class Program:
     record, a value of a sum type or an array of tuples comes out as an
     :class:`~runelift.runtime.execution.opaques.Opaque`, and can be passed in again.  With
     ``recording = True`` each call appends a :class:`~runelift.runtime.records.record.Record` to
-    ``records``.  ``thresholds`` decide which versions run.
+    ``records``.  ``thresholds`` decide which versions run, among those that keep within
+    :attr:`memory`.
     """
 
     def __init__(self, compiled: Compiled, device: DeviceInfo | None,
@@ -66,7 +69,22 @@ class Program:
         """The program for another process, which opens the device anew."""
         info = self.device_info
         return _restored, (self.compiled, spec_of(info), info and replace(info, handle=None),
-                           self.thresholds, self.policy, self.loaded.fp_contract)
+                           self.thresholds, self.policy, self.loaded.fp_contract, self.memory)
+
+    @property
+    def memory(self) -> int | None:
+        """The most bytes of device memory that a call may need; None if the device decides.
+
+        They are those of its arguments, of what it allocates, and of its results.  A text such as
+        ``30MB`` may be assigned.
+        """
+        return self.loaded.memory
+
+    @memory.setter
+    def memory(self, bound: int | str | None) -> None:
+        if bound is not None and self.device_info is None:
+            raise UserError("The interpreter has no device memory to bound.  Name a device.")
+        self.loaded.memory = None if bound is None else parse_bytes(str(bound))
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -151,6 +169,18 @@ class Program:
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
         """The given thresholds, or those of the program if there are none."""
         return self.thresholds if thresholds is None else thresholds
+
+    def estimate_memory(self, entry: str, args: Sequence[Any], *,
+                        force: Mapping[str, int] | None = None,
+                        thresholds: Mapping[str, int] | None = None) -> MemoryEstimate:
+        """The device memory that a call needs, before it runs, and that of each version.
+
+        Only the types and sizes of ``args`` and the values of scalars count.
+        """
+        required = self._required(entry, force) if force else {}
+        if self.device_info is None:
+            raise UserError("The interpreter needs no device memory.  Name a device.")
+        return self.loaded.estimate_memory(entry, args, required, thresholds)
 
     def interface(self, entry: str) -> Interface:
         """The parameters and results of an entry point; UserError if there is none."""
@@ -288,7 +318,8 @@ class Program:
 
 
 def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
-              thresholds: dict[str, int], policy: str, contract: bool) -> Program:
+              thresholds: dict[str, int], policy: str, contract: bool, memory: int | None
+              ) -> Program:
     """A program that another process has sent.
 
     A copy of a process that has used devices gets one that cannot run.  Pools of processes would
@@ -297,4 +328,5 @@ def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
     found = info if forked.is_copy() else select(device)
     program = Program(compiled, found, policy=policy, fp_contract=contract)
     program.thresholds = thresholds  # which may have size guards
+    program.loaded.memory = memory
     return program

@@ -127,6 +127,7 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "windows": lambda rng: [uniform(rng, 5, 19, 33), uniform(rng, 7, 5, 3, 3)],
     "attention": lambda rng: [*(uniform(rng, 3, 4, 9, 5) for _ in range(3)),
                               uniform(rng, 11, 20), uniform(rng, 20, 11)],
+    "vgg": lambda rng: [uniform(rng, 6, 14, 23), uniform(rng, 9, 6, 3, 3)],
     "coulomb": coulomb_inputs,
     "syrk": syrk_inputs,
     "syr2k": syr2k_inputs,

@@ -23,6 +23,7 @@ work-items one after the other; the other devices interleave accesses.
 | histogram | ``seghist`` | always: sub-histograms, or atomic updates of the result |
 | scatter | ``hostplan/dispatch`` | always: a work-item per point |
 
+``product_operands`` finds the places of elements of products in several dimensions.
 ``segments`` finds the segments of a map and what they have in common.  ``scan_tiles`` is the part
 that both scans share.  ``coarsen`` and ``local_tiles`` transform the code of blocked reductions.
 """

@@ -194,9 +194,9 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution
            number: Exp) -> ColumnStrip:
     """The code for strip ``number``.
 
-    Strips that differ in rows of a product of matrices follow each other: they have the elements
-    of their columns in common, which are more than those of their rows.  Where windows overlap,
-    neighbouring strips of the same rows have most of theirs in common.
+    Strips of a product of matrices that have columns in common follow each other: columns have
+    more elements than rows.  Where windows overlap, neighbouring strips of equal rows have most
+    elements in common.
     """
     width, breadth = k.scalar(space[-1].width), imp.Var(strip.columns)
     along = k.declare("strips", Prim.I64, ceil_quot(width, breadth))

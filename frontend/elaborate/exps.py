@@ -287,7 +287,7 @@ class Evaluator:
             case ast.AttrExp(_, attr, _) if (
                     name := parameter(attr)) in self._parameters and isinstance(exp.type, Prim):
                 return Dynamic(constant(self._parameters[name], exp.type), exp.type)
-            case ast.AttrExp(_, attr, value) if is_point(attr):
+            case ast.AttrExp(_, attr, value) if is_point(attr) and self.builder.steered:
                 found = self.exp(value, env)
                 attach(self.builder, attr, found, exp.span)
                 return found

@@ -40,10 +40,13 @@ def parameter(attribute: str) -> str:
 def steers_flattening(attribute: str) -> bool:
     """True if an attribute decides what runs in parallel, or which versions there are.
 
-    >>> steers_flattening("flattening(no_outer)"), steers_flattening("unroll")
-    (True, False)
+    So do rewrite points.
+
+    >>> [steers_flattening(each) for each in ("flattening(no_outer)", "split_join(16)", "unroll")]
+    [True, True, False]
     """
-    return attribute.partition("(")[0] in _STEERING
+    name = attribute.partition("(")[0]
+    return name in _STEERING or name in POINTS
 
 
 def is_known(attribute: str, span: Span) -> bool:

@@ -69,6 +69,20 @@ def is_perfect_nest(body: ir.Body) -> bool:
     return False
 
 
+def only_moves(body: ir.Body) -> bool:
+    """True if ``body`` computes nothing but indices: maps in it make elements of other arrays."""
+    for stm in body.stms:
+        match stm.exp:
+            case ir.Map(lam=lam):
+                if not only_moves(lam.body):
+                    return False
+            case ir.PrimOp(prim=Prim.I64):
+                pass
+            case exp if isinstance(exp, ir.PrimOp | ir.Convert) or not is_cheap(exp):
+                return False
+    return True
+
+
 def perfect_chain(body: ir.Body) -> tuple[ir.Stm, ...]:
     """The loops of a perfect nest, outermost first; none if ``body`` is no such nest.
 

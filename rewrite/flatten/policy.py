@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.guards import Kind
+from runelift.ir.placement import is_stored
 from runelift.ir.policies import POLICIES, base_policy
 from runelift.ir.syntax import Body, Map, Redomap, Scanomap, Stm
 from runelift.ir.types import Const
@@ -19,6 +20,7 @@ from runelift.rewrite.flatten.mapping import Levels, further
 from runelift.rewrite.flatten.parallelism import (
     INTRA_WIDTH,
     is_perfect_nest,
+    only_moves,
     worth_intragroup,
     worth_sequentialising,
 )
@@ -58,8 +60,11 @@ def all_versions(site: Candidates) -> frozenset[Kind]:
     """Everything but versions of perfect nests of maps that differ in the order of points alone.
 
     Work-items of a group have nothing to share there, and an inner map has no results to keep.
-    There remain the flat version and a work-item for each point of the outermost map.
+    There remain the flat version and a work-item for each point of the outermost map.  A copy that
+    is asked for is made by as many work-items as it has elements.
     """
+    if is_stored(site.stm) and only_moves(site.body) and Kind.FLAT in site.kinds:
+        return frozenset({Kind.FLAT})
     if not is_perfect_nest(site.body) or Kind.FLAT not in site.kinds:
         return site.kinds
     return site.kinds - ({Kind.INTRA} if site.depth == 0 else {Kind.INTRA, Kind.OUTER})

@@ -63,6 +63,11 @@ class Dropped:
     reason: Reason
     details: str = ""
 
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        return f"{self.reason.value}{f', {self.details}' if self.details else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class Merged:

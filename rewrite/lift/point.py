@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import VName
-from runelift.ir.points import POINTS, Parameter
+from runelift.ir.points import Parameter, parameters_of
 from runelift.ir.syntax import Stm
 from runelift.ir.types import Atom
 from runelift.rewrite.engine.rule import read_law
@@ -71,7 +71,7 @@ class Point:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """Its parameters, in order."""
-        return POINTS[self.name].parameters
+        return parameters_of(self.name)
 
 
 def point(*heads: type, needs_reductions: bool = False) -> Callable[[Apply], Point]:

@@ -82,8 +82,9 @@ class Scheduling:
 
     @property
     def schedule(self) -> Schedule:
-        """The steps taken or left out, in order."""
-        return Schedule(tuple(self.taken))
+        """The steps taken or left out, in order, with the schedules of other versions."""
+        asked = self.asked.schedule
+        return Schedule(tuple(self.taken), () if asked is None else asked.versions)
 
     def is_idle(self, program: Program) -> bool:
         """True if there is no point to take in a program."""
@@ -96,10 +97,7 @@ class Scheduling:
 
     def begin(self, program: Program) -> Program:
         """Note what the program asks for; with a schedule its own points are dropped."""
-        self.taken.clear()
-        self.left_out.clear()
         self._wanted.clear()
-        self.possible.clear()
         if self.asked.schedule is not None:
             return Program(tuple(map(_without_points, program.funs)))
         for fun in program.funs:
@@ -109,6 +107,12 @@ class Scheduling:
 
     def take(self, program: Program, names: Names, *, fused: bool) -> Program:
         """The program after the points whose turn is before fusion, or after it (``fused``)."""
+        if not fused:  # passes may run again, to name the one that is wrong
+            self.taken.clear()
+            self.left_out.clear()
+            self.possible.clear()
+            if self.needs is not None:
+                self.needs.clear()
         funs = []
         for fun in program.funs:
             if self.asked.schedule is not None:

@@ -47,6 +47,7 @@ from runelift.runtime.commands.tuning_output import (
     output_of,
     write_so_far,
 )
+from runelift.runtime.data.outline import outline
 from runelift.runtime.devices.comparable import place_of
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.gc_policy import freeze
@@ -55,6 +56,7 @@ from runelift.runtime.tuner import import_t4, t4
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.costs.log import Log, Measurements, made_for, read_log
 from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
@@ -142,8 +144,8 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     method = method.following(EFFORTS[args.effort].policy)
     seconds = method.policy.budget.tuning * args.budget.seconds if args.budget else math.inf
     job = replace(job, method=SharedMeasuring(method, pool) if pool else method,
-                  held_back=held_back, size_guards=SizeGuardKind(args.guards),
-                  aim=Objective(args.objective), report=facts,
+                  held_back=held_back, size_guards=_size_guards(args),
+                  aim=Objective(args.objective), report=facts, memory=_memory(args, program, job),
                   end=started + seconds)
     with display(len(job.datasets)) as shown, interrupts.between_runs():
         if args.replay:
@@ -166,6 +168,23 @@ def _job(args: argparse.Namespace, program: Program, runner: Measurable) -> Tuni
     datasets = [] if args.replay else tuning_datasets(args, program)
     return TuningJob(runner, program.tree, datasets, program.device_info.choice.threshold,
                      repeats=args.runs, verify=not args.no_verify)
+
+
+def _size_guards(args: argparse.Namespace) -> SizeGuardKind:
+    """The kind of size guards; those that aim at time alone do not go with least memory."""
+    kind = SizeGuardKind(args.guards)
+    return SizeGuardKind.THRESHOLD if (
+        kind is SizeGuardKind.AUTO and args.objective == Objective.MEMORY.value) else kind
+
+
+def _memory(args: argparse.Namespace, program: Program, job: TuningJob
+            ) -> EstimateMemory | None:
+    """The device memory of runs on datasets, if the objective asks for it."""
+    if not Objective(args.objective).weighs_memory:
+        return None
+    inputs = {dataset.name: (dataset.entry, outline(dataset.arguments()))
+              for dataset in job.datasets}
+    return lambda name, thresholds: program.estimate_memory(*inputs[name], thresholds=thresholds)
 
 
 def _parameter_search(args: argparse.Namespace, strategy: Strategy) -> ParameterSearch | None:

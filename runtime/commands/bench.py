@@ -36,6 +36,7 @@ from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_force,
+    add_memory,
     add_only,
     add_policy,
     add_program,
@@ -77,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE",
                         help="write all times as JSON, to standard output if FILE is '-'")
     add_force(parser)
+    add_memory(parser)
     add_device(parser)
     add_tuning(parser)
     add_schedule(parser)

@@ -4,9 +4,10 @@ For a program, it says which rule fired on which expression, the result, and why
 apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
 sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
 the kernels that each code version may run, their launches, and stored intermediates.  With
---access, it lists the class of each reference to an array, which says what elements work-items have
-in common.  With --barriers, it lists the barriers of kernels, and the accesses that each of them
-separates; --dot draws the graph of accesses.
+--memory, it lists the device memory that each code version needs, for the datasets of the program
+or for --sizes.  With --access, it lists the class of each reference to an array, which says what
+elements work-items have in common.  With --barriers, it lists the barriers of kernels, and the
+accesses that each of them separates; --dot draws the graph of accesses.
 
 Without an argument, list the codes.
 """
@@ -26,12 +27,14 @@ from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
+from runelift.runtime.commands.explain_memory import explain_memory
 from runelift.runtime.commands.explain_schedule import explain_schedule
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_json,
+    add_only,
     add_policy,
     add_rules,
     add_tuning,
@@ -54,6 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", action="store_true",
                         help="list the classes of kernels of each code version, launches and "
                              "stored intermediates")
+    parser.add_argument("--memory", action="store_true",
+                        help="list the device memory of each code version before it runs, as a "
+                             "formula and for datasets, with the arrays that are alive then")
+    parser.add_argument("--sizes", metavar="NAME=N", nargs="+", default=[],
+                        help="with --memory: these sizes and parameters in place of datasets")
+    add_only(parser)
     parser.add_argument("--access", action="store_true",
                         help="list how the kernels of a program access arrays")
     parser.add_argument("--schedule", action="store_true",
@@ -94,6 +103,8 @@ def execute(args: argparse.Namespace) -> int:
         _list_parameters(args, require_file(_program(args.subject)))
     elif args.kernels:
         _list_kernels(args, require_file(_program(args.subject)))
+    elif args.memory:
+        explain_memory(args, require_file(_program(args.subject)))
     elif args.schedule:
         explain_schedule(args, require_file(_program(args.subject)))
     elif args.barriers:

@@ -80,6 +80,14 @@ def add_tuning(parser: argparse.ArgumentParser) -> None:
                         help="a tuning file (default: PROGRAM.tuning if it exists)")
 
 
+def add_memory(parser: argparse.ArgumentParser) -> None:
+    """The option for a bound on device memory."""
+    parser.add_argument("--memory", metavar="SIZE",
+                        help="the most device memory that a call may need with its arguments and "
+                             "results, such as 30MB or 2GiB: versions that need more do not run "
+                             "('runelift explain --memory' shows how much each needs)")
+
+
 def add_schedule(parser: argparse.ArgumentParser) -> None:
     """The option for a schedule."""
     parser.add_argument("--schedule", metavar="FILE", type=Path,

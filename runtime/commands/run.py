@@ -31,6 +31,7 @@ from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_force,
+    add_memory,
     add_policy,
     add_program,
     add_rules,
@@ -57,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-b", "--binary", action="store_true",
                         help="write the results in the binary format")
     add_force(parser)
+    add_memory(parser)
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
                         help="set a threshold, a parameter of a kernel ('runelift explain "
                              "--parameters FILE' lists them) or the value of a #[param(NAME)] for "

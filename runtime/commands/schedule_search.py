@@ -9,13 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir.interpret import bind_arguments
+from runelift.ir.points import with_rules
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Fun
+from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Schedule, Step
+from runelift.rewrite.lift.scheduling import Book
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.commands.tuning_options import EFFORTS
 from runelift.runtime.program import Program
+from runelift.runtime.rules.read import load_rules
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
@@ -40,15 +44,15 @@ def search_schedules(args: argparse.Namespace, program: Program,
         policy.budget.schedules * args.budget.seconds)
     entries = [fun for fun in program.compiled.core.funs
                if any(each.entry == fun.name for each in datasets)]
-    found = dict[str, ScheduleSearch]()
-    for fun in entries:
-        ours = [each for each in datasets if each.entry == fun.name]
-        search = ScheduleSearch(
-            _drawing(args, program, fun, ours),
-            _measuring(args, program, fun.name, ours, policy), [each.name for each in ours],
-            args.schedules, policy.schedules, seconds / len(entries), progress=progress)
-        found[fun.name] = search
-        search.run()
+    found, book = dict[str, ScheduleSearch](), load_rules(program.compiled.rules).points
+    with with_rules(book):
+        for fun in entries:
+            ours = [each for each in datasets if each.entry == fun.name]
+            found[fun.name] = ScheduleSearch(
+                _drawing(args, program, fun, ours, {**BOOK, **book}),
+                _measuring(args, program, fun.name, ours, policy), [each.name for each in ours],
+                args.schedules, policy.schedules, seconds / len(entries), progress=progress)
+            found[fun.name].run()
     return found
 
 
@@ -58,13 +62,13 @@ def schedule_found(program: Program, found: Mapping[str, ScheduleSearch]) -> str
     return Schedule(program.compiled.steps, winners).text if winners else None
 
 
-def _drawing(args: argparse.Namespace, program: Program, fun: Fun, datasets: Sequence[Dataset]
-             ) -> Drawing:
+def _drawing(args: argparse.Namespace, program: Program, fun: Fun, datasets: Sequence[Dataset],
+             book: Book) -> Drawing:
     sizes = [{str(name): int(value) for name, value in bind_arguments(
         fun, list(each.arguments())).items() if value.dtype == Prim.I64.dtype and not value.shape}
         for each in datasets]
     return Drawing(fun, program.compiled.names, sizes, program.compiled.numbers,
-                   random.Random(args.seed), _of_entry(program.compiled.steps, fun.name))
+                   random.Random(args.seed), _of_entry(program.compiled.steps, fun.name), book)
 
 
 def _of_entry(steps: Sequence[Step], entry: str) -> Schedule:

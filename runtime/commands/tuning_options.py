@@ -13,6 +13,7 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_html,
     add_json,
+    add_memory,
     add_only,
     add_policy,
     add_program,
@@ -89,6 +90,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
                              "rest to parameters of kernels, which take at most 60s anyway; for "
                              "strategies that search, after how many runs or what time they end")
     add_time_limit(parser)
+    add_memory(parser)
     parser.add_argument("--schedules", type=natural, metavar="N",
                         help="also try N schedules (rewrites of the program at its rewrite points) "
                              "for up to four minutes, or half of a budget; those that gain become "
@@ -97,8 +99,10 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
                         help="what to make small: the sum of the datasets' times relative to "
-                             "their best, the sum of the times, or the greatest relative time "
-                             "(default: %(default)s)")
+                             "their best, the sum of the times, or the greatest relative time; "
+                             "memory: the device memory, as long as the first of these is at most "
+                             "25 %% above its least; pareto: the first, and the front of both is "
+                             "printed (default: %(default)s)")
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
@@ -161,6 +165,13 @@ def check(args: argparse.Namespace, strategy: Strategy) -> None:
     if args.replay and not complete:
         raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
+    if Objective(args.objective).weighs_memory and args.replay:
+        raise UserError(f"--objective {args.objective} needs the datasets themselves, which a log "
+                        "does not have.")
+    if args.objective == Objective.MEMORY.value and args.guards not in (
+            SizeGuardKind.AUTO.value, SizeGuardKind.THRESHOLD.value):
+        raise UserError(f"--guards {args.guards} aims at time alone; --objective memory goes with "
+                        "thresholds.")
     here = len(args.devices) > 1 or args.all_devices
     if here and args.scheduler is not None:
         raise UserError("--scheduler uses all devices of its machines that are like one here: give "

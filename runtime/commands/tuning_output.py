@@ -25,6 +25,7 @@ from runelift.runtime.tuner.fit.cross_validation import HeldOut, held_out_facts,
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters.tune import parameter_facts, render_parameters
 from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.report.memory_fronts import render_fronts
 from runelift.runtime.tuner.report.text import (
     facts,
     failed_versions,
@@ -121,6 +122,7 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
             "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()},
             "validation": {name: asdict(both) for name, both in state.validated.items()},
             "tuning_policy": asdict(policy),
+            "memory": program.memory,
             "not_used": _failed(state),
             **_facts_for_runs(program, state),
             "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
@@ -149,6 +151,7 @@ def _texts(args: argparse.Namespace, state: State, held_out: Mapping[str, list[H
     yield from starmap(render_schedules, args.searched.items())
     if verbose:
         yield render(state.thresholds)
+    yield render_fronts(state.thresholds.entries)
     yield from starmap(render_held_out, held_out.items())
     if verbose:
         yield from map(render_parameters, state.parameters)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from runelift.ir.syntax import Program as Core
     from runelift.rewrite.engine.rule import Rewriting
     from runelift.rewrite.flattening import Derivation
+    from runelift.rewrite.lift.alternatives import Dropped
     from runelift.rewrite.lift.schedule import Step
     from runelift.rewrite.lift.scheduling import Asked
     from runelift.runtime.compilation.entry_points import EntryStages
@@ -126,6 +127,11 @@ class Compiled:
     def steps(self) -> tuple[Step, ...]:
         """The rewrite points taken, in order."""
         return tuple(step for each in self._all_entries() for step in each.steps)
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """The schedules that give no version, and why."""
+        return tuple(found for each in self._all_entries() for found in each.dropped)
 
     @property
     def skips(self) -> tuple[str, ...]:

@@ -186,12 +186,16 @@ class Draws:
 
     # Values
 
-    def values(self, type_: Type, sizes: Mapping[VName, int]) -> list[Value]:
-        """The parts of a value of a type that is not a function."""
+    def values(self, type_: Type, sizes: Mapping[VName, int], *, extreme: bool = False
+               ) -> list[Value]:
+        """The parts of a value of a type that is not a function.
+
+        ``extreme``: some of the integers are the least and greatest of their type.
+        """
         found: list[Value] = []
 
         def scalar(prim: Prim, shape: tuple[Any, ...]) -> Dynamic:
-            found.append(self._array_of(prim, tuple(int(s.value) for s in shape)))
+            found.append(self._array_of(prim, tuple(int(s.value) for s in shape), extreme))
             return Dynamic(i64(0), prim)
 
         def other(var: TypeVar | Arrow, shape: tuple[Any, ...]) -> Dynamic:
@@ -201,7 +205,7 @@ class Draws:
         list(leaves(shaped(type_, scalar, lambda size: i64(size.value(sizes)), other=other)))
         return found
 
-    def _array_of(self, prim: Prim, shape: tuple[int, ...]) -> Value:
+    def _array_of(self, prim: Prim, shape: tuple[int, ...], extreme: bool) -> Value:
         count = int(np.prod(shape))
         least = -LARGEST_NUMBER if prim.is_signed or prim.is_float else 0
         numbers = [self._random.randint(2 * least, 2 * LARGEST_NUMBER) for _ in range(count)]
@@ -210,7 +214,9 @@ class Draws:
         elif prim.is_float:
             array = np.array([n / 2 for n in numbers], prim.dtype)
         else:
-            array = np.array([n // 2 for n in numbers], prim.dtype)
+            ends = (int(prim.least), int(prim.greatest))
+            array = np.array([self._random.choice(ends) if extreme and self._random.random() < 0.3
+                              else n // 2 for n in numbers], prim.dtype)
         return array.reshape(shape)[()]
 
     def size(self, most: int) -> int:

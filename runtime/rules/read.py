@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from runelift.frontend.deep import deeply
@@ -23,7 +24,8 @@ from runelift.ir.errors import CompilerLimitation, Diagnostic, Label, ProgramErr
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source, Span
-from runelift.ir.syntax import Program
+from runelift.ir.syntax import Body, Fun, Program
+from runelift.ir.types import shape_of
 from runelift.rewrite.lift.outside.apply import OutsideRules, as_rule
 from runelift.rewrite.lift.outside.pattern import NoPattern, OutsideRule, Promise
 from runelift.rewrite.lift.outside.replacement import as_point
@@ -145,8 +147,9 @@ def _pattern(file: RuleFile, rule: WrittenRule, header: Header, passes: Sequence
     try:
         funs = {part: elaborate_open(module, rule.of(part), names)
                 for part in (BEFORE, AFTER, WHERE) if part != WHERE or rule.where is not None}
-        before, after = (run_passes(passes, Program((funs[part],)), names, phase="core").funs[0]
-                         for part in (BEFORE, AFTER))
+        before, after = (_without_sizes(
+            run_passes(passes, Program((funs[part],)), names, phase="core").funs[0])
+            for part in (BEFORE, AFTER))
         named = {p.name: p.type for p in header.params}
         own = {p.name.base: p.name for p in before.params[before.sizes:]}
         return OutsideRule(
@@ -164,6 +167,14 @@ def _pattern(file: RuleFile, rule: WrittenRule, header: Header, passes: Sequence
 
 def _malformed(span: Span, message: str, *hints: str) -> ProgramError:
     return ProgramError(Diagnostic("malformed-rule", span, message, hints=hints))
+
+
+def _without_sizes(fun: Fun) -> Fun:
+    """A function without the results that are sizes of others: a rule computes them of sizes."""
+    sizes = {size for param in fun.results for size in shape_of(param.type)}
+    kept = [number for number, param in enumerate(fun.results) if param.name not in sizes]
+    return replace(fun, results=tuple(fun.results[k] for k in kept),
+                   body=Body(fun.body.stms, tuple(fun.body.result[k] for k in kept)))
 
 
 def _markers(file: RuleFile, rule: WrittenRule, header: Header) -> Sequence[Prim]:
@@ -208,7 +219,7 @@ def _conjuncts(exp: ast.Exp) -> Iterator[ast.Exp]:
 
 def _tested(file: RuleFile, rule: WrittenRule, header: Header, found: OutsideRule
             ) -> Diagnostic | None:
-    """What is wrong with a rule, if its sides differ for some arguments."""
+    """The error of a rule whose sides differ for some arguments, or that cannot be tested."""
     try:
         wrong = counterexample(file, rule, header, found.promises)
     except Untestable as reason:

@@ -20,7 +20,9 @@ from runelift.ir.interpret import interpret_fun
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
-from runelift.ir.syntax import Fun
+from runelift.ir.syntax import ForLoop, Fun, Iota, Loop, Replicate
+from runelift.ir.traverse import statements_inside
+from runelift.ir.types import Atom, Const, elem_of
 from runelift.rewrite.lift.outside.pattern import Promise
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.text import Value, format_value
@@ -139,14 +141,15 @@ class _Trial:
 
     def arguments(self) -> Iterator[tuple[tuple[str, ...], list[Value]]]:
         """Random arguments for which the condition holds, and their text; small ones first."""
-        found = 0
+        funs = filter(None, (self.before, self.after, self.where))
+        found, ends = 0, all(map(_takes_extremes, funs))
         for number in range(MOST_TRIES):
             sizes = self._sizes(number)
             values: list[Value] = []
             shown = [f"{name} = {sizes[size]}" for name, size in self.header.sizes.items()]
             for param in self.free:
                 parts = ([Prim.I64.dtype.type(sizes[param.size])] if param.size in sizes else
-                         self.draws.values(param.type, sizes))
+                         self.draws.values(param.type, sizes, extreme=ends and number % 2 == 1))
                 values += parts
                 text = ", ".join(map(format_value, parts))
                 shown.append(f"{param.name} = {text if len(parts) == 1 else f'({text})'}")
@@ -175,6 +178,31 @@ class _Trial:
         """Run both sides."""
         shown, values = arguments
         return _Outcome(shown, _result(self.before, values), _result(self.after, values))
+
+
+def _takes_extremes(fun: Fun) -> bool:
+    """True if a function can be run on the least and greatest integers.
+
+    Its work must depend on sizes only.  There must be no floats, which round the sums of such.
+    """
+    sizes = {p.name for p in fun.params[:fun.sizes]}
+    for stm in statements_inside((fun.body,)):
+        if any(elem_of(p.type).is_float for p in stm.pat):
+            return False
+        match stm.exp:
+            case Loop(form=ForLoop(bound=bound)):
+                counts: tuple[Atom, ...] = (bound,)
+            case Loop():
+                return False
+            case Iota(count=count):
+                counts = (count,)
+            case Replicate(shape=shape):
+                counts = shape
+            case _:
+                continue
+        if not all(isinstance(count, Const) or count in sizes for count in counts):
+            return False
+    return True
 
 
 def _trials(file: RuleFile, rule: WrittenRule, header: Header, promises: Sequence[Promise],

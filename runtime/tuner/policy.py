@@ -111,6 +111,10 @@ class FitPolicy:
     """Sets of encounters that an exact solution looks at before it gives up."""
     trade_offs: int = 5_000
     """Sets of encounters, times trade-offs, that a search between datasets looks at."""
+    memory_levels: int = 16
+    """Amounts of memory at most for which thresholds are fitted, for the front of both."""
+    memory_slack: float = 0.25
+    """Fraction by which a choice may score worse than the best if it needs less memory."""
     regret_parts: tuple[float, ...] = (0.01, 0.1)
     """Parts of the default regret below which the least regret is looked for first.
 

@@ -101,6 +101,10 @@ class VersionChooser:
         self._force = force
         self._required = isinstance(force, RequiredVersions)
         self._orders, self._preferred = known.orders, known.preferred
+        self._excess: dict[tuple[int, int], int] = {}
+        self.too_large: Mapping[Any, Mapping[int, int]] = {}
+        """The bytes of versions that need too much device memory, by site number, what guards
+        compare, and sizes."""
 
     def versions(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
                  local: tuple[int, ...], sizes: Mapping[str, int]) -> list[int]:
@@ -108,9 +112,21 @@ class VersionChooser:
         order = self._orders.get((number, pars, occupancies, local))
         if order is None:
             order = self.order(number, pars, occupancies, local)
+        if self.too_large:
+            order = self.small_enough(number, pars, sizes, order)
         if self._required:
             self._require(number, order, local, sizes)
         return self._preferring(number, pars, order, sizes) if self._size_guards else order
+
+    def small_enough(self, number: int, pars: tuple[int, ...], sizes: Mapping[str, int],
+                     order: list[int]) -> list[int]:
+        """The versions of an order that need no more device memory than there is."""
+        excluded = self.too_large.get((number, pars, tuple(sizes.values())))
+        if excluded is None:
+            return order
+        for version, size in excluded.items():
+            self._excess[number, version] = size
+        return [k for k in order if k not in excluded]
 
     def _require(self, number: int, order: Sequence[int], local: tuple[int, ...],
                  sizes: Mapping[str, int]) -> None:
@@ -205,6 +221,8 @@ class VersionChooser:
                  or self.infeasible.get(self.name(number, version)))
         if known is not None:
             return known.splitlines()[0].rstrip(".")
+        if (size := self._excess.get((number, version))) is not None:
+            return f"it needs {size:,} bytes of device memory, more than is allowed or there is"
         if local is None:
             return "needs more local memory than the device has"
         if local >= NEVER:

@@ -1,9 +1,9 @@
 """The pass that applies rules from outside wherever they match.
 
 It runs before fusion, when maps and reductions still stand as they were written.  The outermost
-expression comes first, which is the last statement of a body.  A rule may match its own results, so
-there is a budget for each function, and no result is rewritten for parameters that stood for
-the same before.
+expression comes first, which is the last statement of a body.  A rule may match its own results.
+So there is a budget for each function, and no result is rewritten if the parameters stood for the
+same expressions before.
 """
 
 from __future__ import annotations
@@ -17,24 +17,21 @@ from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_names
 from runelift.ir.errors import Diagnostic, ProgramWarning
 from runelift.ir.names import Names, VName
-from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     bodies_inside,
     body_of,
-    bound_by,
     free_vars,
     lambda_of,
-    lambdas_of,
     map_inside,
     rename_lambda,
     statements_inside,
     stm_of,
 )
-from runelift.ir.types import Type
 from runelift.rewrite.engine.rule import Rewriting, Rule
+from runelift.rewrite.lift.outside.instance import types_in
 from runelift.rewrite.lift.outside.matching import Match, Surroundings
 from runelift.rewrite.lift.outside.pattern import OutsideRule, definitions
-from runelift.rewrite.lift.outside.replacement import Found, Place, replacement
+from runelift.rewrite.lift.outside.replacement import Place, chosen, replacement
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.passes.dead import remove_unused
 
@@ -79,7 +76,7 @@ class _Applying:
         self.rule, self.listed, self.fun = rule, listed, fun
         self.names, self.rewriting = names, rewriting
         self.seen: set[object] = set()
-        """What parameters have stood for."""
+        """The expressions that parameters have stood for."""
         self.made: set[VName] = set()
         """The names that right sides have bound."""
         self.kept: set[VName] = set()
@@ -107,11 +104,11 @@ class _Applying:
             if not self.rewriting.permits(self.listed):
                 return False
             here = {p.name for each in body.stms for p in each.pat}
-            found = replacement(self.rule, stm, Place(
-                self.around, self.consumed.__contains__, here.__contains__))
+            place = Place(self.around, self.consumed.__contains__, here.__contains__)
+            found = replacement(self.rule, stm, place)
             if not isinstance(found, str) and self._is_new(found.match, stm) and (
                     not self._shares(found.match, stm)):
-                self._replace(stm, found)
+                self._replace(stm, *chosen(found, stm, place))
                 return True
         return False
 
@@ -133,37 +130,24 @@ class _Applying:
                    for each in match.statements.values() if each is not stm
                    for p in each.pat if p.name not in match.inner)
 
-    def _replace(self, stm: ir.Stm, found: Found) -> None:
-        self.rewriting.record(self.listed, (stm,), found.stms)
-        self.made.update(p.name for each in found.stms for p in each.pat)
-        if found.kept is not None:
-            self.kept.update(p.name for p in found.kept.pat)
-        fun = replace(self.fun, body=_replaced(self.fun.body, stm, found.stms))
+    def _replace(self, stm: ir.Stm, stms: tuple[ir.Stm, ...], kept: ir.Stm | None) -> None:
+        self.rewriting.record(self.listed, (stm,), stms)
+        self.made.update(p.name for each in stms for p in each.pat)
+        if kept is not None:
+            self.kept.update(p.name for p in kept.pat)
+        fun = replace(self.fun, body=_replaced(self.fun.body, stm, stms))
         self.fun, = remove_unused(ir.Program((fun,)), Rewriting(self.names)).funs
         self._learn()
 
     def _learn(self) -> None:
         """Learn the definitions, types and uses of names."""
         fun = self.fun
-        types: dict[VName, Type] = {p.name: p.type for p in fun.params}
         self.uses = Counter(a for body in _bodies(fun.body) for a in body.result
                             if isinstance(a, VName))
         for stm in statements_inside((fun.body,)):
-            types.update((p.name, p.type) for p in stm.pat)
-            types.update(_bound_types(stm.exp))
             self.uses.update(free_vars(stm))
-        self.around = Surroundings(definitions((fun.body,)), types, self.names)
+        self.around = Surroundings(definitions((fun.body,)), types_in(fun), self.names)
         self.consumed = consumed_names(ir.Program((fun,)))
-
-
-def _bound_types(exp: ir.Exp) -> Iterator[tuple[VName, Type]]:
-    """The names that an expression binds inside, with their types."""
-    for lam in lambdas_of(exp):
-        yield from ((p.name, p.type) for p in lam.params)
-    if isinstance(exp, ir.Loop):
-        yield from ((p.param.name, p.param.type) for p in exp.params)
-    loops = {p.param.name for p in exp.params} if isinstance(exp, ir.Loop) else set[VName]()
-    yield from ((name, Prim.I64) for name in bound_by(exp) if name not in loops)
 
 
 def _bodies(body: ir.Body) -> Iterator[ir.Body]:

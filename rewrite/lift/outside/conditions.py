@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from runelift.ir import syntax as ir
+from runelift.ir.constraints import Constraint, at_least, divides, equal
+from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.traverse import free_vars
-from runelift.ir.types import FALSE, Const
+from runelift.ir.sizes import Size
+from runelift.ir.source import Loc
+from runelift.ir.traverse import free_vars, size_of, statements_inside
+from runelift.ir.types import FALSE, TRUE, Atom, Const, i64
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.outside.instance import instance
 from runelift.rewrite.lift.outside.matching import Match, Surroundings
@@ -56,3 +60,55 @@ def condition(rule: OutsideRule, match: Match, around: Surroundings) -> ir.Body 
     if found.result == (FALSE,):
         return f"its condition '{rule.condition}' does not hold there"
     return found
+
+
+def as_constraints(found: ir.Body, *origin: str, span: Loc | None = None
+                   ) -> tuple[Constraint, ...] | None:
+    """A condition as constraints on sizes that must all hold; None if it is another condition."""
+    defs = {p.name: stm.exp for stm in statements_inside((found,)) for p in stm.pat}
+
+    def size(atom: Atom) -> Size:
+        match defs.get(atom) if isinstance(atom, VName) else None:
+            case ir.PrimOp("add", Prim.I64, (x, y)):
+                return size(x) + size(y)
+            case ir.PrimOp("sub", Prim.I64, (x, y)):
+                return size(x) - size(y)
+            case ir.PrimOp("mul", Prim.I64, (x, y)):
+                return size(x) * size(y)
+            case None:
+                return size_of(atom)
+        raise _Another
+
+    def divided(atom: Atom) -> tuple[Size, Size] | None:
+        match defs.get(atom) if isinstance(atom, VName) else None:
+            case ir.PrimOp("mod" | "rem", Prim.I64, (x, Const(value) as y)) if value > 0:
+                return size(y), size(x)
+        return None
+
+    def parts(atom: Atom) -> list[Constraint]:
+        if atom == TRUE:
+            return []
+        match defs.get(atom) if isinstance(atom, VName) else None:
+            case ir.PrimOp("and", Prim.BOOL, (x, y)):
+                return [*parts(x), *parts(y)]
+            case ir.If(cond, ir.Body(_, (then_,)), ir.Body(_, (else_,))) if else_ == FALSE:
+                return [*parts(cond), *parts(then_)]
+            case ir.PrimOp("eq", Prim.I64, (x, y)):
+                for one, other in ((x, y), (y, x)):
+                    if other == i64(0) and (pair := divided(one)) is not None:
+                        return [divides(*pair, *origin, span=span)]
+                return [equal(size(x), size(y), *origin, span=span)]
+            case ir.PrimOp("le", Prim.I64, (x, y)):
+                return [at_least(size(y), size(x), *origin, span=span)]
+            case ir.PrimOp("lt", Prim.I64, (x, y)):
+                return [at_least(size(y), size(x) + 1, *origin, span=span)]
+        raise _Another
+
+    try:
+        return tuple(parts(found.result[0]))
+    except _Another:
+        return None
+
+
+class _Another(Exception):
+    """A condition is no constraint on sizes."""

@@ -1,7 +1,7 @@
 """Matching: what the parameters of a rule stand for in a program.
 
-Both sides are graphs of statements.  A match begins at the statement that computes the result and
-follows operands to the statements that compute these, in lambdas and out of them, so the order of
+Both sides are graphs of statements.  A match begins at the statement that computes the result.  It
+follows operands to the statements that compute these, in lambdas and out of them.  So the order of
 statements does not matter.  Operands of commutative operations and inputs of array operations are
 tried in every order.
 """
@@ -20,7 +20,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.pretty import pretty_const, pretty_stm
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import binders, free_vars
-from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, shape_of
+from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, row_of, shape_of
+from runelift.rewrite.engine.scope import is_whole
 from runelift.rewrite.lift.outside.pattern import OutsideRule, definitions
 
 MOST_STEPS = 20_000
@@ -42,7 +43,7 @@ class Match:
 
     atoms: dict[VName, Atom] = field(default_factory=dict)
     functions: dict[VName, ir.Lambda] = field(default_factory=dict)
-    types: dict[Prim, Prim] = field(default_factory=dict)
+    types: dict[Prim, Type] = field(default_factory=dict)
     locals_: dict[VName, Atom] = field(default_factory=dict)
     inner: set[VName] = field(default_factory=set)
     statements: dict[VName, ir.Stm] = field(default_factory=dict)
@@ -220,24 +221,38 @@ class _Matcher:
                               "in a lambda")
         match.atoms[ours] = theirs
         type_, given = self.params[ours], self.around.type(theirs)
-        if len(shape_of(type_)) != len(shape_of(given)):
+        own, theirs_ = shape_of(type_), shape_of(given)
+        if len(own) > len(theirs_) or (
+                len(own) < len(theirs_) and elem_of(type_) not in self.markers):
             return self._fail(match, f"'{ours.base}' would be {_base(theirs)}, an array of "
                               "another rank")
-        return [("type", type_, given), *_pairs("atom", shape_of(type_), shape_of(given))]
+        return [("type", type_, given), *_pairs("atom", own, theirs_[:len(own)])]
 
     def _type(self, ours: Type, theirs: Type, match: Match) -> list[_Goal] | None:
-        """Elements of types agree; sizes follow from those of parameters."""
-        if len(shape_of(ours)) != len(shape_of(theirs)):
+        """Elements of types agree; sizes follow from those of parameters.
+
+        A type parameter stands for the rest of a type: a primitive type, or rows.
+        """
+        prim, rank = elem_of(ours), len(shape_of(ours))
+        if prim not in self.markers:
+            if rank != len(shape_of(theirs)):
+                return self._fail(match, "an array of another rank stands there")
+            if prim is not elem_of(theirs):
+                return self._fail(match, f"a value of type {elem_of(theirs)} stands there, not "
+                                  f"{prim}")
+            return []
+        if rank > len(shape_of(theirs)):
             return self._fail(match, "an array of another rank stands there")
-        prim, given = elem_of(ours), elem_of(theirs)
-        if prim in self.markers:
-            prim = match.types.setdefault(prim, given)
-        if prim is not given:
-            return self._fail(match, f"a value of type {given} stands there, not {prim}")
+        rest = row_of(theirs, rank)
+        known = match.types.setdefault(prim, rest)
+        if elem_of(known) is not elem_of(rest) or len(shape_of(known)) != len(shape_of(rest)):
+            return self._fail(match, "a type parameter would be two types")
+        if not match.inner.isdisjoint(a for a in shape_of(rest) if isinstance(a, VName)):
+            return self._fail(match, "rows have sizes that are known only in a lambda")
         return []
 
     def _value(self, ours: Atom, match: Match) -> Const | None:
-        """What a scalar of the pattern is, if its parameters are constants."""
+        """The value of a scalar of the pattern, if its parameters are constants."""
         if isinstance(ours, Const):
             return ours
         if ours in self.params:
@@ -342,7 +357,15 @@ class _Matcher:
             case ir.Index(array, dims, checked), ir.Index(given_array, given_dims, tested):
                 if tested and not checked:
                     return self._fail(match, f"{_shown(theirs)} checks its index")
-                return self._parts((array, dims), (given_array, given_dims), match, types)
+                rows = _whole_rows(self.around.types[given_array], len(dims), given_dims)
+                return self._parts((array, dims), (given_array, given_dims[:len(dims)] if rows else
+                                                   given_dims), match, types)
+            case ir.Rearrange(perm, array), ir.Rearrange(given_perm, given_array):
+                rest = tuple(range(len(perm), len(given_perm)))
+                return self._parts((array, (*perm, *rest)), (given_array, given_perm), match, types)
+            case ir.Reshape(shape, array), ir.Reshape(given_shape, given_array):
+                return self._parts((array, shape), (given_array, given_shape[:len(shape)]), match,
+                                   types)
             case ir.Loop(), ir.Loop():
                 return self._loop(one, two, match, types)
         mine = [getattr(one, f.name) for f in fields(one)]
@@ -417,6 +440,12 @@ class _Matcher:
             match.locals_[param.name] = name
             goals.append(("type", param.type, types[name]))
         return [*goals, ("body", ours.body, theirs.body)]
+
+
+def _whole_rows(array: Type, rank: int, dims: tuple[ir.Dim, ...]) -> bool:
+    """True if all dimensions from ``rank`` on are taken as they are."""
+    return all(isinstance(dim, ir.SliceDim) and is_whole(dim, size)
+               for dim, size in zip(dims[rank:], shape_of(array)[rank:], strict=True))
 
 
 def _inputs(ours: ir.Map, theirs: ir.Map) -> Iterator[list[_Goal]]:

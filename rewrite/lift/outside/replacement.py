@@ -11,8 +11,8 @@ from runelift.ir.names import VName
 from runelift.ir.traverse import free_vars, rename_body
 from runelift.ir.types import TRUE, shape_of
 from runelift.rewrite.engine.scope import Scope
-from runelift.rewrite.lift.outside.conditions import broken_promise, condition
-from runelift.rewrite.lift.outside.instance import instance
+from runelift.rewrite.lift.outside.conditions import as_constraints, broken_promise, condition
+from runelift.rewrite.lift.outside.instance import instance, speaks_of_elements
 from runelift.rewrite.lift.outside.matching import Match, Surroundings, match_rule
 from runelift.rewrite.lift.outside.pattern import OutsideRule
 from runelift.rewrite.lift.point import Arguments, Point, Rewrite
@@ -20,7 +20,7 @@ from runelift.rewrite.lift.point import Arguments, Point, Rewrite
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is known at a statement: names, which arrays are consumed, what stands in its body."""
+    """The knowledge at a statement: names, consumed arrays, and names bound in its body."""
 
     around: Surroundings
     consumes: Callable[[VName], bool]
@@ -31,12 +31,12 @@ class Place:
 class Found:
     """A match, and the statements in place of the one that it ends at.
 
-    ``kept`` is the copy of that one, if a test at run time decides between both.
+    If the condition ``holds`` is not known to be true, it decides when the program runs.
     """
 
     match: Match
     stms: tuple[ir.Stm, ...]
-    kept: ir.Stm | None = None
+    holds: ir.Body
 
 
 def replacement(rule: OutsideRule, stm: ir.Stm, place: Place) -> Found | str:
@@ -44,6 +44,10 @@ def replacement(rule: OutsideRule, stm: ir.Stm, place: Place) -> Found | str:
     match = match_rule(rule, stm, place.around)
     if isinstance(match, str):
         return match
+    if any(map(shape_of, match.types.values())) and any(
+            fun is not None and speaks_of_elements(fun, rule.markers)
+            for fun in (rule.after, rule.where)):
+        return "a margin of rows would be needed"
     if promise := broken_promise(rule, match):
         return promise
     used = {a for a in match.atoms.values() if isinstance(a, VName)}
@@ -56,23 +60,32 @@ def replacement(rule: OutsideRule, stm: ir.Stm, place: Place) -> Found | str:
         holds = condition(rule, match, place.around)
     if isinstance(holds, str):
         return holds
-    if holds.result == (TRUE,):
-        return Found(match, _right_side(rule, match, stm, place))
-    before = rename_body(ir.Body(_left_side(match, stm, place), tuple(p.name for p in stm.pat)),
-                         place.around.names)
-    after = instance(rule.after, match, rule.before.params, place.around.names)
-    results = dict(zip(_results(rule, stm), after.result, strict=True))
-    chosen = ir.If(holds.result[0], ir.Body(_at(after.stms, stm), tuple(
-        results[p.name] for p in stm.pat)), before, tuple(p.type for p in stm.pat))
-    return Found(match, (*holds.stms, ir.Stm(stm.pat, chosen, (), stm.loc)), before.stms[-1])
+    return Found(match, _right_side(rule, match, stm, place), holds)
+
+
+def chosen(found: Found, stm: ir.Stm, place: Place) -> tuple[tuple[ir.Stm, ...], ir.Stm | None]:
+    """The statements in place of one, and its copy if a test at run time may choose that."""
+    if found.holds.result == (TRUE,):
+        return found.stms, None
+    names, wanted = place.around.names, tuple(p.name for p in stm.pat)
+    before, after = (rename_body(ir.Body(stms, wanted), names)
+                     for stms in (_left_side(found.match, stm, place), found.stms))
+    choice = ir.If(found.holds.result[0], after, before, tuple(p.type for p in stm.pat))
+    return (*found.holds.stms, ir.Stm(stm.pat, choice, (), stm.loc)), before.stms[-1]
 
 
 def as_point(rule: OutsideRule) -> Point:
     """A rule as a rewrite point without parameters, which has the rule's name."""
     def apply(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
         around = Surroundings(ChainMap({}, scope.defs), ChainMap({}, scope.types), scope.names)
-        found = replacement(rule, stm, Place(around, scope.consumes, scope.here))
-        return found if isinstance(found, str) else Rewrite(found.stms)
+        place = Place(around, scope.consumes, scope.here)
+        found = replacement(rule, stm, place)
+        if isinstance(found, str):
+            return found
+        needs = as_constraints(found.holds, rule.name, span=stm.loc)
+        if needs is not None:
+            return Rewrite(found.stms, needs)
+        return Rewrite(chosen(found, stm, place)[0])
 
     return Point(rule.name, rule.law, rule.notes, (type(rule.root.exp),), False, apply)
 

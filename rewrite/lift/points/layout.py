@@ -15,7 +15,7 @@ from runelift.rewrite.lift.points.storing import stored
 from runelift.rewrite.lift.points.views import Views, number
 
 
-@point(*MAKERS, ir.Redomap, *VIEWS)
+@point(*MAKERS, *VIEWS)
 def layout(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
     """e ⇒ rearrange order⁻¹ (map id (rearrange order e)),
     e ⇒ unflatten (join (rearrange order⁻¹ (map id (rearrange order (split factors (flatten e))))))

@@ -40,10 +40,9 @@ class Views:
         if tile == i64(1):
             return size
         if isinstance(size, Const) and isinstance(tile, Const):
-            rest = int(size.value) % int(tile.value)
-            if rest:
-                return (f"tile {tile.value} does not divide {size.value}, "
-                        f"{size.value} % {tile.value} = {rest}")
+            whole = divides(size_of(tile), size_of(size), self.point, span=self.stm.loc)
+            if not whole.holds({}):
+                return whole.complaint({})
             return i64(int(size.value) // int(tile.value))
         if (found := self._factor(size, tile)) is not None:
             return found

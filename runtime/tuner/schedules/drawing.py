@@ -21,8 +21,9 @@ from runelift.ir.errors import CompilerLimitation, ProgramError
 from runelift.ir.names import Names
 from runelift.ir.points import POINTS, Number
 from runelift.ir.syntax import Fun, Program
+from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Schedule, Step
-from runelift.rewrite.lift.scheduling import Asked
+from runelift.rewrite.lift.scheduling import Asked, Book
 from runelift.rewrite.pipeline import possible_steps
 from runelift.runtime.compilation.entry_points import rewritten_by
 
@@ -69,7 +70,8 @@ class Drawing:
     """The schedules of an entry point, as they are drawn.
 
     ``sizes`` has the numbers among the arguments of each dataset.  ``base`` is the schedule by
-    which the program runs without tuning; ``values`` are those of program parameters.
+    which the program runs without tuning; ``values`` are those of program parameters, and
+    ``book`` has the points.
     """
 
     fun: Fun
@@ -78,13 +80,15 @@ class Drawing:
     values: Mapping[str, int]
     random: random.Random
     base: Schedule = field(default_factory=Schedule)
+    book: Book = field(default_factory=lambda: BOOK)
     refused: Counter[Refusal] = field(default_factory=Counter)
     _seen: dict[str, Refusal] = field(default_factory=dict)
     _steps: dict[str, list[Step]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for schedule in (Schedule(), self.base):
-            done = rewritten_by(self.fun, schedule, Asked(values=self.values), copy(self.names))
+            done = rewritten_by(self.fun, schedule, Asked(values=self.values), copy(self.names),
+                                book=self.book)
             self._seen[canonical_text(done.fun)] = Refusal.UNCHANGED
 
     def draws(self) -> Iterator[Drawn]:
@@ -112,7 +116,8 @@ class Drawing:
     def look_at(self, schedule: Schedule) -> Drawn | Refusal:
         """The schedule, if it gives another program that runs on a dataset; else why not."""
         try:
-            found = rewritten_by(self.fun, schedule, Asked(values=self.values), copy(self.names))
+            found = rewritten_by(self.fun, schedule, Asked(values=self.values), copy(self.names),
+                                 book=self.book)
         except ProgramError:
             return Refusal.MISMATCH
         except CompilerLimitation:
@@ -156,7 +161,8 @@ class Drawing:
             try:
                 self._steps[text] = [
                     each for each in possible_steps(
-                        Program((self.fun,)), self.names, Asked(schedule, self.values))
+                        Program((self.fun,)), self.names, Asked(schedule, self.values),
+                        self.book)
                     if each.entry == self.fun.name]
             except (ProgramError, CompilerLimitation):
                 self._steps[text] = []

@@ -14,7 +14,8 @@ ROWS = ("entry main [n][m] (xss: [n][m]f32): [n]f32 = "
         "{outer} map (\\xs -> {inner} f32.sum {map}) xss\n")
 PARTS = {"outer": "", "inner": "", "map": "(map (* 2) xs)"}
 STEERING = [f"#[{name}]" if not takes else f"#[{name}({each})]" for name, takes in KNOWN.items()
-            if steers_flattening(name) for each in takes or ("",)]
+            if steers_flattening(name) for each in takes or ("",)] + [
+                "#[split_join(2)]", "#[materialise(global)]"]
 
 
 def text(**attributes: str) -> str:

@@ -66,6 +66,21 @@ def test_the_output_of_explain_is_a_schedule(tmp_path: Path, plain: Path,
         assert "[4i64]" in capsys.readouterr().out
 
 
+def test_schedules_of_several_versions_are_explained(
+        plain: Path, schedule: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"{STEP}or\nmain.ys split_join(2)\nor\n"
+    schedule.write_text(text)
+    assert main(["explain", "--schedule", "--file", str(schedule), str(plain)]) == 0
+    said = capsys.readouterr().out
+    assert "-- This needs that 4 divides n." in said
+    schedule.write_text(said)
+    assert main(["explain", "--schedule", "--json", "--file", str(schedule), str(plain)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schedule"] == text.splitlines()
+    assert found["needs"] == ["4 divides n", "2 divides n"]
+    assert main(["test", "--all-versions", "--schedule", str(schedule), str(plain)]) == 0
+
+
 @pytest.mark.parametrize("command", ["test", "bench", "run"])
 def test_commands_take_a_schedule(command: str, plain: Path, schedule: Path,
                                   capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,11 +173,10 @@ def test_programs_are_kept_by_schedule(plain: Path, schedule: Path,
 def test_parameters_of_points_are_set_as_others_are(plain: Path) -> None:
     plain.write_text(WRITTEN.replace("split_join(4)", "split_join(tile, skip)"))
     skip = "main.ys.split_join[0].skip"
-    for settings, part in (({}, "[16i64]"), ({"tile": 2}, "[2i64]"), ({skip: 0}, "[16i64]")):
+    for settings, part in (({}, "16"), ({"tile": 2}, "2"), ({skip: 0}, "16")):
         program = compile_program(plain, settings=settings, runs=False)
-        assert part in program.source("opt")
-    skipped = compile_program(plain, settings={skip: 1}, runs=False).source("opt")
-    assert "[16i64]" not in skipped
+        assert f"needs ({part} divides n_1 " in program.source("opt")
+    assert "versions" not in compile_program(plain, settings={skip: 1}, runs=False).source("opt")
     with pytest.raises(UserError, match="Did you mean 'tile'"):
         compile_program(plain, settings={"tyle": 2}, runs=False)
     with pytest.raises(UserError, match="unknown-parameter"):
@@ -173,3 +187,19 @@ def test_a_schedule_can_be_text(plain: Path) -> None:
     assert "[4i64]" in compile_program(plain, schedule=STEP, runs=False).source("opt")
     with pytest.raises(ProgramError, match="unknown-point"):
         compile_program(plain, schedule="main.ys nothing(4)", runs=False)
+
+
+def test_schedules_of_versions_are_explained(plain: Path, capsys: pytest.CaptureFixture[str]
+                                             ) -> None:
+    file = plain.with_name("two.schedule")
+    file.write_text(f"{STEP}or\nmain.ys split_join(2)\nor\n{STEP}or\n")
+    assert main(["explain", "--schedule", "--file", str(file), str(plain)]) == 0
+    text = capsys.readouterr().out
+    assert "-- It gives no version: it gives a program that another schedule gives, too." in text
+    again = plain.with_name("again.schedule")
+    again.write_text(text)
+    assert main(["explain", "--schedule", "--file", str(again), str(plain)]) == 0
+    assert capsys.readouterr().out == text
+    first, second = (compile_program(plain, schedule=each, runs=False).source("kernels")
+                     for each in (file, again))
+    assert first == second

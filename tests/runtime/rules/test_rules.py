@@ -57,6 +57,8 @@ WRONG = {
     "wrong for one type": (
         "rule f [n] 'a (eq: a -> a -> bool) (xs: [n]a) (ys: [n]a) = map2 eq xs ys ==> "
         "map (\\_x -> true) xs", ["eq = \\x0 x1 -> "]),
+    "forgets that integers wrap": (
+        "rule f (x: i32): bool = x < x + 1 ==> x == x", ["x = 2147483647i32"]),
     "fails at other places": (
         "rule f (x: i32) (y: i32): i32 = x / y ==> if y == 0 then 0 else x / y",
         ["y = 0i32", "this fails: Division by zero.", "this gives 0i32"]),

@@ -41,7 +41,7 @@ REFUSED: list[tuple[str, str, Given, str]] = [
     ("interchange", applying.ROW_SUMS, {}, "its function does not end with a map"),
     ("join_split", CONSTANT, {}, "its function does not end with a map"),
     ("ab_tile", COSTLY, {"rows": 2, "columns": 2}, "costs too much"),
-    ("split_join", CONSTANT, {"tile": 7}, "tile 7 does not divide 30, 30 % 7 = 2"),
+    ("split_join", CONSTANT, {"tile": 7}, "7 does not divide 30, 30 % 7 = 2"),
     ("tile_map_reduce", CONSTANT, {"tile": 2}, "no reduction stands in its innermost map"),
     ("tile_map_reduce", TRIANGLE, {"tile": 2}, "the reduction has another length for each element"),
     ("tile_map_reduce", ARRAYS, {"tile": 2}, "makes further arrays besides its sums"),
@@ -69,7 +69,7 @@ EARLY: list[tuple[str, str, Given, str]] = [
     ("materialise", CONSTANT, {"space": "local"}, "it does not stand in a map"),
     ("materialise", applying.SUM, {"space": "global"}, "it makes a number"),
     ("layout", CONSTANT, {"order": "10"}, "order has 2 digits, and the array has 1 dimensions"),
-    ("layout", CONSTANT, {"order": "10", "factor_0": 4}, "tile 4 does not divide 30"),
+    ("layout", CONSTANT, {"order": "10", "factor_0": 4}, "4 does not divide 30, 30 % 4 = 2"),
     ("layout", CONSTANT, {"order": "10", "factor_1": 5}, "there are at most 1 factors"),
 ]
 

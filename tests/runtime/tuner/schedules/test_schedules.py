@@ -51,10 +51,10 @@ def drawing(seed: int = 0) -> Drawing:
     return Drawing(fun, names, SIZES, {}, random.Random(seed))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_drawn_schedules_differ_match_and_suit_a_dataset(seed: int) -> None:
     source = drawing(seed)
-    drawn = list(islice(source.draws(), 12))
+    drawn = list(islice(source.draws(), 9))
     texts = set()
     for each in drawn:
         done = rewritten_by(source.fun, each.schedule, Asked(), source.names)
@@ -69,8 +69,8 @@ def test_drawn_schedules_differ_match_and_suit_a_dataset(seed: int) -> None:
                         for shape in ((n, m), (m, p)))
             np.testing.assert_allclose(
                 interpret(Program((done.fun,)), "main", [xss, yss])[0], xss @ yss, rtol=1e-4)
-    assert len(texts) == len(drawn) == 12
-    assert source.refused[Refusal.UNMET] > 0
+    assert len(texts) == len(drawn) == 9
+    assert source.refused[Refusal.UNMET] + source.refused[Refusal.MISMATCH] > 0
 
 
 def test_schedules_near_another_one_are_new() -> None:
@@ -121,10 +121,10 @@ def searched(most: int, known: Known, **options: object) -> ScheduleSearch:
 
 def test_the_best_schedules_win() -> None:
     known = Known()
-    search = searched(24, known)
+    search = searched(16, known)
     able = [each for each in search.candidates if not each.failed]
     best = min(Known.time(each.drawn.lines) for each in able)
-    assert len(search.candidates) == 24
+    assert len(search.candidates) == 16
     assert len(search.winners) == 1
     assert search.winners[0].ratios == {"square": best, "odd": 1.5}
     assert max(together for together, _ in known.calls) == 5
@@ -133,31 +133,31 @@ def test_the_best_schedules_win() -> None:
         (each.score for each in search.advances), reverse=True)
     failed = [each for each in search.candidates if each.failed]
     assert search.failures == ({"too many registers": len(failed)} if failed else {})
-    assert search.failed_share == len(failed) / 24
+    assert search.failed_share == len(failed) / 16
     text = render_schedules("main", search)
     assert "1 of" in text
-    assert "need what no dataset has" in text
+    assert "not tried, of" in text
     assert json.loads(json.dumps(schedule_facts(search)))["winners"] == [
         search.winners[0].drawn.schedule.text.splitlines()]
 
 
 def test_a_budget_of_runs_or_seconds_ends_the_search() -> None:
     known = Known()
-    search = searched(24, known, runs=7)
-    assert search.made < 7 + 5
+    search = searched(14, known, runs=6)
+    assert search.made < 6 + 5
     ticks: Iterator[float] = iter(range(1000))
-    search = searched(24, Known(), seconds=6.0, clock=lambda: float(next(ticks)))
-    assert sum(each.times > 0 for each in search.candidates) < 24
+    search = searched(14, Known(), seconds=6.0, clock=lambda: float(next(ticks)))
+    assert sum(each.times > 0 for each in search.candidates) < 14
 
 
 def test_an_interruption_keeps_what_was_found() -> None:
     class Interrupted(Known):
         def __call__(self, versions: Schedule, rounds: int, seconds: float) -> Measured:
-            if len(self.calls) == 3:
+            if len(self.calls) == 2:
                 raise KeyboardInterrupt
             return super().__call__(versions, rounds, seconds)
 
-    search = searched(30, Interrupted())
+    search = searched(20, Interrupted())
     assert search.interrupted
     assert search.winners == best_somewhere(search.winners, ["square", "odd"], 0.03)
 
@@ -170,7 +170,7 @@ def test_a_program_that_cannot_be_compiled_costs_only_the_schedule_at_fault() ->
                 raise UserError("no such kernel")
             return super().__call__(versions, rounds, seconds)
 
-    search = searched(12, Refusing())
+    search = searched(8, Refusing())
     for each in search.candidates:
         if any("interchange" in line for line in each.drawn.lines):
             assert each.failed == "no such kernel"
@@ -204,7 +204,7 @@ def test_times_of_schedules_are_those_of_versions_that_run() -> None:
     assert found.errors == {}
     assert {lines: set(times) for lines, times in found.ratios.items()} == {
         ("main.ys interchange()",): {"square", "odd"},
-        ("main.ys ab_tile(4, 4, none)",): {"square"}}  # 4 divides neither 7 nor 3
+        ("main.ys ab_tile(4, 4)",): {"square"}}  # 4 divides neither 7 nor 3
 
 
 def test_autotune_searches_and_its_file_gives_the_same_kernels(
@@ -238,7 +238,7 @@ def test_a_file_with_several_schedules_is_used(tmp_path: Path) -> None:
     (site,) = [stm.exp for stm in program.compiled.optimised.funs[0].body.stms
                if isinstance(stm.exp, Versions)]
     assert [each.schedule for each in site.alternatives] == [
-        ("main.ys interchange()",), ("main.ys ab_tile(4, 4, none)",), ()]
+        ("main.ys interchange()",), ("main.ys ab_tile(4, 4)",), ()]
     xss, yss = np.ones((12, 8), np.float32), np.ones((8, 4), np.float32)
     np.testing.assert_allclose(program.main(xss, yss), xss @ yss)
 
