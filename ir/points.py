@@ -70,7 +70,7 @@ ORDERS = tuple("".join(map(str, order)) for rank in range(2, 6)
                for order in permutations(range(rank)) if order != tuple(range(rank)))
 """The orders of up to five dimensions, as digits."""
 
-POINTS: Mapping[str, Signature] = {
+_OWN: Mapping[str, Signature] = {
     "split_join": Signature((Number("tile"),), repeats=True),
     "join_split": Signature((Number("loops", 2),)),
     "ab_tile": Signature((Number("rows"), Number("columns"), Choice("copies", COPIES, "none")),
@@ -85,7 +85,6 @@ POINTS: Mapping[str, Signature] = {
     "pad_extra": Signature((Number("amount"), Number("loop", 1),
                             Choice("form", ("exactly", "multiple"), "exactly")), repeats=True),
 }
-"""The signatures of all points by name."""
 _rules: ContextVar[frozenset[str]] = ContextVar("_rules", default=frozenset())
 
 
@@ -102,20 +101,18 @@ def with_rules(names: Iterable[str]) -> Iterator[None]:
 class _WithRules(Mapping[str, Signature]):
     """The points of Runelift, and rules from outside (:func:`with_rules`)."""
 
-    def __init__(self, own: Mapping[str, Signature]) -> None:
-        self._own = own
-
     def __getitem__(self, name: str) -> Signature:
-        return Signature() if name in _rules.get() else self._own[name]
+        return Signature() if name in _rules.get() else _OWN[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*self._own, *sorted(_rules.get())))
+        return iter((*_OWN, *sorted(_rules.get())))
 
     def __len__(self) -> int:
-        return len(self._own) + len(_rules.get())
+        return len(_OWN) + len(_rules.get())
 
 
-POINTS = _WithRules(POINTS)
+POINTS: Mapping[str, Signature] = _WithRules()
+"""The signatures of all points by name, in the order of the thesis."""
 
 
 def parameters_of(point: str) -> tuple[Parameter, ...]:
