@@ -141,13 +141,18 @@ def _align(original: ir.Fun, rewritten: Rewritten) -> _Aligned:
     before = pairing.copy()
     if not pairing.pair_atoms(ours.result, theirs.result):
         return _Aligned(rewritten, first, None, before)
-    last = 0
-    while last < most - first and pairing.pair_statements(ours.stms[-1 - last],
-                                                          theirs.stms[-1 - last]):
+    last, types = 0, (_types(original), _types(rewritten.fun))
+    while last < most - first and pairing.pair_statements(
+            ours.stms[-1 - last], theirs.stms[-1 - last], types):
         last += 1
     if first + last == len(ours.stms):  # something is new, and nothing in its place
         first, last = (first, last - 1) if last else (first - 1, last)
     return _Aligned(rewritten, first, last, pairing)
+
+
+def _types(fun: ir.Fun) -> dict[VName, Type]:
+    """The types of the names that a function binds, but for those inside its statements."""
+    return {p.name: p.type for p in (*fun.params, *(p for stm in fun.body.stms for p in stm.pat))}
 
 
 def _sites(found: Iterable[_Aligned], statements: int
