@@ -7,7 +7,9 @@ the kernels that each code version may run, their launches, and stored intermedi
 --memory, it lists the device memory that each code version needs, for the datasets of the program
 or for --sizes.  With --access, it lists the class of each reference to an array, which says what
 elements work-items have in common.  With --barriers, it lists the barriers of kernels, and the
-accesses that each of them separates; --dot draws the graph of accesses.
+accesses that each of them separates; --dot draws the graph of accesses.  With --schedule, it
+prints the rewrite points of the program, a step a line, with --steps the program after each.
+--file FILE gives another schedule, here and with the other options.
 
 Without an argument, list the codes.
 """
@@ -45,6 +47,7 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.geometry.explained_spaces import facts, render
 from runelift.runtime.testing import error_index as explained
+from runelift.runtime.versions.tuning_file import schedule_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,8 +74,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", action="store_true",
                         help="with --schedule, also the program after each step")
     parser.add_argument("--file", type=Path, metavar="FILE",
-                        help="with --schedule, the schedule to explain (default: that of the "
-                             "tuning file, or the points that are written in the program)")
+                        help="explain the program with this schedule (default: with the points "
+                             "that are written in it; --schedule also takes that of the tuning "
+                             "file)")
     parser.add_argument("--barriers", action="store_true",
                         help="list the barriers of the kernels, with the accesses that each one "
                              "separates")
@@ -139,7 +143,7 @@ def _explain_code(args: argparse.Namespace) -> None:
 
 def _list_parameters(args: argparse.Namespace, path: Path) -> None:
     program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules)
+                              runs=False, rules=args.rules, schedule=args.file)
     if program.device_info is None:
         raise UserError("What parameters can be depends on the device, and there is none here; "
                         "'runelift doctor' says why.")
@@ -152,7 +156,7 @@ def _list_parameters(args: argparse.Namespace, path: Path) -> None:
 
 def _list_kernels(args: argparse.Namespace, path: Path) -> None:
     program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules)
+                              runs=False, rules=args.rules, schedule=args.file)
     info = program.device_info
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     works = [(entry, work_of(program.compiled.plan(
@@ -167,7 +171,7 @@ def _list_kernels(args: argparse.Namespace, path: Path) -> None:
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting,
-                              rules=rules_of(args))
+                              schedule=schedule_of(args.file), rules=rules_of(args))
     funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
     if not funs:
         raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
@@ -183,7 +187,7 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args),
-                              rules=rules_of(args))
+                              schedule=schedule_of(args.file), rules=rules_of(args))
     derivations = compiled.derivations
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
