@@ -173,8 +173,8 @@ class Results:
                       and row["device"] == self.device and row["fp_contract"] == contract]
             if ratios:
                 mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-                print(f"geometric mean of naive/{kind}{' with fma' if contract else ''} over "
-                      f"{len(ratios)} rows: {mean:.2f}")
+                print(f"naive/{kind}{' with fma' if contract else ''} over {len(ratios)} rows: "
+                      f"geometric mean {mean:.2f}, arithmetic {sum(ratios) / len(ratios):.2f}")
 
 
 def show(result: Mapping[str, Any]) -> None:

@@ -462,7 +462,7 @@ class Measuring(Live):
     def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """Measure, and keep what was found."""
         found = Live.instrument(self, method)
-        self.costs, _ = found
+        self.costs = found.costs
         return found
 
 

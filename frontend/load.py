@@ -24,12 +24,14 @@ from runelift.ir.syntax import Program
 
 
 @deeply
-def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAMETERS) -> Program:
+def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAMETERS, *,
+         steered: bool = True) -> Program:
     """Parse, check and elaborate a program; ProgramError with what is wrong with it.
 
-    ``parameters`` are values for expressions with the attribute ``#[param(name)]``.
+    ``parameters`` are values for expressions with the attribute ``#[param(name)]``.  Attributes
+    that steer flattening are dropped unless the program is to be ``steered`` by them.
     """
-    return elaborate(checked(source), names, parameters)
+    return elaborate(checked(source), names, parameters, steered=steered)
 
 
 CHECKED = Effort(calls=10_000, components=1000)
@@ -53,6 +55,16 @@ def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] |
 
     ``further`` makes a declaration for its end, which is the only entry point then.
     """
+    module, only = parse(source), ""
+    if further is not None:
+        dec = further(module)
+        module.decs += (dec,)
+        only = dec.name
+    return checked_module(module, only)
+
+
+def checked_module(module: module_ast.Module, only: str = "") -> ast.Flat:
+    """Check a program that is parsed, of which perhaps ``only`` one entry point is wanted."""
     imports: list[Source] = []
 
     def read(path: Path, span: Span) -> module_ast.Module:
@@ -60,11 +72,6 @@ def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] |
         imports.append(module.span.source)
         return module
 
-    module, only = parse(source), ""
-    if further is not None:
-        dec = further(module)
-        module.decs += (dec,)
-        only = dec.name
     program = with_library(flatten_modules(module, read))
     program.imports, program.only = tuple(imports), only
     check_module(program)

@@ -19,7 +19,9 @@ def check(program: ir.Program, phase: str = "core") -> None:
     * Every name is bound once and before its use.
     * Operands have the types that operations need.
     * Results match patterns.
-    * Segmented operations and versions occur in phase ``versioned`` only.
+    * Segmented operations occur in phase ``versioned`` only, as do versions, except those that
+      schedules make.  These do not stand in lambdas.
+    * The needs of a guard are about numbers in scope.
     * Operations of level LOCAL occur only inside of GROUP ones.
     """
     for fun in program.funs:
@@ -37,6 +39,8 @@ class _Checker:
         """The names in scope, in the order in which they were bound."""
         self.bound: set[VName] = set()
         self.group = False
+        self.lambdas = 0
+        """The lambdas around."""
 
     def fail(self, stm: ir.Stm | None, why: str) -> CompilerBug:
         where = f" in 'let {', '.join(str(p.name) for p in stm.pat)}'" if stm else ""
@@ -76,11 +80,13 @@ class _Checker:
             return [self.type(a, stm) for a in body.result]
 
     def lambda_(self, lam: ir.Lambda, stm: ir.Stm) -> None:
+        self.lambdas += 1
         with self.scope():
             for param in lam.params:
                 self.bind(param, stm)
             types = self.body(lam.body, len(lam.ret), stm)
             self.same_kinds(types, lam.ret, stm)
+        self.lambdas -= 1
 
     def same_kinds(self, found: Sequence[Type], wanted: Sequence[Type], stm: ir.Stm) -> None:
         """Element types and ranks agree; sizes may have different names."""
@@ -102,7 +108,8 @@ class _Checker:
                     raise self.fail(stm, f"the size {size} is not an i64")
 
     def expression(self, exp: ir.Exp, stm: ir.Stm) -> None:
-        if isinstance(exp, (*ir.SEGOPS, ir.Versions)) and self.phase == "core":
+        if self.phase == "core" and isinstance(exp, (*ir.SEGOPS, ir.Versions)) and not (
+                isinstance(exp, ir.Versions) and exp.by_schedules):
             raise self.fail(stm, f"{type(exp).__name__} in the core IR")
         match exp:
             case ir.PrimOp(op, prim, args):
@@ -147,9 +154,15 @@ class _Checker:
                 self._loop(exp, stm)
                 return
             case ir.Versions(_, alternatives, ret):
+                if exp.by_schedules and self.lambdas:
+                    raise self.fail(stm, "versions by schedules in a lambda")
                 for number, version in enumerate(alternatives):
                     if (version.guard is None) != (number == len(alternatives) - 1):
                         raise self.fail(stm, "only the last version has no guard")
+                    for need in () if version.guard is None else version.guard.needs:
+                        names = sorted(need.variables())
+                        self.same_kinds([self.type(name, stm) for name in names],
+                                        [Prim.I64] * len(names), stm)
                     self.same_kinds(self.body(version.body, len(ret), stm), ret, stm)
                 return
             case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()

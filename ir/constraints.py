@@ -14,7 +14,7 @@ Source: Mogers 2023, chapter 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import attrgetter
 from typing import TypeAlias
@@ -46,7 +46,7 @@ class Constraint:
     kind: Relation
     left: Size
     right: Size
-    span: Loc | None = None
+    span: Loc | None = field(default=None, compare=False)
     origin: tuple[str, ...] = ()
 
     def variables(self) -> frozenset[VName]:

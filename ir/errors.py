@@ -29,7 +29,11 @@ Code: TypeAlias = Literal[
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
     "invalid-windows", "assertion-failed",
+    "rule-types-differ", "wrong-rule", "untestable-rule", "malformed-rule",
+    "endless-rule",
     "unknown-parameter", "impossible-setting",
+    "unknown-point", "point-arguments", "conflicting-points", "point-does-not-match",
+    "malformed-schedule", "unknown-place",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]
 """A kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""

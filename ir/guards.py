@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from runelift.ir.constraints import Constraint
 from runelift.ir.sizes import Size
+
+UNREACHED = 1 << 62
+"""A threshold that no parallelism reaches."""
 
 
 class Kind(Enum):
@@ -19,6 +23,10 @@ class Kind(Enum):
     """A reduction or scan whose map part is sequential inside."""
     FLAT = "flat"
     """Everything: the body is flattened further, and may hold more versions."""
+    REWRITTEN = "rewritten"
+    """Statements as a schedule rewrites them, flattened; they may hold more versions."""
+    ORIGINAL = "original"
+    """The statements as they are without a schedule, beside rewritten ones."""
 
 
 class Rival(Enum):
@@ -50,6 +58,9 @@ class Rival(Enum):
 class Guard:
     """The condition for running a version: ``threshold <= par``, if it fits the device at all.
 
+    ``needs`` are tested before that.  Where one of them does not hold, the version would compute
+    something else, so it never runs.
+
     ``key`` is stable under edits elsewhere in the program: function, source position of the SOAC,
     kind, depth.  ``name`` is Futhark's (``main.suff_outer_par_0``) and names the threshold in
     tuning files.  ``par`` is how many work-items the version can keep busy.
@@ -59,7 +70,8 @@ class Guard:
     through alone.  ``groups`` is the number of work-groups.
 
     ``default`` is the threshold when nothing was tuned.  None means the device's; for an outer
-    version it means the smaller of both.  ``rival`` is an advantage of the versions that follow.
+    version it means the smaller of both, and a rewritten one then does not run.  ``rival`` is an
+    advantage of the versions that follow.
 
     ``streams``, ``made`` and ``apart`` say that a group keeps nothing of its row, as it only
     reduces it.  ``streams``: neighbouring rows read neighbouring elements.  ``made``: they read no
@@ -88,14 +100,16 @@ class Guard:
     steps: int = 0
     saves: int = 0
     looped: Size | None = None
+    needs: tuple[Constraint, ...] = ()
 
     def sizes(self) -> tuple[Size, ...]:
         """All that it depends on."""
-        return tuple(size for size in (self.par, self.group, self.groups, self.looped)
-                     if size is not None)
+        own = (self.par, self.group, self.groups, self.looped)
+        needed = (size for need in self.needs for size in (need.left, need.right))
+        return (*(size for size in own if size is not None), *needed)
 
     def untuned(self, device: int) -> int:
         """The threshold when nothing was tuned; ``device`` is the device's own."""
         if self.default is None:
-            return device
+            return UNREACHED if self.kind is Kind.REWRITTEN else device
         return min(device, self.default) if self.kind is Kind.OUTER else self.default

@@ -1,4 +1,4 @@
-"""Proving that sizes and indices are not negative, from what is known about others.
+"""Proving that sizes and indices are not negative, divide or equal others, from known facts.
 
 A fact is a :class:`~runelift.ir.sizes.Size` that is at least 0.  A goal is proved by refutation:
 its negation and the facts that are connected with it are combined until no variable is left.  If a
@@ -10,6 +10,15 @@ another variable, minima and maxima by cases.
 >>> facts = Facts((i, n - i - 1))
 >>> facts.prove(n - 1), facts.prove(n - i), facts.prove(n - 2)
 (True, True, False)
+
+Names that equal other sizes say more.  Where ``n = tile * rows``, the tile divides n:
+
+>>> tile, rows = Size.var(VName("tile", 3)), Size.var(VName("rows", 4))
+>>> facts = Facts((tile - 1,)).equal(VName("n", 1), tile * rows)
+>>> facts.divides(tile, n * i), facts.truth(divides(tile, n)), facts.truth(equal(tile * rows, n))
+(True, True, True)
+>>> facts.truth(divides(Size.of(4), Size.of(6))), facts.truth(divides(rows, n)) is None
+(False, True)
 """
 
 from __future__ import annotations
@@ -21,6 +30,7 @@ from functools import lru_cache, reduce
 from math import gcd
 from typing import TypeAlias
 
+from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.names import VName
 from runelift.ir.sizes import Monomial, Size
 
@@ -41,10 +51,14 @@ Linear: TypeAlias = tuple[tuple[tuple[Monomial, int], ...], int]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Knowledge: sizes that are not negative, and names that equal one of several sizes."""
+    """Knowledge: sizes that are not negative, and names that equal one of several sizes.
+
+    ``values`` are names that equal a size without such names.
+    """
 
     known: tuple[Size, ...] = ()
     choices: Mapping[VName, tuple[Size, ...]] = field(default_factory=dict)
+    values: Mapping[VName, Size] = field(default_factory=dict)
     _prepared: tuple[tuple[Linear, frozenset[VName]], ...] = field(
         default=(), repr=False, compare=False)
     """Each fact in the form that proofs need, made once for all proofs."""
@@ -56,17 +70,61 @@ class Facts:
 
     def given(self, *more: Size) -> Facts:
         """These facts and more."""
-        return Facts(self.known + more, self.choices, self._prepared)
+        return Facts(self.known + more, self.choices, self.values, self._prepared)
 
     def choice(self, name: VName, *sizes: Size) -> Facts:
         """These facts, and that ``name`` equals one of ``sizes``."""
-        return Facts(self.known, {**self.choices, name: sizes}, self._prepared)
+        return Facts(self.known, {**self.choices, name: sizes}, self.values, self._prepared)
+
+    def equal(self, name: VName, size: Size) -> Facts:
+        """These facts, and that ``name`` equals ``size``; one that says nothing new is left out."""
+        value, known = self.valued(size), self.valued(Size.var(name))
+        if value == known:
+            return self
+        facts = self.given(known - value, value - known)
+        if known != Size.var(name) or name in value.variables():
+            return facts
+
+        def of(each: VName) -> Size:
+            return value if each == name else Size.var(each)
+
+        values = {other: size.substitute(of) for other, size in self.values.items()}
+        return Facts(facts.known, facts.choices, {**values, name: value}, facts._prepared)
+
+    def valued(self, size: Size) -> Size:
+        """The size with values for the names that have them."""
+        if self.values.keys().isdisjoint(size.variables()):
+            return size
+        return size.substitute(lambda name: self.values.get(name, Size.var(name)))
 
     def prove(self, goal: Size) -> bool:
         """True if ``goal >= 0`` follows; False may also mean that no proof was found."""
         if goal.constant is not None:
             return goal.constant >= 0
         return self._refute(goal * -1 - 1, MOST_CASES)
+
+    def divides(self, divisor: Size, size: Size) -> bool:
+        """True if ``divisor`` is positive and divides ``size``, as far as that is proved."""
+        return self.prove(divisor - 1) and quotient(self.valued(size),
+                                                    self.valued(divisor)) is not None
+
+    def truth(self, constraint: Constraint) -> bool | None:
+        """True if a constraint is proved, False if it can never hold, else None."""
+        left, right = self.valued(constraint.left), self.valued(constraint.right)
+        match constraint.kind:
+            case Relation.DIVIDES:
+                if self.divides(left, right):
+                    return True
+                return False if _never_divides(left, right) or self.prove(left * -1) else None
+            case Relation.AT_LEAST:
+                if self.prove(left - right):
+                    return True
+                return False if self.prove(right - left - 1) else None
+            case Relation.EQUAL:
+                if left == right or (self.prove(left - right) and self.prove(right - left)):
+                    return True
+                apart = self.prove(left - right - 1) or self.prove(right - left - 1)
+                return False if apart else None
 
     def _refute(self, claim: Size, cases: int) -> bool:
         """True if ``claim >= 0`` contradicts the facts."""
@@ -97,6 +155,46 @@ class Facts:
             yield found
             left = [each for each in left if reached.isdisjoint(each[1])]
             reached = reached.union(*(variables for _, variables in near))
+
+
+def quotient(size: Size, divisor: Size) -> Size | None:
+    """The size that makes ``size`` when multiplied by ``divisor``; None if none is found.
+
+    It is found where the divisor divides each term, or where they differ by a common factor.
+
+    >>> n, m = Size.var(VName("n", 1)), Size.var(VName("m", 2))
+    >>> print(quotient(n * m * 6 + n * 4, n * 2), quotient(n * n + n, n + 1), quotient(n + 1, n))
+    2 + 3*m_2 n_1 None
+    """
+    if not size.terms or not divisor.terms:
+        return Size.of(0) if divisor.terms else None
+    found = Size.of(0)
+    for term in size.terms if len(divisor.terms) == 1 else size.terms[:1]:
+        part = _term_quotient(term, divisor.terms[0])
+        if part is None:
+            return None
+        found = found + part
+    return found if found * divisor == size else None
+
+
+def _term_quotient(term: tuple[Monomial, int], divisor: tuple[Monomial, int]) -> Size | None:
+    """The quotient of two terms, if it is a term."""
+    (monomial, coefficient), (part, by) = term, divisor
+    if coefficient % by:
+        return None
+    left = list(monomial)
+    for factor in part:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return Size(((tuple(left), coefficient // by),))
+
+
+def _never_divides(divisor: Size, size: Size) -> bool:
+    """True if a number divides all of a size but its constant term."""
+    number, rest = divisor.constant, dict(size.terms).get((), 0)
+    return number is not None and number > 0 and rest % number != 0 and all(
+        coefficient % number == 0 for monomial, coefficient in size.terms if monomial)
 
 
 @lru_cache(REMEMBERED_PROOFS)

@@ -17,7 +17,13 @@ import numpy as np
 from runelift.ir import failures
 from runelift.ir import syntax as ir
 from runelift.ir.array_limits import check_room
-from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError, unknown_entry
+from runelift.ir.errors import (
+    CompilerBug,
+    CompilerLimitation,
+    ProgramFailure,
+    UserError,
+    unknown_entry,
+)
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -30,7 +36,10 @@ Env: TypeAlias = dict[VName, Value]
 ROW_BYTES = 64
 """The least memory for the results of one element of a map, before they become arrays."""
 Choose: TypeAlias = Callable[[ir.Versions], int]
-"""A choice of the alternative of a ``Versions`` node to run; they are equivalent."""
+"""A choice of the alternative of a ``Versions`` node to run.
+
+If its needs are not met, the next one runs whose needs are; the last one has none.
+"""
 
 
 def last_version(versions: ir.Versions) -> int:
@@ -101,6 +110,12 @@ def _bind_shape(env: Env, name: VName, type_: ArrayType, shape: tuple[int, ...])
             label = size.base if isinstance(size, VName) else str(size.value)
             raise UserError(f"Argument '{name.base}' has shape {list(shape)}, but size "
                             f"'{label}' is {int(known)}.")
+
+
+def _meets_needs(version: ir.Version, env: Env) -> bool:
+    """True if what the guard of a version needs holds for the sizes at hand."""
+    needs = () if version.guard is None else version.guard.needs
+    return all(need.holds({name: int(env[name]) for name in need.variables()}) for need in needs)
 
 
 class Interpreter:
@@ -190,6 +205,8 @@ class Interpreter:
                                 atom(value, env))]
             case ir.Copy(array):
                 return [env[array].copy()]
+            case ir.Call(function):
+                raise CompilerBug(f"the function '{function}' of a rule has no meaning alone")
             case ir.Assert(cond, message, args):
                 if not atom(cond, env):
                     raise ProgramFailure(message.format(*(atom(a, env) for a in args)))
@@ -240,7 +257,9 @@ class Interpreter:
             case ir.SegHist(_, space, hist_ops, body):
                 return self._seg_hist(space, hist_ops, body, env)
             case ir.Versions(_, alternatives):
-                return self.body(alternatives[self.choose(exp)].body, dict(env))
+                chosen = next(version for version in alternatives[self.choose(exp):]
+                              if _meets_needs(version, env))
+                return self.body(chosen.body, dict(env))
             case _:
                 assert_never(exp)
 

@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput, UnexpectedToken, VisitError
 
+from runelift.ir import constraints
 from runelift.ir import syntax as ir
+from runelift.ir.constraints import Constraint
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.names import VName
@@ -197,6 +199,9 @@ class Reader(Transformer[Token, Any]):
     def copy(self, array: Token) -> ir.Exp:
         return ir.Copy(vname(array))
 
+    def call(self, function: Token, args: tuple[Atom, ...], ret: tuple[Type, ...]) -> ir.Exp:
+        return ir.Call(vname(function), args, ret)
+
     def assert_(self, cond: Atom, message: Token, args: tuple[Atom, ...]) -> ir.Exp:
         return ir.Assert(cond, json.loads(message), args)
 
@@ -291,10 +296,14 @@ class Reader(Transformer[Token, Any]):
         return ir.Versions(str(site), alternatives, ret)
 
     def version(self, *parts: Any) -> ir.Version:
-        *guard, kind, body = parts
-        if not guard:
-            return ir.Version(None, Kind(kind[1:-1]), body)
-        return ir.Version(guard[0](Kind(kind[1:-1])), Kind(kind[1:-1]), body)
+        *head, body = parts
+        kind = Kind(next(str(part) for part in head if isinstance(part, Token))[1:-1])
+        guard = next((part(kind) for part in head if callable(part)), None)
+        schedule = next((part for part in head if isinstance(part, tuple)), ())
+        return ir.Version(guard, kind, body, schedule)
+
+    def schedule(self, *points: Token) -> tuple[str, ...]:
+        return tuple(map(json.loads, points))
 
     # Guards
 
@@ -325,6 +334,18 @@ class Reader(Transformer[Token, Any]):
 
     def group_count(self, size: Size) -> tuple[str, Size]:
         return "groups", size
+
+    def needs(self, *needs: Constraint) -> tuple[str, tuple[Constraint, ...]]:
+        return "needs", needs
+
+    def divides(self, left: Size, right: Size, *origin: Token) -> Constraint:
+        return constraints.divides(left, right, *map(json.loads, origin))
+
+    def at_least(self, left: Size, right: Size, *origin: Token) -> Constraint:
+        return constraints.at_least(left, right, *map(json.loads, origin))
+
+    def equal(self, left: Size, right: Size, *origin: Token) -> Constraint:
+        return constraints.equal(left, right, *map(json.loads, origin))
 
     def total(self, *terms: Size) -> Size:
         return sum(terms, Size.of(0))

@@ -28,6 +28,16 @@ SCRATCH = "scratch"
 """The attribute of an array of zeros that are all overwritten before anything looks at them."""
 
 
+def stored_in(space: str) -> str:
+    """The attribute of a map whose results are stored in a memory, and not where they are read."""
+    return f"stored({space})"
+
+
+def is_stored(stm: Stm) -> bool:
+    """True if results of a statement are stored, so that no other operation makes them."""
+    return any(attr.startswith("stored(") for attr in stm.attrs)
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Statement ``place`` behind a map updates an array by a result of the map.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from runelift.ir import syntax as ir
+from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.guards import Guard
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -149,6 +150,8 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"pad@{dim} {_atoms((before, after, value))} {array}"
         case ir.Copy(array):
             yield f"copy {array}"
+        case ir.Call(function, args, ret):
+            yield f"call {function} {_atoms(args)} : {_types(ret)}"
         case ir.Assert(cond, message, args):
             yield f"assert {_atom(cond)} {json.dumps(message)} {_atoms(args)}"
         case ir.If(cond, then_, else_, ret):
@@ -210,7 +213,8 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"versions {site} : {_types(ret)}"
             for version in alternatives:
                 when = "else" if version.guard is None else _guard(version.guard)
-                yield f"{_PAD}{when} ({version.kind.value}) =>"
+                made = f" by {_strings(version.schedule)}" if version.schedule else ""
+                yield f"{_PAD}{when} ({version.kind.value}){made} =>"
                 yield from _indent(_indent(_body(version.body)))
         case _:
             assert_never(exp)
@@ -226,5 +230,16 @@ def _guard(guard: Guard) -> str:
     steps = f" steps {guard.steps}" if guard.steps else ""
     saves = f" saves {guard.saves}" if guard.saves else ""
     looped = "" if guard.looped is None else f" looped {guard.looped}"
+    needs = f" needs ({', '.join(map(_need, guard.needs))})" if guard.needs else ""
     return (f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}"
-            f"{group}{groups}{default}{rival}{streams}{apart}{steps}{saves}{looped}")
+            f"{group}{groups}{default}{rival}{streams}{apart}{steps}{saves}{looped}{needs}")
+
+
+def _need(need: Constraint) -> str:
+    relation = "equals" if need.kind is Relation.EQUAL else need.kind.value
+    origin = f" {_strings(need.origin)}" if need.origin else ""
+    return f"{need.left} {relation} {need.right}{origin}"
+
+
+def _strings(texts: Iterable[str]) -> str:
+    return " ".join(map(json.dumps, texts))

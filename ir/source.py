@@ -100,6 +100,7 @@ class Loc:
 
     ``calls`` lists the call sites from the innermost outwards; it makes the back-trace of a
     run-time error.  Each has the name of the function that is called (``callee``, if it has one).
+    ``name`` is the variable that the source gives the value, if it does.
     """
 
     file: str
@@ -107,6 +108,7 @@ class Loc:
     column: int
     calls: tuple[Loc, ...] = ()
     callee: str = ""
+    name: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, span: Span, calls: tuple[Loc, ...] = (), callee: str = "") -> Loc:

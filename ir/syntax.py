@@ -19,6 +19,7 @@ Both are first-order, in A-normal form, with arrays of primitive elements and un
       xs with [d, ...] <- a         Update               1   (a new value; xs is not changed)
       iota, replicate, concat, rearrange, reshape, copy  1
       slide, pad                                         1
+      call f (a, ...)               Call                 any (only in rules from outside)
       assert                        Assert               0
       if a then Body else Body      If                   any
       loop (p = a)... form do Body  Loop                 any
@@ -252,6 +253,18 @@ class Copy:
     """``copy array``: the same value, fresh memory."""
 
     array: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``function(args)``: an unknown function applied, with the types of its results.
+
+    Only rules from outside have it, where the function is a parameter.  No program does.
+    """
+
+    function: VName
+    args: tuple[Atom, ...]
+    ret: tuple[Type, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -566,20 +579,33 @@ class SegAccumulate:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One of several equivalent bodies, with its guard; the last has none."""
+    """One of several equivalent bodies, with its guard; the last has none.
+
+    ``schedule`` are the points that made a rewritten version, one ``place point(parameters)`` each.
+    """
 
     guard: Guard | None
     kind: Kind
     body: Body
+    schedule: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The first version whose guard holds (and which fits the device); all are equivalent."""
+    """The first version whose guard holds (and which fits the device).
+
+    All whose needs are met are equivalent.  Before flattening they are statements that schedules
+    rewrite, and stand outside of lambdas.
+    """
 
     site: str
     alternatives: tuple[Version, ...]
     ret: tuple[Type, ...]
+
+    @property
+    def by_schedules(self) -> bool:
+        """True if schedules made them: they are alternative programs rather than mappings."""
+        return any(version.kind is Kind.REWRITTEN for version in self.alternatives)
 
 
 Soac: TypeAlias = Map | Redomap | Scanomap | Scatter | Hist
@@ -588,7 +614,7 @@ SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
 SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist, SegAccumulate)
 Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
-    | Rearrange | Reshape | Slide | Pad | Copy | Assert | If | Loop
+    | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop
     | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite
     | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
 )

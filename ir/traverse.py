@@ -17,8 +17,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
-FLAT = frozenset({ir.AccWrite, ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Concat, ir.Convert, ir.Copy,
-                  ir.Index, ir.Iota, ir.PrimOp,
+FLAT = frozenset({ir.AccWrite, ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Call, ir.Concat, ir.Convert,
+                  ir.Copy, ir.Index, ir.Iota, ir.PrimOp,
                   ir.Pad, ir.Rearrange, ir.Replicate, ir.Reshape, ir.Slide, ir.Update})
 """The expressions with nothing inside: most of a program, so that a look at the kind saves time."""
 
@@ -160,14 +160,17 @@ class Mapper:
         """A symbolic size."""
         if all(self.atom(name) is name for name in size.variables()):
             return size
-        return size.substitute(lambda name: _size_of(self.atom(name)))
+        return size.substitute(lambda name: size_of(self.atom(name)))
 
     def guard(self, guard: Guard) -> Guard:
         """The sizes of a guard."""
         group = None if guard.group is None else self.size(guard.group)
         groups = None if guard.groups is None else self.size(guard.groups)
         looped = None if guard.looped is None else self.size(guard.looped)
-        new = replace(guard, par=self.size(guard.par), group=group, groups=groups, looped=looped)
+        needs = tuple(replace(need, left=self.size(need.left), right=self.size(need.right))
+                      for need in guard.needs)
+        new = replace(guard, par=self.size(guard.par), group=group, groups=groups, looped=looped,
+                      needs=needs)
         return guard if new == guard else new
 
 
@@ -221,6 +224,8 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
             return ir.Pad(dim, m.atom(before), m.atom(after), m.atom(value), m.name(array))
         case ir.Copy(array):
             return ir.Copy(m.name(array))
+        case ir.Call(function, args, ret):
+            return ir.Call(m.name(function), m.atoms(args), m.types(ret))
         case ir.Assert(cond, message, args):
             return ir.Assert(m.atom(cond), message, m.atoms(args))
         case ir.If(cond, then_, else_, ret):
@@ -272,7 +277,7 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
                                     tuple(map(m.operator, ops)), m.body(body))
         case ir.Versions(site, alternatives, ret):
             return ir.Versions(site, tuple(
-                ir.Version(v.guard and m.guard(v.guard), v.kind, m.body(v.body))
+                replace(v, guard=v.guard and m.guard(v.guard), body=m.body(v.body))
                 for v in alternatives), m.types(ret))
         case _:
             assert_never(exp)
@@ -282,7 +287,8 @@ def _dests(m: Mapper, dests: tuple[ir.Dest, ...]) -> tuple[ir.Dest, ...]:
     return tuple(ir.Dest(m.name(dest.array), dest.rank) for dest in dests)
 
 
-def _size_of(atom: Atom) -> Size:
+def size_of(atom: Atom) -> Size:
+    """The symbolic size that an i64 atom is."""
     return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
 
 

@@ -13,6 +13,9 @@ from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.lift.points import BOOK
+from runelift.rewrite.lift.schedule import Step
+from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.registry import (
     ARRANGE,
     BOUNDS,
@@ -23,6 +26,7 @@ from runelift.rewrite.registry import (
     HOIST,
     HOIST_ARRAYS,
     LAUNCHES,
+    OUTSIDE,
     PREDICATE,
     SHORT_CIRCUIT,
     SIMPLIFY,
@@ -30,13 +34,20 @@ from runelift.rewrite.registry import (
     Pass,
 )
 
-STANDARD: tuple[Pass, ...] = (
+AS_WRITTEN: tuple[Pass, ...] = (
     SIMPLIFY,
     CSE,
     ARRANGE,
     SIMPLIFY,  # indices of nests that have changed
     HOIST,  # before fusion: statements still in a lambda then belong there
     SIMPLIFY,  # fusion wants producer and consumer without copies in between
+)
+"""From the core IR of the front end to that in which rules from outside look for their sides."""
+
+STANDARD: tuple[Pass, ...] = (
+    *AS_WRITTEN,
+    OUTSIDE,
+    SIMPLIFY,  # what rules from outside have made
     FUSE,
     SIMPLIFY,  # reductions over views have loops for dimensions
     FILTER,
@@ -131,13 +142,47 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
 
 
 def optimise(program: Program, names: Names, rewriting: Rewriting | None = None, *,
+             points: Scheduling | None = None,
              watch: Watch | None = None, timing: Timing | None = None) -> Program:
-    """The core program after :data:`STANDARD`.
+    """The core program after :data:`STANDARD`, and after rewrite points in between.
 
     ``rewriting`` says which rules and passes are left out and how often rules may fire; its trace
-    sees every firing.  ``watch`` sees the program after each pass.
+    sees every firing.  ``points`` are those to take, by default those of the program.  ``watch``
+    sees the program after each pass.
     """
-    return _run(STANDARD, program, names, "core", rewriting, Observer(watch, timing))
+    points, passes = points or Scheduling(BOOK), STANDARD
+    program = points.begin(program)
+    if not points.is_idle(program):
+        late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
+        # Points across kernels come first: simplification looks through windows and layouts.
+        # Rules from outside match what is simplified, as their left sides are.
+        before = (SIMPLIFY,) if points.book.keys() - BOOK.keys() else ()
+        passes = (*before, _taking(points, fused=False), *STANDARD[:late],
+                  _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
+    return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
+
+
+def possible_steps(program: Program, names: Names, asked: Asked | None = None,
+                   book: Book = BOOK) -> list[Step]:
+    """The steps that could follow those asked for in a core program, before fusion and after it.
+
+    ``book`` has the points.  Numbers have a default value.  Neither the program nor ``names``
+    change.
+    """
+    points = Scheduling(book, asked or Asked(), needs=[], explores=True)
+    optimise(program, copy(names), points=points)
+    return points.possible
+
+
+def _taking(points: Scheduling, *, fused: bool) -> Pass:
+    """The pass that takes rewrite points before fusion, or after it."""
+    def run(program: Program, names: Names, rewriting: Rewriting | None) -> Program:
+        done = points.take(program, names, fused=fused)
+        if rewriting is not None and done != program:
+            rewriting.fired["rewrite point"] += 1
+        return done
+
+    return Pass("fused-points" if fused else "points", "take rewrite points", run)
 
 
 def clean(program: Program, names: Names, rewriting: Rewriting | None = None, *,

@@ -9,6 +9,7 @@ from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.analysis.bounds import PROVING, remove_checks
 from runelift.rewrite.engine.rule import Rewriting, Rule
+from runelift.rewrite.lift.outside.apply import apply_rules
 from runelift.rewrite.passes.concat_parts import concat_in_parts
 from runelift.rewrite.passes.cse import SHARING, eliminate_common
 from runelift.rewrite.passes.default_guards import EVERYWHERE, estimate
@@ -60,6 +61,7 @@ HOIST_ARRAYS = Pass("hoist-arrays", "move arrays that counters make out of lambd
                     hoist_arrays, (hoist_stored,))
 ARRANGE = Pass("layouts", "move layouts in front of the maps that make the arrays", arrange,
                LAYOUTS)
+OUTSIDE = Pass("outside", "apply rules from outside (--rules)", apply_rules)
 FUSE = Pass("fuse", "make one array operation of two", fuse,
             (*VERTICAL, *HORIZONTAL, reduce_by_rows))
 FILTER = Pass("filters", "reduce without filters and scans in between", without_filters, FILTERS)
@@ -75,8 +77,9 @@ ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, FUSE, FILTER, HOIST_ARRAYS, WRITE_OUT,
-                            BOUNDS, PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
+                            HOIST_ARRAYS, WRITE_OUT, BOUNDS, PREDICATE, LAUNCHES, ESTIMATE,
+                            SHORT_CIRCUIT)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

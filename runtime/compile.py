@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runelift.ir.errors import HiddenEntryWarning
-from runelift.ir.files import read_source
+from runelift.ir.files import read_source, require_file
 from runelift.ir.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices.info import DeviceInfo, select
@@ -16,7 +16,7 @@ from runelift.runtime.devices.waiting import begin_session
 from runelift.runtime.host.gc_policy import collecting_rarely
 from runelift.runtime.processes import compile_ahead
 from runelift.runtime.program import Program
-from runelift.runtime.versions.tuning_file import checked_values, tuning_of
+from runelift.runtime.versions.tuning_file import checked_values, schedule_of, tuning_of
 
 if TYPE_CHECKING:
     from runelift.runtime.prebuild.first_run import FirstRun
@@ -25,35 +25,47 @@ if TYPE_CHECKING:
 def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",
-            fp_contract: bool = False, runs: bool = True) -> Program:
+            fp_contract: bool = False, memory: int | str | None = None, runs: bool = True,
+            schedule: str | Path | None = None, rules: str | Path | None = None) -> Program:
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
     exists.  ``settings`` go before it.  Names that are not in a file must be names of the program,
-    with values that its parameters can have.  With ``fp_contract`` the device may round ``a * b +
-    c`` once instead of twice, which is faster, and no longer what the interpreter computes to the
-    last bit.  Where it ``runs`` in this process, others may start to build its kernels.  Raises
-    UserError or CompilerLimitation.
+    with values that its parameters can have.  ``policy`` says which versions are kept, and with
+    ``+ignore-attributes`` behind it attributes of the source have no say in that.  With
+    ``fp_contract`` the device may round ``a * b + c`` once instead of twice, which is faster, and
+    no longer what the interpreter computes to the last bit.  ``memory`` bounds the bytes of device
+    memory of a call, such as ``30MB``: versions that need more do not run.  Where it ``runs`` in
+    this process, others may start to build its kernels.  A ``schedule``, a path or the text itself,
+    replaces the rewrite points of the program and the schedule of the tuning file.  ``rules`` is a
+    file of rules from outside (docs/rules.md).  Raises UserError or CompilerLimitation.
     """
     begin_session()
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
+    outside = None if rules is None else read_source(require_file(Path(rules)))
     chosen = tuning_of(path, tuning)
     settings = checked_values(settings or {})
     values = {**chosen.values, **settings}
+    steps = schedule_of(schedule) or chosen.schedule_for(source, outside)
     compiled = if_current(
-        load_compiled(source, policy=policy) or compile_ahead.take(source, policy), values)
+        load_compiled(source, policy=policy, schedule="" if steps is None else steps.text,
+                      rules=outside)
+        or (compile_ahead.take(source, policy) if outside is None else None), values, steps)
     info, first = select(device), None
     if compiled is None:
         first = _first_run(info, device, source) if runs else None
         try:
             with collecting_rarely():
-                compiled = compile_anew(source, policy=policy, parameters=values)
+                compiled = compile_anew(source, policy=policy, parameters=values, schedule=steps,
+                                        rules=outside)
         except BaseException:
             if first is not None:
                 first.end()
             raise
     program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
+    if memory is not None:
+        program.memory = memory
     given = {} if chosen.file is not None else chosen.values
     for problem in program.problems({**given, **settings}):
         raise problem.error()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from runelift.runtime.execution.executable import Executable
     from runelift.runtime.execution.prepared_calls import PreparedCall, PreparedEntry
     from runelift.runtime.execution.run import Outcome
+    from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
     from runelift.runtime.records.record import Record
@@ -72,6 +73,31 @@ class LoadedProgram:
         self._stored = len(compiled.plans)
         self._texts = KernelTexts()
         self._prebuilder: Prebuilder | None = None
+        self._memory: int | None = None
+
+    @property
+    def memory(self) -> int | None:
+        """The most bytes of device memory that a call may need; None if the device decides."""
+        return self._memory
+
+    @memory.setter
+    def memory(self, bound: int | None) -> None:
+        self._memory = bound
+        for executable in self._executables.values():
+            guard = executable.memory
+            assert isinstance(guard, running.MemoryGuard)
+            guard.bound = bound
+        self.prepared.clear()
+
+    def estimate_memory(self, entry: str, args: Sequence[Any], force: Choices | None = None,
+                        thresholds: Choices | None = None) -> MemoryEstimate:
+        """The device memory of a run before it runs; elements of arrays do not count."""
+        executable = self.executable(entry)
+        bound = self.bind(executable.plan, list(args),
+                          lambda array: running.no_memory(array.nbytes))
+        found: MemoryEstimate = running.MemoryRun(
+            executable, self._thresholds_of(thresholds), force or {}).estimate(bound)
+        return found
 
     # Plans and what runs them
 
@@ -102,8 +128,9 @@ class LoadedProgram:
             info = self.device.info
             kept = self._texts.of(self.compiled, entry, interleave=info.interleaves,
                                   coherent=info.coherent)
-            self._executables[entry] = running.Executable(
+            made = self._executables[entry] = running.Executable(
                 self.plan(entry), self.device, contract=self.fp_contract, kept=kept)
+            made.memory = running.MemoryGuard(made, self._memory)
             self._store_new_plans()
         return self._executables[entry]
 

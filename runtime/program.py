@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from runelift.runtime.execution.device_array import DeviceArray, true_shape
 from runelift.runtime.execution.opaques import packed, unpacked
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.loaded_program import LoadedProgram
+from runelift.runtime.memory.byte_sizes import parse_bytes
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
@@ -30,11 +30,13 @@ from runelift.runtime.versions.tuning_file import (
     Identity,
     SettingProblem,
     TuningValues,
+    digest,
     read_size_guards,
     unknown_names,
 )
 
 if TYPE_CHECKING:
+    from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
 
 
@@ -47,7 +49,8 @@ class Program:
     record, a value of a sum type or an array of tuples comes out as an
     :class:`~runelift.runtime.execution.opaques.Opaque`, and can be passed in again.  With
     ``recording = True`` each call appends a :class:`~runelift.runtime.records.record.Record` to
-    ``records``.  ``thresholds`` decide which versions run.
+    ``records``.  ``thresholds`` decide which versions run, among those that keep within
+    :attr:`memory`.
     """
 
     def __init__(self, compiled: Compiled, device: DeviceInfo | None,
@@ -66,7 +69,22 @@ class Program:
         """The program for another process, which opens the device anew."""
         info = self.device_info
         return _restored, (self.compiled, spec_of(info), info and replace(info, handle=None),
-                           self.thresholds, self.policy, self.loaded.fp_contract)
+                           self.thresholds, self.policy, self.loaded.fp_contract, self.memory)
+
+    @property
+    def memory(self) -> int | None:
+        """The most bytes of device memory that a call may need; None if the device decides.
+
+        They are those of its arguments, of what it allocates, and of its results.  A text such as
+        ``30MB`` may be assigned.
+        """
+        return self.loaded.memory
+
+    @memory.setter
+    def memory(self, bound: int | str | None) -> None:
+        if bound is not None and self.device_info is None:
+            raise UserError("The interpreter has no device memory to bound.  Name a device.")
+        self.loaded.memory = None if bound is None else parse_bytes(str(bound))
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -152,6 +170,18 @@ class Program:
         """The given thresholds, or those of the program if there are none."""
         return self.thresholds if thresholds is None else thresholds
 
+    def estimate_memory(self, entry: str, args: Sequence[Any], *,
+                        force: Mapping[str, int] | None = None,
+                        thresholds: Mapping[str, int] | None = None) -> MemoryEstimate:
+        """The device memory that a call needs, before it runs, and that of each version.
+
+        Only the types and sizes of ``args`` and the values of scalars count.
+        """
+        required = self._required(entry, force) if force else {}
+        if self.device_info is None:
+            raise UserError("The interpreter needs no device memory.  Name a device.")
+        return self.loaded.estimate_memory(entry, args, required, thresholds)
+
     def interface(self, entry: str) -> Interface:
         """The parameters and results of an entry point; UserError if there is none."""
         return self.loaded.interface(entry)
@@ -202,9 +232,9 @@ class Program:
     @property
     def identity(self) -> Identity:
         """The source and the device that parameters of the kernels are valid for."""
-        text = hashlib.sha256(self.compiled.source.text.encode()).hexdigest()
         info = self.device_info
-        return Identity(text, f"{info.name}, {info.platform}" if info is not None else "")
+        return Identity(digest(self.compiled.source, self.compiled.rules),
+                        f"{info.name}, {info.platform}" if info is not None else "")
 
     def kernel_parameters(self, entries: Iterable[str] | None = None) -> dict[str, str]:
         """The parameters of kernels, by name, with their entry points.
@@ -241,8 +271,9 @@ class Program:
 
     @property
     def _known_names(self) -> set[str]:
-        """The names of thresholds and of ``#[param]``."""
-        return {guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys()
+        """The names of thresholds, of ``#[param]``, and of what skips a rewrite point."""
+        return ({guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys()
+                | set(self.compiled.skips))
 
     def problems(self, chosen: Mapping[str, int]) -> list[SettingProblem]:
         """Complaints about names and values for thresholds and parameters."""
@@ -287,7 +318,8 @@ class Program:
 
 
 def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
-              thresholds: dict[str, int], policy: str, contract: bool) -> Program:
+              thresholds: dict[str, int], policy: str, contract: bool, memory: int | None
+              ) -> Program:
     """A program that another process has sent.
 
     A copy of a process that has used devices gets one that cannot run.  Pools of processes would
@@ -296,4 +328,5 @@ def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
     found = info if forked.is_copy() else select(device)
     program = Program(compiled, found, policy=policy, fp_contract=contract)
     program.thresholds = thresholds  # which may have size guards
+    program.loaded.memory = memory
     return program

@@ -70,6 +70,16 @@ def windows(image: Floats, filters: Floats) -> Floats:
 vgg = windows
 
 
+def attention(queries: Floats, keys: Floats, values: Floats, inner: Floats, outer: Floats
+              ) -> Floats:
+    """A layer of a transformer: heads side by side in each token, and a network on top."""
+    q, k, v = (each.astype(np.float64) for each in (queries, keys, values))
+    scores = np.exp(q @ np.swapaxes(k, 2, 3) / np.sqrt(q.shape[3]))
+    heads = (scores / scores.sum(axis=3, keepdims=True)) @ v
+    tokens = np.moveaxis(heads, 1, 2).reshape(q.shape[0], q.shape[2], -1)
+    return tokens + np.maximum(0, tokens @ inner.T) @ outer.T
+
+
 def coulomb(width: int, height: int, depth: int, spacing: float, xs: Floats, ys: Floats,
             zs: Floats, charges: Floats) -> Floats:
     """The sum of charge over distance at the points of a grid, x varying fastest."""

@@ -11,7 +11,9 @@ from statistics import median
 
 import pytest
 
+from runelift.ir.files import read_source
 from runelift.ir.source import Source
+from runelift.runtime.commands.cli import main
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.strategies import STRATEGIES
@@ -29,6 +31,7 @@ FOLDERS = ("", "codegen", "ir/imp", "rewrite", "rewrite/flatten", "rewrite/flatt
 FILE = re.compile(r"`([\w/]+\.(?:py|lark|fut|cl))`|\]\(([^):#]+)\)")
 PROGRAM = re.compile(r"```futhark\n(.*?)```", re.S)
 BLOCK = re.compile(r"(<!-- stage: (\w+) -->\n```\w*\n)(.*?)(?=```)", re.S)
+TREE = re.compile(r"(<!-- tree: (\w+) by (\w+) -->\n```\n)(.*?)(?=```)", re.S)
 PROSE = [*PAGES, ROOT / "CHANGELOG.md"]
 NO_PROSE = re.compile(r"```.*?```|<!--.*?-->|^\s*\|.*?$|^#.*?$", re.S | re.M)
 """Code, tables and headings."""
@@ -66,6 +69,25 @@ def test_dumps_are_current(pytestconfig: pytest.Config) -> None:
         PAGE.write_text(current)
     assert len(BLOCK.findall(page)) == 8
     assert PAGE.read_text() == current
+
+
+def test_trees_are_current(pytestconfig: pytest.Config) -> None:
+    """The threshold trees of examples, by the policy that a page names."""
+    found = 0
+    for page in PAGES:
+        text = page.read_text()
+        current = TREE.sub(lambda m: m[1] + tree(m[2], m[3]), text)
+        if pytestconfig.getoption("--regenerate-golden"):
+            page.write_text(current)
+        assert page.read_text() == current
+        found += len(TREE.findall(text))
+    assert found
+
+
+def tree(example: str, policy: str) -> str:
+    """The threshold tree of an example."""
+    source = read_source(ROOT / "examples" / f"{example}.fut")
+    return Program(compile_source(source, policy=policy), None).tree.render() + "\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
@@ -137,3 +159,20 @@ def test_python_that_is_shown_runs(page: str, monkeypatch: pytest.MonkeyPatch,
 def test_every_strategy_is_listed() -> None:
     page = (PAGE.parent / "tuning.md").read_text()
     assert re.findall(r"^\| `([\w-]+)` \|", page, re.M) == list(STRATEGIES)
+
+
+def test_schedules_that_are_shown_are_current(tmp_path: Path, pytestconfig: pytest.Config,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "lift.md"
+    (program,) = re.findall(r"<!-- schedule -->\n```futhark\n(.*?)```", page.read_text(), re.S)
+    path = tmp_path / "dot.fut"
+    path.write_text(program)
+
+    def current(block: re.Match[str]) -> str:
+        assert main(["explain", "--schedule", str(path), *block[2].split()]) == 0
+        return f"{block[1]}```\n{capsys.readouterr().out}```"
+
+    text = re.sub(r"(<!-- shown(.*?) -->\n)```\n.*?```", current, page.read_text(), flags=re.S)
+    if pytestconfig.getoption("--regenerate-golden"):
+        page.write_text(text)
+    assert page.read_text() == text

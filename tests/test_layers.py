@@ -31,10 +31,13 @@ ALLOWED = {
     "rewrite.analysis": "rewrite.engine",
     "rewrite.rules": "rewrite.engine",
     "rewrite.flatten.rules": "rewrite.engine rewrite.flatten",
+    "rewrite.lift": "rewrite.engine",
+    "rewrite.lift.points": "rewrite.engine rewrite.flatten rewrite.lift",
     "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
+    "rewrite.lift.outside": "rewrite.engine rewrite.rules rewrite.passes rewrite.lift",
     "rewrite":
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
-        "rewrite.passes",
+        "rewrite.passes rewrite.lift rewrite.lift.outside rewrite.lift.points",
     "codegen.passes": "codegen.plan",
     "codegen.emit": "codegen.plan codegen.passes",
     "codegen.kernel": "codegen.plan codegen.passes",
@@ -44,8 +47,10 @@ ALLOWED = {
     "records": "codegen.plan",
     "host": "cache",
     "compilation":
-        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite codegen.plan "
-        "codegen.emit codegen.hostplan cache",
+        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
+        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan cache rules",
+    "rules":
+        "frontend.syntax frontend.elaborate frontend rewrite.lift.outside rewrite cache data",
     "devices.driver": "cache host",
     "devices": "codegen.emit versions cache host devices.driver",
     "geometry": "codegen.plan devices",
@@ -56,14 +61,21 @@ ALLOWED = {
     "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
     "replay": "codegen.plan codegen.emit versions records host devices execution",
     "trials": "codegen.emit records host devices geometry execution",
+    "memory":
+        "codegen.plan codegen.emit versions records devices execution",
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
-    "running": "devices execution execution.probes prebuild",
-    "loaded_program": "codegen.plan compilation devices execution prebuild records running",
+    "running": "devices execution execution.probes memory prebuild",
+    "loaded_program":
+        "codegen.plan compilation devices execution memory prebuild records running",
     "program":
-        "codegen.plan versions records compilation devices geometry execution prebuild "
+        "codegen.plan versions records compilation devices geometry execution memory prebuild "
         "loaded_program tuner.autotune",
+    "races.mistakes": "",
+    "races":
+        "codegen.plan codegen.emit versions devices execution execution.probes program "
+        "races.mistakes",
     "compile": "versions host compilation devices processes prebuild program",
     "runelift": "execution program compile",
     "tuner.policy": "records",
@@ -89,26 +101,35 @@ ALLOWED = {
         "tuner.job",
     "tuner.kernel_parameters":
         "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
-        "tuner.job tuner.thresholds",
+        "tuner.fit tuner.result tuner.job tuner.thresholds tuner.technique_bandit",
     "tuner.strategies":
-        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job",
+        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job "
+        "tuner.technique_bandit",
+    "tuner.technique_bandit": "",
     "tuner.report":
-        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "memory versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "tuner.report.html":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
+    "tuner.schedules":
+        "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
+        "tuner.costs tuner.measure "
+        "tuner.result",
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing":
-        "ir.codes frontend versions data compilation devices program compile tuner.costs tuner.t4",
+        "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
+        "tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite codegen.plan versions records data cache host "
-        "compilation "
-        "devices.driver devices geometry processes program compile runelift tuner.policy "
+        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
+        "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
+        "host compilation rules "
+        "devices.driver devices geometry memory processes program compile runelift tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
-        "tuner.report.html tuner.t4 tuner.import_t4 testing",
+        "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
+        "races.mistakes",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

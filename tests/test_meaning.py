@@ -31,7 +31,7 @@ def forms(text: str) -> dict[str, tuple[Program, int]]:
     check(core)
     optimised = optimise(core, names)
     found = {"core": (core, 0), "optimised": (optimised, 0)}
-    for policy in ("all", "full", "classic", "moderate"):
+    for policy in ("all", "full", "divided", "classic", "moderate"):
         versioned = clean(flatten(optimised, names, policy=policy), names)
         for version in range(3):
             found[f"{policy} {version}"] = (versioned, version)

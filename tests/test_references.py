@@ -125,6 +125,8 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "conv2d": lambda rng: [uniform(rng, 39, 75), uniform(rng, 9, 34)],
     "conv3d": lambda rng: [uniform(rng, 9, 13, 37), uniform(rng, 3, 5, 7)],
     "windows": lambda rng: [uniform(rng, 5, 19, 33), uniform(rng, 7, 5, 3, 3)],
+    "attention": lambda rng: [*(uniform(rng, 3, 4, 9, 5) for _ in range(3)),
+                              uniform(rng, 11, 20), uniform(rng, 20, 11)],
     "vgg": lambda rng: [uniform(rng, 6, 14, 23), uniform(rng, 9, 6, 3, 3)],
     "coulomb": coulomb_inputs,
     "syrk": syrk_inputs,

@@ -507,8 +507,9 @@ class _Printer:
                 sign = "/" if op == "quot" else "%"
                 return f"({self.exp(arg)} {sign} {literal(divisor)})"
             case imp.Apply(op, prim, args):
-                return self._apply(op, prim, [self.exp(a) for a in args],
-                                   ", ".join(self.typed(a, prim) for a in args))
+                texts = [self.exp(a) for a in args]
+                return self._apply(op, prim, texts, ", ".join(
+                    self._cast(a, text, prim) for a, text in zip(args, texts, strict=True)))
 
     def condition(self, exp: Exp) -> str:
         """A condition in brackets."""
@@ -518,7 +519,10 @@ class _Printer:
 
     def typed(self, exp: Exp, prim: Prim) -> str:
         """An expression of a type, with a cast where C would give it another one."""
-        text = self.exp(exp)
+        return self._cast(exp, self.exp(exp), prim)
+
+    def _cast(self, exp: Exp, text: str, prim: Prim) -> str:
+        """The text of an expression, with a cast where C would give it another type."""
         while isinstance(exp, imp.Var) and exp.name in self.inlined:
             exp = self.inlined[exp.name]
         match exp:

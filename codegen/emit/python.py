@@ -19,6 +19,7 @@ from runelift.codegen.plan.free_scalars import FreeScalars
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import failures, imp
+from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.errors import CompilerBug
 from runelift.ir.guards import Guard
 from runelift.ir.imp.traverse import loaded
@@ -44,14 +45,16 @@ class Generated:
     operations: list[plan.Operation] = field(default_factory=list)
 
 
-def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False) -> Generated:
+def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False,
+                  named: bool = False) -> Generated:
     """The Python function of a plan.
 
     ``replay``: at a choice all versions run one after the other, as often as ``rt.replays`` yields.
     Each starts from the same memory and variables; the last one's results are used.  ``trials``:
-    operations can be run again and again, with other settings of their parameters.
+    operations can be run again and again, with other settings of their parameters.  ``named``: the
+    runtime is told the name of each buffer, and asked what to do where a scalar is unknown.
     """
-    writer = _Writer(replay=replay, trials=trials)
+    writer = _Writer(replay=replay, trials=trials, named=named)
     writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
     writer.depth += 1
     for name in (*plan.DEVICE_SIZES, plan.COUNTERS):
@@ -222,9 +225,10 @@ def _replay_result(spec: plan.ValueSpec) -> str:
 
 
 class _Writer:
-    def __init__(self, *, replay: bool, trials: bool) -> None:
+    def __init__(self, *, replay: bool, trials: bool, named: bool = False) -> None:
         self.replay = replay
         self.trials = trials
+        self.named = named
         self.lines: list[str] = []
         self.depth = 0
         self.launches: list[plan.Launch] = []
@@ -280,7 +284,9 @@ class _Writer:
     def step(self, step: plan.Step, version: str) -> None:
         match step:
             case plan.Alloc(name, prim, count):
-                self.line(f"{_var(name)} = rt.allocate(({_size(count)}) * {prim.bytes})")
+                made = f"rt.allocate(({_size(count)}) * {prim.bytes})"
+                self.line(f"{_var(name)} = "
+                          + (f"rt.named({made}, {str(name)!r})" if self.named else made))
             case plan.Release(names):
                 self.line("".join(f"{_var(n)} = " for n in names) + "None")
             case plan.CopyBuffer(target, source, prim, count, start):
@@ -292,14 +298,15 @@ class _Writer:
             case plan.Compute():
                 self._compute(step)
             case plan.ConvertScalar(name, from_, to, arg):
-                self.line(f"{_var(name)} = {_conversion(from_, to, _atom(arg))}")
+                self._set(name, _conversion(from_, to, _atom(arg)))
             case plan.ComputeSize(name, size):
-                self.line(f"{_var(name)} = {_size(size)}")
+                self._set(name, _size(size))
             case plan.Bind(target, source):
                 self.line(f"{_var(target)} = {_atom(source)}")
             case plan.Check(cond, message, args, loc):
                 given = "".join(f", {_atom(a)}" for a in args)
-                self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
+                holds = f"rt.known({_atom(cond)}, True)" if self.named else _atom(cond)
+                self.line(f"if not {holds}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
             case plan.AllocScanStatus(name, words):
@@ -363,6 +370,8 @@ class _Writer:
                     self.line(f"{_tuple(loop_scalars.carried)} = {scalars}.carried")
             case plan.WhileLoop(cond, body, in_buffer, carried):
                 again = f"rt.read({_var(cond)}, 'bool', 0)" if in_buffer else _var(cond)
+                if self.named and carried is None:
+                    again = f"rt.goes_on({len(self.lines)}, {again})"
                 self.line(f"while {again}:" if carried is None else
                           f"for _ in rt.rounds_while(lambda: {_var(cond)}, {_buffers(carried)}):")
                 self.looped(body, version)
@@ -435,11 +444,16 @@ class _Writer:
             fail = f"rt.fail({_loc(step.loc)}, {failures.DIVISION!r})"
             divisor = step.args[1]
             if isinstance(divisor, VName):
-                self.line(f"if {args[1]} == 0: {fail}")
+                zero = f"rt.known({args[1]}, 1)" if self.named else args[1]
+                self.line(f"if {zero} == 0: {fail}")
             elif divisor.value == 0:
                 self.line(fail)
                 return
-        self.line(f"{_var(step.name)} = {_operation(step.op, step.prim, args)}")
+        self._set(step.name, _operation(step.op, step.prim, args))
+
+    def _set(self, name: VName, exp: str) -> None:
+        """Set a scalar to a Python expression."""
+        self.line(f"{_var(name)} = {f'rt.computed(lambda: {exp})' if self.named else exp}")
 
     def _launch(self, step: plan.Launch, version: str) -> None:
         number = len(self.launches)
@@ -555,11 +569,28 @@ def _occupancy(guard: Guard | None) -> str:
 
 
 def _need(version: plan.PlanVersion) -> str:
-    """The local memory that a version needs, as a Python expression."""
+    """The local memory that a version needs, as a Python expression.
+
+    It is more than any device has where no group is large enough, or the guard's needs are not met.
+    """
     need = _size(version.local_bytes)
-    if not version.groups:
-        return need
-    return f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
+    if version.groups:
+        need = f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
+    if version.guard is not None and version.guard.needs:
+        need = f"({need} if {' and '.join(map(_met, version.guard.needs))} else rt.unmet)"
+    return need
+
+
+def _met(need: Constraint) -> str:
+    """A constraint as a Python expression."""
+    left, right = f"({_size(need.left)})", f"({_size(need.right)})"
+    match need.kind:
+        case Relation.DIVIDES:
+            return f"({left} > 0 and {right} % {left} == 0)"
+        case Relation.AT_LEAST:
+            return f"{left} >= {right}"
+        case Relation.EQUAL:
+            return f"{left} == {right}"
 
 
 def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:

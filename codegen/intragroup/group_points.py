@@ -22,7 +22,7 @@ from runelift.codegen.intragroup.private_chunks import (
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import widths
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.barriers import IS_FIRST
+from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan.views import View
 from runelift.ir import imp
 from runelift.ir import syntax as ir

@@ -96,6 +96,7 @@ class GroupBuilder(PointsBuilder):
 
     def statement(self, stm: ir.Stm) -> None:
         """One statement; work-items divide the points of segmented operations."""
+        self.loc = stm.loc or self.loc
         match stm.exp:
             case ir.SegMap():
                 self._points(stm, stm.exp)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.barriers import PADDING, padded
+from runelift.codegen.passes.accesses import PADDING, padded
 from runelift.codegen.plan import distribution
 from runelift.codegen.plan.views import (
     Indices,

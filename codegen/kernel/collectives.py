@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import LSIZE, local_arrays, require_scalar
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.barriers import LID
+from runelift.codegen.passes.accesses import LID
 from runelift.codegen.plan.views import View, lit, op
 from runelift.ir import imp
 from runelift.ir.imp import Exp

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from runelift.codegen.plan.origins import Origins, noted
 from runelift.codegen.plan.views import Indices, View, flat_index, lit, op, row_major
 from runelift.ir import imp
 from runelift.ir.consumption import idle_copies
@@ -120,12 +121,15 @@ class CodeBuilder:
     checked: list[dict[tuple[Exp, Exp], Exp]] = field(default_factory=lambda: [{}])
     """Indices checked against sizes, and what stands for them, by the blocks around the code."""
     loc: Loc | None = None
+    origins: Origins | None = field(default_factory=noted)
 
     # Code
 
     def emit(self, *stms: ImpStm) -> None:
         """Append statements."""
         self.code.extend(stms)
+        if self.origins is not None and self.loc is not None:
+            self.origins.note(stms, self.loc)
         if self.checked[-1]:
             changed = {stm.name for stm in stms if isinstance(stm, imp.Assign)}
             for known in self.checked if changed else ():

@@ -220,7 +220,8 @@ class SegmentBlockShape:
     for each of them a work-item keeps values for all cells.
 
     A group may copy the arrays in ``boxes`` to local memory, for ``tile`` iterations of such a loop
-    at a time.  ``tile`` is 0 if it does not.  ``wanted`` are group, points, steps, split and tile.
+    at a time.  ``tile`` is 0 if it does not.  ``wanted`` are group, points, steps, split and tile,
+    and which boxes there are, a bit each, if that can be chosen.
     """
 
     group: VName
@@ -236,7 +237,7 @@ class SegmentBlockShape:
     length: Size
     slides: bool
     bytes: int
-    wanted: tuple[Atom, Atom, Atom, Atom, Atom]
+    wanted: tuple[Atom, ...]
     roots: bool = False
     loops: int = 0
     boxes: tuple[Box, ...] = ()

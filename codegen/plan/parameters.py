@@ -30,6 +30,7 @@ class Quantity(Enum):
     STEPS = "steps"
     SPLIT = "split"
     TILE = "tile"
+    ARRAYS = "arrays"
     UNROLL = "unroll"
 
     @property
@@ -53,6 +54,7 @@ MEANINGS = {
     Quantity.STEPS: "elements of a segment that a work-item combines at a time",
     Quantity.SPLIT: "work-items that divide such a segment",
     Quantity.TILE: "iterations whose elements a group copies to local memory, 1 for none",
+    Quantity.ARRAYS: "arrays that a group copies to local memory, a bit each, 0 for all",
     Quantity.UNROLL: "loop unroll factor (0: chosen from the sizes)",
 }
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.barriers import IS_FIRST
+from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan.views import View, op, unflat_index, within
 from runelift.codegen.segops.segred import total_of_group
 from runelift.ir import imp

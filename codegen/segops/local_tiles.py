@@ -97,13 +97,14 @@ class BoxedCode:
 
 
 def with_boxes(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
-               group: GroupIndices) -> BoxedCode:
+               group: GroupIndices, chosen: int = 0) -> BoxedCode:
     """The code for an element with boxes; their memory becomes part of the kernel ``k``.
 
-    ``changed`` are the memories that the kernel writes elsewhere.  CompilerLimitation if the
+    ``changed`` are the memories that the kernel writes elsewhere.  Only the boxes ``chosen`` are
+    made, a bit each in the order in which they are found, or all.  CompilerLimitation if the
     work-items go through no loop together, or have no elements in common there.
     """
-    boxer = _Boxer(k, code, changed, group)
+    boxer = _Boxer(k, code, changed, group, chosen)
     new = boxer.stms(code)
     if not boxer.boxes:
         raise CompilerLimitation("the loops of these elements have no reads in common")
@@ -122,8 +123,9 @@ class _Side:
 
 class _Boxer:
     def __init__(self, k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
-                 group: GroupIndices) -> None:
+                 group: GroupIndices, chosen: int) -> None:
         self.k, self.group = k, group
+        self.chosen, self.number = chosen, 0
         self.written = written_by(code) | changed
         seeds = (group.segment, group.step, group.row, group.x, group.y)
         self.varying = varying(code, (*seeds, *_own(code)))
@@ -210,6 +212,7 @@ class _Inside:
     def __init__(self, boxer: _Boxer, loop: imp.For, place: Sum, inner: VName) -> None:
         self.boxer, self.loop, self.inner = boxer, loop, inner
         self.found: list[_Array] = []
+        self.left_out: list[_Array] = []
         self.varying = {*boxer.varying, loop.index, inner,
                         *varying(loop.body, (*boxer.varying, loop.index))}
         self.sums = {**boxer.sums, loop.index: place}
@@ -278,14 +281,16 @@ class _Inside:
         sides.sort(key=lambda side: (group.step in side.names, group.x in side.names))
         if margin is not None and not margin.walked <= {side.names for side in sides}:
             return None
-        for each in self.found:
+        for each in (*self.found, *self.left_out):
             if (each.mem, each.base, each.sides, each.margin) == (
                     load.mem, total.same, tuple(sides), margin):
-                return each
+                return each if each in self.found else None
         array = _Array(load.mem, load.prim, total.same, tuple(sides),
                        self.boxer.k.names.fresh("box"), self.inner, margin)
-        self.found.append(array)
-        return array
+        wanted = not self.boxer.chosen or self.boxer.chosen >> self.boxer.number & 1
+        self.boxer.number += 1
+        (self.found if wanted else self.left_out).append(array)
+        return array if wanted else None
 
     def _margin(self, padded: PaddedLoad) -> _Margin | None:
         """The tests of a padded load as sums; None if they depend on something else."""

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.passes.barriers import IS_FIRST
+from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, unflat_index, volume

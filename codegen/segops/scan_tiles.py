@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.barriers import PADDING, insert_barriers, padded
+from runelift.codegen.passes.accesses import PADDING, padded
+from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import distribution
 from runelift.codegen.plan.views import View, lit, op, unflat_index
 from runelift.codegen.segops.packed_scan import PackedScan
@@ -335,8 +336,7 @@ class ScanTile:
     def _store(self) -> None:
         """Write the chunks to the results."""
         k, prims = self.k, self.scan.values()
-        with k.block() as by_stage:
-            k.emit(imp.Barrier(imp.Space.LOCAL))
+        with k.block() as by_stage:  # a work-item has read its chunk there, and no other one's
             self._each(lambda offset: k.emit(*(
                 imp.Store(stage, self._cell(offset), imp.Load(held, offset, p), p)
                 for held, stage, p in zip(self.held, self.stages, prims, strict=True))))

@@ -34,7 +34,8 @@ from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, Columns, Column
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
-from runelift.codegen.passes.barriers import IS_FIRST, insert_barriers
+from runelift.codegen.passes.accesses import IS_FIRST
+from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
@@ -259,7 +260,8 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
         with k.block() as combine:
             found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
             _write_combined(k, found, [r.row(*outer) for r in results[:count]])
-        k.emit(imp.If(last, tuple(combine)), imp.Barrier(imp.Space.LOCAL))
+        k.emit(imp.If(last, tuple(combine)),
+               imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
     lowering.launch_groups(k, "segred", groups, _group(lowering, k))
     if not together:
         _segred_final(lowering, exp, partials, per_segment)

@@ -47,6 +47,9 @@ from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import SegRed
 from runelift.ir.types import i64
 
+MOST_CHOSEN_BOXES = 3
+"""Each box of so many can be left out; there is a kernel for each choice."""
+
 
 def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
                   otherwise: Callable[[], None]) -> None:
@@ -75,6 +78,14 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
         tiled = launches.branch(lowering, together.launch)
         sizes = replace(sizes, boxes=together.boxes, wanted=(
             *sizes.wanted[:4], lowering.setting(Quantity.TILE)))
+        if 1 < len(sizes.boxes) <= MOST_CHOSEN_BOXES:
+            arrays = lowering.setting(Quantity.ARRAYS)
+            sizes = replace(sizes, wanted=(*sizes.wanted, arrays))
+            for chosen in range(1, (1 << len(sizes.boxes)) - 1):
+                some = launches.branch(lowering, kernel(boxes=True, chosen=chosen).launch)
+                here = lowering.names.fresh("here")
+                tiled = (plan.Compute(here, "eq", Prim.I64, (arrays, i64(chosen))),
+                         plan.Branch(here, some, tiled))
         loose = lowering.names.fresh("loose")
         steps = (plan.Compute(loose, "eq", Prim.I64, (sizes.tile, i64(0))),
                  plan.Branch(loose, steps, tiled))
@@ -102,17 +113,18 @@ def _sizes(lowering: launches.Lowering, exp: SegRed,
 class _BlockedKernel:
     """The kernel of a blocked reduction.
 
+    With ``boxes``, arrays come from local memory: all that can, or those ``chosen``, a bit each.
     Segments beyond the last are computed, but not written.  The last blocks begin early enough to
     be whole, and do not write segments of other blocks.
     """
 
     def __init__(self, lowering: launches.Lowering, segments: Segments,
                  sizes: distribution.SegmentBlockShape,
-                 axis: int, *, boxes: bool = False) -> None:
+                 axis: int, *, boxes: bool = False, chosen: int = 0) -> None:
         self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
         self.exp = exp = segments.exp
         self.k = lowering.builder()
-        self.tiled = boxes
+        self.tiled, self.chosen = boxes, chosen
         self.roots, self.loops, self.boxes = False, 0, tuple[distribution.Box, ...]()
         *self.k.constants, tile = sizes.names()
         if boxes:
@@ -259,7 +271,7 @@ class _BlockedKernel:
 
         def some(number: Exp) -> None:
             code = self._code(totals, op("add", number, op("add", row, imp.Var(self.u))))
-            found = with_boxes(k, code, self.changed, group)
+            found = with_boxes(k, code, self.changed, group, self.chosen)
             self.boxes = found.boxes
             self._emit(found, self._several())
 

@@ -26,7 +26,7 @@ from itertools import accumulate
 
 from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, LSIZE, Lowering
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.barriers import IS_FIRST
+from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine

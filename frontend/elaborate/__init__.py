@@ -6,7 +6,8 @@ possible because the type checker forbids function values in arrays, branches an
 language has no recursion.
 """
 
-from runelift.frontend.elaborate.entries import elaborate, parameters_of
+from runelift.frontend.elaborate.entries import elaborate, elaborate_open
 from runelift.frontend.elaborate.exps import NO_PARAMETERS
+from runelift.frontend.elaborate.points import parameters_of
 
-__all__ = ["NO_PARAMETERS", "elaborate", "parameters_of"]
+__all__ = ["NO_PARAMETERS", "elaborate", "elaborate_open", "parameters_of"]

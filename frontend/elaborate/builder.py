@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from runelift.frontend.syntax.attributes import steers_flattening
 from runelift.ir.integers import compute, computes, wrapping
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Loc, Span
 from runelift.ir.syntax import AtomExp, Body, Convert, Exp, Lambda, Param, PrimOp, Stm
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import free_vars, is_flat
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
 HOISTED = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le"})
@@ -60,8 +61,10 @@ class Scope:
 class Builder:
     """Appends statements to the innermost body, or further out where it can."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, *, steered: bool = True) -> None:
         self.names = names
+        self.steered = steered
+        """Attributes that steer flattening are kept."""
         self.scopes: list[Scope] = [Scope()]
         self.calls: tuple[Loc, ...] = ()
         self.attrs: dict[int, tuple[str, ...]] = {}
@@ -88,6 +91,9 @@ class Builder:
     @contextmanager
     def attribute(self, attr: str) -> Iterator[None]:
         """Statements of the innermost body get an attribute; those of bodies inside do not."""
+        if not self.steered and steers_flattening(attr):
+            yield
+            return
         depth = len(self.scopes)
         before = self.attrs.get(depth, ())
         self.attrs[depth] = (*before, attr)
@@ -119,6 +125,16 @@ class Builder:
         self.scopes[-1].bind(pat)
         attrs = self.attrs.get(len(self.scopes), ())
         self.scopes[-1].stms.append(Stm(pat, exp, attrs, loc))
+
+    def note_name(self, atom: Atom, name: str) -> None:
+        """Note the variable of the source for what the last statement computes, if it has a body.
+
+        Rewrite points have places by these names.
+        """
+        stms = self.scopes[-1].stms
+        if stms and not is_flat(stms[-1].exp) and (loc := stms[-1].loc) is not None and any(
+                p.name == atom for p in stms[-1].pat):
+            stms[-1] = replace(stms[-1], loc=replace(loc, name=name))
 
     def emit1(self, exp: Exp, type_: Type, base: str, span: Span | None) -> VName:
         """As :meth:`emit` for one result."""

@@ -11,6 +11,7 @@ from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator
 from runelift.frontend.elaborate.sizes import note_values, size_atom
 from runelift.frontend.elaborate.sums import whole
+from runelift.frontend.elaborate.unknown_functions import unknown_function
 from runelift.frontend.elaborate.values import (
     Dynamic,
     Env,
@@ -22,10 +23,9 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.attributes import parameter
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
-from runelift.frontend.syntax.types import Arrow, Record, Sum, Tuple, Type, payload
+from runelift.frontend.syntax.types import Arrow, Record, Sum, Tuple, Type, TypeVar, payload
 from runelift.ir import failures
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -39,23 +39,30 @@ _Place: TypeAlias = tuple[ast.ValDec, Env]
 
 def elaborate(module: ast.Flat, names: Names,
               parameters: Mapping[str, int] = NO_PARAMETERS, *,
-              effort: Effort = FULL_EFFORT) -> Program:
+              effort: Effort = FULL_EFFORT, steered: bool = True) -> Program:
     """The entry points of a checked module as core functions.
 
     ``parameters`` are values for expressions with the attribute ``#[param(name)]``.  TooLarge if
-    one of them needs more than ``effort``.
+    one of them needs more than ``effort``.  Attributes that steer flattening are dropped unless the
+    program is to be ``steered`` by them.
     """
     references = {dec.name: _named(dec) for dec in module.decs}
     return Program(tuple(
         _entry(module, dec, _reachable(dec.name, references),
-               Evaluator(Builder(names), parameters, effort))
+               Evaluator(Builder(names, steered=steered), parameters, effort))
         for dec in module.entry_points))
 
 
-def parameters_of(module: ast.Flat) -> set[str]:
-    """The names of the tuning parameters of a program."""
-    return {name for node in walk(module) if isinstance(node, ast.AttrExp)
-            and (name := parameter(node.attr))}
+def elaborate_open(module: ast.Flat, name: str, names: Names) -> Fun:
+    """A declaration of a checked module as a core function; its parameters may be functions.
+
+    Such a parameter is a bool there that means nothing, and the function of each
+    :class:`~runelift.ir.syntax.Call` of it.
+    """
+    references = {dec.name: _named(dec) for dec in module.decs}
+    (dec,) = (dec for dec in module.decs if isinstance(dec, ast.ValDec) and dec.name == name)
+    return _entry(module, dec, _reachable(name, references),
+                  Evaluator(Builder(names), NO_PARAMETERS, FULL_EFFORT))
 
 
 def _named(dec: ast.CoreDec) -> set[str]:
@@ -216,4 +223,9 @@ def _argument(e: Evaluator, type_: Type, sizes: dict[VName | Size, Param], param
         params.append(e.builder.fresh(base, array_of(shape, prim)))
         return Dynamic(params[-1].name, params[-1].type)
 
-    return shaped(type_, scalar, size)
+    def function(found: TypeVar | Arrow, _: tuple[Atom, ...]) -> Value:
+        assert isinstance(found, Arrow)  # the checker knows all types
+        params.append(e.builder.fresh(base, Prim.BOOL))
+        return unknown_function(e, found, params[-1].name, size)
+
+    return shaped(type_, scalar, size, other=function)

@@ -24,6 +24,7 @@ from runelift.frontend.elaborate.builder import (
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop
+from runelift.frontend.elaborate.points import attach
 from runelift.frontend.elaborate.scalars import arithmetic
 from runelift.frontend.elaborate.sizes import (
     bind_by_type,
@@ -65,6 +66,7 @@ from runelift.ir.errors import (
     TooLarge,
 )
 from runelift.ir.names import VName
+from runelift.ir.points import is_point
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc, Span
 from runelift.ir.syntax import Assert, If, Param, PrimOp
@@ -285,6 +287,10 @@ class Evaluator:
             case ast.AttrExp(_, attr, _) if (
                     name := parameter(attr)) in self._parameters and isinstance(exp.type, Prim):
                 return Dynamic(constant(self._parameters[name], exp.type), exp.type)
+            case ast.AttrExp(_, attr, value) if is_point(attr) and self.builder.steered:
+                found = self.exp(value, env)
+                attach(self.builder, attr, found, exp.span)
+                return found
             case ast.AttrExp(_, attr, value):
                 with self._attribute(attr):
                     return self.exp(value, env)
@@ -295,7 +301,10 @@ class Evaluator:
         inner = inside(env)
         free = {s.name for s in exp.sizes}
         self._check_components(exp.value.type, exp.value.span)
-        self.bind(exp.pattern, self.exp(exp.value, env), inner, free)
+        value = self.exp(exp.value, env)
+        if isinstance(exp.pattern, ast.PatName) and isinstance(value, Dynamic):
+            self.builder.note_name(value.atom, exp.pattern.name)
+        self.bind(exp.pattern, value, inner, free)
         for size in exp.sizes:
             if size.name in free and size.known is not None:
                 atom = size_atom(self, size.known, inner, size.span)

@@ -1,4 +1,7 @@
-"""The attributes ``#[...]``: the known ones, and reports about unknown ones."""
+"""The attributes ``#[...]``: the known ones, and reports about unknown ones.
+
+Those that are rewrite points have their signatures in :mod:`runelift.ir.points`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import re
 import warnings
 
 from runelift.ir.errors import Diagnostic, ProgramWarning
+from runelift.ir.points import POINTS, PointMistake, read_request
 from runelift.ir.source import Span
 
 _CHOICES = ("no_outer", "no_intra", "only_intra", "only_inner")
@@ -20,6 +24,10 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
 }
 """The names of attributes with the arguments they take; None if any."""
 
+_STEERING = frozenset({"sequential", "sequential_outer", "sequential_inner",
+                       "incremental_flattening", "flattening"})
+"""The attributes that decide about versions, and about what runs in parallel."""
+
 _FORM = re.compile(r"([^()]+)(?:\((.*)\))?", re.DOTALL)
 
 
@@ -29,16 +37,35 @@ def parameter(attribute: str) -> str:
     return match[1] if match else ""
 
 
+def steers_flattening(attribute: str) -> bool:
+    """True if an attribute decides what runs in parallel, or which versions there are.
+
+    So do rewrite points.
+
+    >>> [steers_flattening(each) for each in ("flattening(no_outer)", "split_join(16)", "unroll")]
+    [True, True, False]
+    """
+    name = attribute.partition("(")[0]
+    return name in _STEERING or name in POINTS
+
+
 def is_known(attribute: str, span: Span) -> bool:
     """True if there is such an attribute, written without blanks; warns if not.
 
+    A rewrite point must be right, and so must a name that is almost that of a point: ProgramError.
     Functions are inlined wherever they are called, so ``inline`` and ``noinline`` change nothing.
     """
     form = _FORM.fullmatch(attribute)
     name, argument = form.groups() if form else (attribute, None)
     if name not in KNOWN:
+        near = difflib.get_close_matches(name, (*KNOWN, *POINTS), n=1)
+        if near and near[0] in POINTS:
+            try:
+                read_request(attribute)
+            except PointMistake as mistake:
+                raise mistake.at(span) from None
+            return True
         message = f"Unknown attribute '{attribute}'; it is ignored."
-        near = difflib.get_close_matches(name, KNOWN, n=1)
         hint = (f"Did you mean '{near[0]}'?" if near else
                 f"The attributes are {', '.join(KNOWN)}.")
     else:

@@ -8,6 +8,7 @@ operator precedence to flat chains.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -23,6 +24,7 @@ from runelift.frontend.syntax.operators import CHARACTERS, precedence, resolve
 from runelift.frontend.syntax.parse_tables import SOURCE
 from runelift.frontend.syntax.syntax_errors import syntax_error
 from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.points import PlacedAttribute, is_point
 from runelift.ir.source import Source, Span
 
 _ELEMENT = re.compile(r"(-)?([^\s,\[\]]+)")
@@ -32,10 +34,14 @@ MOST_CONSTRUCTORS = 256
 """The most constructors that a sum type can have."""
 
 
-def parse(source: Source) -> module_ast.Module:
-    """The declarations of a source file; ProgramError at the first syntax error."""
-    module: module_ast.Module = _parse(source, "start")
-    check_places(source, module)
+def parse(source: Source, text: str | None = None) -> module_ast.Module:
+    """The declarations of a source file; ProgramError at the first syntax error.
+
+    ``text``, if given, is read instead, with the same places.
+    """
+    module: module_ast.Module = _parse(source, "start", text)
+    if text is None:
+        check_places(source, module)
     return module
 
 
@@ -117,6 +123,7 @@ class _Builder(Transformer[Token, Any]):
     def val_dec(self, span: Span, children: list[Any]) -> ast.ValDec:
         *front, ret, body = children
         attrs = tuple(attr for c in front if isinstance(c, _Attributes) for attr in c.names)
+        _check_no_point(attrs, span)
         entry = any(c == "entry" for c in front if isinstance(c, Token))
         name, name_span = next((c.name, c.span) if isinstance(c, _Spanned) else c
                                for c in front if isinstance(c, tuple | _Spanned))
@@ -213,7 +220,9 @@ class _Builder(Transformer[Token, Any]):
 
     def attr(self, span: Span, children: list[Any]) -> _Attributes:
         (text,) = children
-        return _Attributes((text,) if is_known(text, span) else ())
+        if not is_known(text, span):
+            return _Attributes(())
+        return _Attributes((PlacedAttribute.at(text, span) if is_point(text) else text,))
 
     def attr_form(self, span: Span, children: list[Any]) -> str:
         (word,) = children
@@ -221,6 +230,9 @@ class _Builder(Transformer[Token, Any]):
             raise ProgramError(Diagnostic("syntax-error", span, "A number in an attribute has no "
                                           "type."))
         return str(word)
+
+    def attr_local(self, span: Span, children: list[Any]) -> str:
+        return "local"  # a keyword that names a memory, too
 
     def attr_call(self, span: Span, children: list[Any]) -> str:
         name, *arguments = children
@@ -338,6 +350,7 @@ class _Builder(Transformer[Token, Any]):
         return ast.PatLiteral(span, literal)
 
     def pat_attr(self, span: Span, children: list[Any]) -> Any:
+        _check_no_point(children[0].names, span)
         return children[1]
 
     def pat_tuple(self, span: Span, children: list[Any]) -> ast.Pattern:
@@ -536,6 +549,16 @@ def _check_readable(name: str, span: Span) -> None:
         raise ProgramError(Diagnostic("syntax-error", span, f"Use of '{name}', which begins with "
                                       "an underscore, as only names do that are not used.",
                                       hints=("Give it another name.",)))
+
+
+def _check_no_point(attrs: Iterable[str], span: Span) -> None:
+    """A rewrite point stands before an expression."""
+    for attr in filter(is_point, attrs):
+        at = getattr(attr, "span", None) or span
+        raise ProgramError(Diagnostic(
+            "point-does-not-match", at, "A rewrite point stands before the expression that it is "
+            "about, not before a declaration or pattern.",
+            hints=(f"Write #[{attr}] in front of a map, reduce or the like.",)))
 
 
 def _path(steps: list[Any]) -> paths.Path:

@@ -6,7 +6,7 @@ this package: code that reports an error names its code (:data:`runelift.ir.erro
 
 from __future__ import annotations
 
-from runelift.ir.codes import arrays, data, modules, names, running, syntax, types
+from runelift.ir.codes import arrays, data, modules, names, points, rules, running, syntax, types
 from runelift.ir.codes.explanation import Explanation
 
 GROUPS = {
@@ -15,8 +15,10 @@ GROUPS = {
     "Types and patterns": types.CODES,
     "Sizes and in-place updates": arrays.CODES,
     "Modules and files": modules.CODES,
+    "Rules from outside": rules.CODES,
     "While a program runs": running.CODES,
     "Data and tuning files": data.CODES,
+    "Rewrite points and schedules": points.CODES,
 }
 """All codes, by subject, in the order in which the page lists them."""
 

@@ -184,6 +184,17 @@ class If:
     else_: tuple[Stm, ...] = ()
 
 
+class Placement(Enum):
+    """The rule by which a barrier was placed, for people who ask."""
+
+    LOWERING = "written by the lowering of the operation"
+    DEPENDENCE = "as late as possible before the access that depends on an earlier one"
+    BEFORE_LOOP = "before the loop, as only its first iteration needs it"
+    AFTER_LOOP = "behind a loop with barriers inside, which PoCL gets wrong otherwise"
+    AFTER_BRANCH = "behind a branch with barriers inside, which PoCL gets wrong otherwise"
+    LONE_STORE = "between a store by the first work-item alone and a branch, which PoCL gets wrong"
+
+
 @dataclass(frozen=True, slots=True)
 class Barrier:
     """All work-items of the group wait here; their writes are then visible to the group.
@@ -192,6 +203,7 @@ class Barrier:
     """
 
     space: Space
+    placement: Placement = field(default=Placement.LOWERING, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,11 @@ Memory that has two names is one memory in this check.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+import operator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -29,6 +33,16 @@ from runelift.ir.imp.traverse import statements
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+
+PLAIN: dict[tuple[str, Prim], Callable[[Any, Any], Any]] = {
+    (op, prim): function for op, function in (
+        ("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("eq", operator.eq),
+        ("lt", operator.lt), ("le", operator.le))
+    for prim in (Prim.I32, Prim.I64, Prim.F32, Prim.F64)}
+"""Operations that NumPy's scalars of a type have themselves; :func:`apply` takes far longer."""
+
+STATEMENTS = 4096
+"""The statements between two looks at the clock."""
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -46,6 +60,10 @@ class Launch:
     args: Mapping[VName, Any]
     constants: Mapping[VName, int] = field(default_factory=dict)
     lengths: Mapping[VName, int] = field(default_factory=dict)
+    deadline: float = math.inf
+    """The time, as of :func:`time.monotonic`, when it is given up."""
+    met: Counter[int] | None = None
+    """Counts the times that groups meet at each barrier, by its identity, if it is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +74,33 @@ class Reported:
     args: tuple[int, ...]
 
 
+class Race(CompilerBug):
+    """Two work-items or groups access a cell of ``memory``, and nothing orders them.
+
+    ``first`` is the statement of the ``kernel`` that came first, and ``second`` the other.
+    """
+
+    def __init__(self, message: str, kernel: str, memory: VName, first: Stm | None,
+                 second: Stm | None) -> None:
+        super().__init__(message)
+        self.kernel, self.memory, self.first, self.second = kernel, memory, first, second
+
+
+class TakesTooLong(Exception):
+    """A launch takes longer than its deadline allows."""
+
+
 def run(kernel: Kernel, launch: Launch) -> Reported | None:
     """Run a kernel; the first failure of the program that it reported.
 
-    CompilerBug if the kernel does what no kernel may do.
+    CompilerBug if the kernel does what no kernel may do, :class:`Race` if that is a data race.
+    TakesTooLong if the deadline has passed.
     """
     machine = _Machine(kernel, launch)
     teams = 1 if kernel.teams is None else launch.constants[kernel.teams]
-    for first in range(0, launch.groups, teams):
-        machine.together(range(first, first + teams))
+    with np.errstate(all="ignore"):
+        for first in range(0, launch.groups, teams):
+            machine.together(range(first, first + teams))
     return machine.reported
 
 
@@ -80,15 +116,20 @@ class _Kind(Enum):
 class _Log:
     """The accesses to the positions of a place: their kinds, and who made them."""
 
-    touched: dict[int, dict[_Kind, set[int]]] = field(default_factory=dict)
+    touched: dict[int, dict[_Kind, dict[int, Stm | None]]] = field(default_factory=dict)
+    """By position and kind, the statement by which each party made its latest access."""
 
-    def touch(self, place: int, kind: _Kind, who: int) -> tuple[int, _Kind] | None:
+    def touch(self, place: int, kind: _Kind, who: int, stm: Stm | None
+              ) -> tuple[int, _Kind, Stm | None] | None:
         """Note an access; the first of the others that it races with, and what that one does."""
-        accesses = self.touched.setdefault(place, {})
-        rivals = [(other, held) for held, parties in accesses.items()
+        accesses = self.touched.get(place)
+        if accesses is None:
+            self.touched[place] = {kind: {who: stm}}
+            return None
+        rivals = [(other, held, by) for held, parties in accesses.items()
                   if held is not kind or kind is _Kind.WRITE
-                  for other in parties if other != who]
-        accesses.setdefault(kind, set()).add(who)
+                  for other, by in parties.items() if other != who]
+        accesses.setdefault(kind, {})[who] = stm
         return min(rivals, key=lambda rival: rival[0], default=None)
 
 
@@ -112,6 +153,7 @@ class _Machine:
         self.kernel = kernel
         self.launch = launch
         self.reported: Reported | None = None
+        self._left = 0
         self.buffers = self._buffers()
         self.scalars: dict[VName, Any] = {
             p.name: p.prim.dtype.type(launch.args[p.name])
@@ -121,6 +163,14 @@ class _Machine:
     def bug(self, what: str, stm: Stm | None) -> CompilerBug:
         at = "" if stm is None else f" in '{pretty_statement(stm).splitlines()[0]}'"
         return CompilerBug(f"kernel '{self.kernel.name}'{at}: {what}")
+
+    def ran(self, statements: int) -> None:
+        """Note that statements were run; TakesTooLong if that took too long."""
+        self._left -= statements + 1
+        if self._left < 0:
+            self._left = STATEMENTS
+            if time.monotonic() > self.launch.deadline:
+                raise TakesTooLong(self.kernel.name)
 
     def _buffers(self) -> dict[VName, _Memory]:
         """The buffers; a buffer that is given for two parameters has one log."""
@@ -175,6 +225,8 @@ class _Machine:
             if isinstance(met[0], imp.Shuffle):
                 self._shuffle(met[0], items)
                 continue
+            if self.launch.met is not None and met[0] is not None:
+                self.launch.met[id(met[0])] += len(held)
             for memory in (memory for _, memories in held for memory in memories.values()):
                 if memory.items is not None:
                     memory.items.touched.clear()
@@ -221,6 +273,7 @@ class _Item:
 
     def block(self, stms: Sequence[Stm]) -> Iterator[imp.Barrier | imp.Shuffle]:
         """Run statements; stops at barriers and shuffles."""
+        self.machine.ran(len(stms))
         for stm in stms:
             self.place = stm
             match stm:
@@ -303,11 +356,14 @@ class _Item:
                 (memory.groups, self.group, "group", "in the same launch")):
             if log is None:
                 continue
-            for place in range(cell * memory.granules, (cell + 1) * memory.granules):
-                rival = log.touch(place, kind, who)
+            for place in (cell,) if memory.granules == 1 else range(
+                    cell * memory.granules, (cell + 1) * memory.granules):
+                rival = log.touch(place, kind, who, self.place)
                 if rival is not None:
-                    raise self.bug(f"{kind.value} {memory.name}[{cell}], which {party} "
-                                   f"{rival[0]} {rival[1].value} {until}")
+                    found = self.bug(f"{kind.value} {memory.name}[{cell}], which {party} "
+                                     f"{rival[0]} {rival[1].value} {until}")
+                    raise Race(str(found), self.machine.kernel.name, memory.name, rival[2],
+                               self.place)
 
     # Expressions
 
@@ -325,6 +381,9 @@ class _Item:
                 first = bool(self.value(left))
                 return self.value(right) if first == (op == "and") else np.bool_(first)
             case imp.Apply(op, prim, args):
+                plain = PLAIN.get((op, prim))
+                if plain is not None:
+                    return plain(self.value(args[0]), self.value(args[1]))
                 return apply(op, prim, *(self.value(a) for a in args))
             case imp.Convert(_, to, arg):
                 return convert(self.value(arg), to)
@@ -340,11 +399,19 @@ class _Item:
     def _id(self, kind: Id) -> int:
         launch = self.machine.launch
         size = launch.group_size
-        return {
-            Id.LOCAL_ID: self.number, Id.GROUP_ID: self.group, Id.LOCAL_SIZE: size,
-            Id.NUM_GROUPS: launch.groups, Id.GLOBAL_SIZE: launch.groups * size,
-            Id.GLOBAL_ID: self.group * size + self.number,
-        }[kind]
+        match kind:
+            case Id.LOCAL_ID:
+                return self.number
+            case Id.GROUP_ID:
+                return self.group
+            case Id.LOCAL_SIZE:
+                return size
+            case Id.NUM_GROUPS:
+                return launch.groups
+            case Id.GLOBAL_SIZE:
+                return launch.groups * size
+            case Id.GLOBAL_ID:
+                return self.group * size + self.number
 
     @staticmethod
     def _only(kind: Id) -> int:

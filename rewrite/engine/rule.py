@@ -117,7 +117,8 @@ class Rewriting:
     """One run of the optimiser: the rules that may fire, a count of their firings, and a trace.
 
     ``fuel`` is the number of firings left (None: as many as it takes), so that a wrong rule can
-    be found by bisection.
+    be found by bisection.  ``outside`` are rules that files bring; each applies itself to a
+    function (:mod:`runelift.rewrite.lift.outside.apply`).
     """
 
     names: Names
@@ -125,6 +126,7 @@ class Rewriting:
     fuel: int | None = None
     trace: Trace | None = None
     fired: Counter[str] = field(default_factory=Counter)
+    outside: tuple[Rule, ...] = ()
 
     @property
     def is_limited(self) -> bool:

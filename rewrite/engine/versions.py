@@ -29,9 +29,18 @@ def operations(body: Body) -> Iterator[SegOp]:
 
 def operations_of_groups(version: Version) -> Iterator[SegOp]:
     """The operations of the groups of an intra version, if it does nothing else."""
-    groups = list(operations(version.body))
+    groups = list(operations(undivided(version)))
     if len(groups) == 1 and isinstance(groups[0], SegMap):
         yield from operations(groups[0].body)
+
+
+def undivided(version: Version) -> Body:
+    """The body of a version, or of the last one inside if all that it does is to choose."""
+    body = version.body
+    if len(body.stms) == 1 and isinstance(body.stms[0].exp, Versions) and all(
+            each.kind is version.kind for each in body.stms[0].exp.alternatives):
+        return body.stms[0].exp.alternatives[-1].body
+    return body
 
 
 def with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Exp | None:

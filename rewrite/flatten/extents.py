@@ -73,8 +73,12 @@ class _Extents:
         return Mapper(lambda a: a, lambda n: n, self.host_body, lambda lam: lam)
 
     def versions(self, stm: ir.Stm, versions: ir.Versions) -> Iterator[ir.Stm]:
-        """Versions whose kernels have bounds; if none has, the last one alone."""
-        able = [v for v in versions.alternatives if not _has_unbounded(v.body)]
+        """Versions whose kernels have bounds; if none has, the last one alone.
+
+        Of those that schedules make all stay, as only the last one needs nothing.
+        """
+        able = [v for v in versions.alternatives
+                if versions.by_schedules or not _has_unbounded(v.body)]
         if len(able) == len(versions.alternatives):
             yield map_stm(self.host_bodies(), stm)
         elif len(able) > 1:

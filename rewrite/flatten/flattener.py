@@ -36,7 +36,9 @@ class Flattener:
     """The common state of the rules while they flatten one function.
 
     ``level`` says where the emitted operations run: over the grid, or over the work-items of a
-    group.  The latter is inside an intra version, where there are no further versions.
+    group.  The latter is inside an intra version, where there are no guards.  Maps there have the
+    kind ``within``: flat, or outer, with a work-item for each point.  ``alone`` is set where that
+    made a difference.
     """
 
     fun: str
@@ -49,10 +51,12 @@ class Flattener:
     host_defs: dict[VName, ir.Stm] = field(default_factory=dict)
     numbering: Numbering = field(default_factory=Numbering)
     disabled: frozenset[str] = frozenset()
+    within: Kind = Kind.FLAT
+    alone: bool = False
 
-    def inside_group(self) -> Flattener:
-        """The flattener for the body of an intra version."""
-        return replace(self, level=ir.Level.LOCAL)
+    def inside_group(self, within: Kind = Kind.FLAT) -> Flattener:
+        """The flattener for the body of an intra version, with maps of a kind."""
+        return replace(self, level=ir.Level.LOCAL, within=within, alone=False)
 
     def body(self, nest: Nest, body: ir.Body, ret: Iterable[Type] | None = None
              ) -> tuple[ir.Body, int]:

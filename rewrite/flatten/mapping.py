@@ -72,6 +72,29 @@ def mappings(depth: int, *, inside_group: bool = False) -> tuple[Levels, ...]:
         if legal((*around, *each)) and useful((*around, *each)) and launched_once(each)), key=cost))
 
 
+@lru_cache
+def further(depth: int) -> tuple[Levels, ...]:
+    """The mappings of a perfect nest of ``depth`` loops inside of a group that rule G3 adds.
+
+    At least one loop is sequential and one local.  Those with the fewest sequential loops come
+    first, and of these the one whose sequential loops are innermost: it stores the least.
+
+    >>> for each in further(2):
+    ...     print(in_words((Level.GROUP, *each)))
+    group, local, sequential
+    group, sequential, local
+    """
+    inside = [each[1:] for each in mappings(depth + 1) if each.count(Level.GROUP) == 1
+              and each[0] is Level.GROUP and None in each]
+    return tuple(sorted(inside, key=lambda each: (
+        each.count(None), [level is None for level in each])))
+
+
+def in_words(levels: Sequence[Level | None]) -> str:
+    """A mapping in words, the outermost loop first."""
+    return ", ".join(level.value if level else "sequential" for level in levels)
+
+
 def kind_of(levels: Levels) -> Kind:
     """The kind of version that runs a map, and what is inside it, at two levels."""
     outer, inner = levels

@@ -20,13 +20,8 @@ from types import MappingProxyType
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import Body, Dim, Index, Param, SegDim, SliceDim, Space, Stm
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import free_vars, size_of
 from runelift.ir.types import Atom, Const, Type, i64, shape_of
-
-
-def size_of(atom: Atom) -> Size:
-    """The symbolic size that an i64 atom is."""
-    return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
 
 
 def whole(size: Atom) -> SliceDim:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from runelift.ir import syntax as ir
 from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.sizes import Size, greatest, least, product
-from runelift.ir.traverse import bodies_of, free_vars
+from runelift.ir.traverse import bodies_of, free_vars, size_of
 from runelift.ir.types import Atom, Const, elem_of
-from runelift.rewrite.flatten.nest import size_of
 
 INTRA_WIDTH = 32
 """Constant widths below this are not worth the work-items of a group (Futhark's figure)."""
@@ -50,6 +49,8 @@ def is_parallel(stm: ir.Stm) -> bool:
             return has_parallelism(body)
         case ir.If(then_=then_, else_=else_):
             return has_parallelism(then_) or has_parallelism(else_)
+        case ir.Versions(alternatives=alternatives):
+            return any(has_parallelism(version.body) for version in alternatives)
     return False
 
 
@@ -66,6 +67,41 @@ def is_perfect_nest(body: ir.Body) -> bool:
             return set(body.result) <= {p.name for p in pat} and is_perfect_nest(lam.body) and all(
                 stm is parallel[0] or is_cheap(stm.exp) for stm in body.stms)
     return False
+
+
+def only_moves(body: ir.Body) -> bool:
+    """True if ``body`` computes nothing but indices: maps in it make elements of other arrays."""
+    for stm in body.stms:
+        match stm.exp:
+            case ir.Map(lam=lam):
+                if not only_moves(lam.body):
+                    return False
+            case ir.PrimOp(prim=Prim.I64):
+                pass
+            case exp if isinstance(exp, ir.PrimOp | ir.Convert) or not is_cheap(exp):
+                return False
+    return True
+
+
+def perfect_chain(body: ir.Body) -> tuple[ir.Stm, ...]:
+    """The loops of a perfect nest, outermost first; none if ``body`` is no such nest.
+
+    It has maps, of which the last may contain a reduction or scan, and cheap code around them.
+    """
+    parallel = [stm for stm in body.stms if is_parallel(stm)]
+    if len(parallel) != 1 or not all(stm is parallel[0] or is_cheap(stm.exp) for stm in body.stms):
+        return ()
+    (stm,) = parallel
+    if not set(body.result) <= {p.name for p in stm.pat} or any(
+            attr.startswith("sequential") for attr in stm.attrs):
+        return ()
+    match stm.exp:
+        case ir.Map(lam=lam) | ir.Redomap(lam=lam) | ir.Scanomap(lam=lam):
+            if not has_parallelism(lam.body):
+                return (stm,)
+            inside = perfect_chain(lam.body) if isinstance(stm.exp, ir.Map) else ()
+            return (stm, *inside) if inside else ()
+    return ()
 
 
 def _has_loops(stm: ir.Stm) -> bool:

@@ -6,15 +6,21 @@ Flattening always builds every candidate; a policy prunes them afterwards (DESIG
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.guards import Kind
-from runelift.ir.syntax import Body, Stm
+from runelift.ir.placement import is_stored
+from runelift.ir.policies import POLICIES, base_policy
+from runelift.ir.syntax import Body, Map, Redomap, Scanomap, Stm
+from runelift.ir.types import Const
+from runelift.rewrite.flatten.mapping import Levels, further
 from runelift.rewrite.flatten.parallelism import (
+    INTRA_WIDTH,
     is_perfect_nest,
+    only_moves,
     worth_intragroup,
     worth_sequentialising,
 )
@@ -41,12 +47,24 @@ def full(site: Candidates) -> frozenset[Kind]:
     return site.kinds
 
 
+def divided(site: Candidates) -> frozenset[Kind]:
+    """Everything, and versions with groups have versions inside (:func:`divides_groups`).
+
+    There is one with a work-item for each point of a nested map, and one with a work-item for each
+    innermost element.
+    """
+    return site.kinds
+
+
 def all_versions(site: Candidates) -> frozenset[Kind]:
     """Everything but versions of perfect nests of maps that differ in the order of points alone.
 
     Work-items of a group have nothing to share there, and an inner map has no results to keep.
-    There remain the flat version and a work-item for each point of the outermost map.
+    There remain the flat version and a work-item for each point of the outermost map.  A copy that
+    is asked for is made by as many work-items as it has elements.
     """
+    if is_stored(site.stm) and only_moves(site.body) and Kind.FLAT in site.kinds:
+        return frozenset({Kind.FLAT})
     if not is_perfect_nest(site.body) or Kind.FLAT not in site.kinds:
         return site.kinds
     return site.kinds - ({Kind.INTRA} if site.depth == 0 else {Kind.INTRA, Kind.OUTER})
@@ -73,14 +91,38 @@ def moderate(site: Candidates) -> frozenset[Kind]:
     return frozenset({Kind.FLAT})
 
 
-POLICIES: dict[str, Policy] = {
-    "all": all_versions, "full": full, "classic": classic, "moderate": moderate}
+MOST_MAPPINGS = 6
+"""The most mappings of the loops inside of a group that a site has beside the usual one."""
+
+
+def further_mappings(keep: Policy, chain: Sequence[Stm]) -> tuple[Levels, ...]:
+    """The further mappings of the loops of a perfect nest inside of a group, under a policy.
+
+    ``full`` keeps all.  ``all`` keeps those that run only narrow loops sequentially: loops of a
+    constant width that is not worth the work-items of a group.  Other policies keep none.
+    """
+    if len(chain) < 2 or keep not in (full, all_versions):
+        return ()
+    widths = [stm.exp.width for stm in chain if isinstance(stm.exp, Map | Redomap | Scanomap)]
+    narrow = [isinstance(width, Const) and int(width.value) < INTRA_WIDTH for width in widths]
+    return tuple(levels for levels in further(len(chain)) if keep is full or all(
+        (level is None) == small for level, small in zip(levels, narrow, strict=True))
+        )[:MOST_MAPPINGS]
+
+
+_POLICIES: dict[str, Policy] = {"all": all_versions, "full": full, "divided": divided,
+                                "classic": classic, "moderate": moderate}
+
+
+def divides_groups(policy: Policy) -> bool:
+    """True if versions with groups choose how their work-items divide what is inside."""
+    return policy is divided
 
 
 def policy(name: str) -> Policy:
     """The policy called ``name``; UserError if there is none."""
     try:
-        return POLICIES[name]
+        return _POLICIES[base_policy(name)]
     except KeyError:
         raise UserError(
             f"Unknown policy '{name}'.  The policies are {', '.join(POLICIES)}."

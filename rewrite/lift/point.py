@@ -1,9 +1,10 @@
 """A rewrite point: a place of the program where a rewrite with parameters may be applied.
 
 A point is an attribute of a statement, as in ``#[split_join(16)]``.  It changes the form of the
-statement and not its meaning or type.  A point is declared by its function::
+statement and not its meaning or type.  Its name and parameters are a row of
+:data:`runelift.ir.points.POINTS`, and its rewrite is a function of this name::
 
-    @point(Map, parameters=(Number("tile"),))
+    @point(Map)
     def split_join(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
         '''map f xs ⇒ join (map (map f) (split tile xs))
 
@@ -22,28 +23,12 @@ from typing import TypeAlias
 
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import VName
+from runelift.ir.points import Parameter, parameters_of
 from runelift.ir.syntax import Stm
 from runelift.ir.types import Atom
 from runelift.rewrite.engine.rule import read_law
 from runelift.rewrite.engine.scope import Scope
 
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A numeric parameter of a point, such as a tile size: a positive i64, fixed or tuned."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A parameter that decides the form of the rewritten program, with its possible words."""
-
-    name: str
-    words: tuple[str, ...]
-
-
-Parameter: TypeAlias = Number | Choice
 Value: TypeAlias = Atom | str
 """A number, or the variable of one that is tuned; or the word of a choice."""
 Arguments: TypeAlias = Mapping[str, Value]
@@ -54,7 +39,7 @@ Arguments: TypeAlias = Mapping[str, Value]
 class Rewrite:
     """The statements that stand in place of one, and bind the same names with the same types.
 
-    ``constraints`` are conditions for the equality that are not known to hold: the caller tests
+    ``constraints`` are conditions for the equality that are not known to hold.  The caller tests
     them at run time, and keeps the statement where one fails.  ``inner`` is a name bound by the
     statement, at any depth, that gets the points that follow in the list of attributes.
     """
@@ -70,7 +55,7 @@ Apply: TypeAlias = Callable[[Scope, Stm, Arguments], Rewrite | str]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point: its name, its law with notes, its parameters, and the function.
+    """A point: its name, its law with notes, and the function.
 
     ``heads`` are the expressions that it may match.  ``needs_reductions`` is True if it matches
     reductions that maps have been fused with, so that it is applied after fusion.
@@ -80,17 +65,20 @@ class Point:
     law: str
     notes: tuple[tuple[str, str], ...]
     heads: tuple[type, ...]
-    parameters: tuple[Parameter, ...]
     needs_reductions: bool
     apply: Apply = field(repr=False)
 
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its parameters, in order."""
+        return parameters_of(self.name)
 
-def point(*heads: type, parameters: tuple[Parameter, ...] = (),
-          needs_reductions: bool = False) -> Callable[[Apply], Point]:
-    """Make a point of a function, whose docstring begins with the law."""
+
+def point(*heads: type, needs_reductions: bool = False) -> Callable[[Apply], Point]:
+    """Make a point of a function with its name, whose docstring begins with the law."""
 
     def make(apply: Apply) -> Point:
         law, notes = read_law(apply.__doc__ or "")
-        return Point(apply.__name__, law, notes, heads, parameters, needs_reductions, apply)
+        return Point(apply.__name__, law, notes, heads, needs_reductions, apply)
 
     return make

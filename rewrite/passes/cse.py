@@ -8,6 +8,7 @@ from collections.abc import Hashable
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
+from runelift.ir.points import settings
 from runelift.ir.prim import OPS
 from runelift.ir.traverse import (
     Mapper,
@@ -42,7 +43,7 @@ def common_subexpression(scope: Scope, stm: ir.Stm) -> Replacement:
     if any(shape_of(p.type) and scope.consumes(p.name) for p in stm.pat):
         return None
     own = tuple(p.name for p in stm.pat)
-    key = _key(stm.exp), stm.attrs
+    key = _key(stm.exp), settings(stm)
     for exp, found in scope.known.find(key):
         if found == own or not _equal(exp, stm.exp):
             continue

@@ -34,6 +34,7 @@ from runelift.ir.traverse import (
     free_vars,
     lambdas_of,
     map_inside,
+    size_of,
     statements_at_host,
     statements_inside,
     stm_of,
@@ -46,9 +47,9 @@ from runelift.rewrite.engine.versions import (
     is_product,
     operations,
     operations_of_groups,
+    undivided,
     with_guards,
 )
-from runelift.rewrite.flatten.nest import size_of
 from runelift.rewrite.flatten.parallelism import CHEAP_OPS, left_alone, work_of_group
 from runelift.rewrite.passes.rivals import (
     columns_lie_side_by_side,
@@ -103,7 +104,8 @@ def _statement(stm: ir.Stm, rewriting: Rewriting, laws: tuple[Rule, ...], types:
     stm = stm_of(stm, map_inside(stm.exp, lambda body: _body(body, rewriting, inside, types),
                                  lambda lam: lam))
     for law in laws:
-        if isinstance(stm.exp, ir.Versions) and rewriting.permits(law):
+        if (isinstance(stm.exp, ir.Versions) and not stm.exp.by_schedules
+                and rewriting.permits(law)):
             new = law.apply(stm.exp, types)
             if new is not None:
                 before, stm = stm, replace(stm, exp=new)
@@ -335,7 +337,7 @@ def _looped(version: ir.Version, guard: Guard) -> Guard:
     if version.kind is not Kind.INTRA or guard.groups is None:
         return guard
     points = [product([size_of(dim.width) for dim in op.space])
-              for group in operations(version.body) if isinstance(group, ir.SegMap)
+              for group in operations(undivided(version)) if isinstance(group, ir.SegMap)
               for op in _in_loops(group.body)]
     return replace(guard, looped=greatest(*points)) if points else guard
 
@@ -358,7 +360,7 @@ def groups_beside_rows(exp: ir.Versions, types: Types) -> ir.Exp | None:
         neither version keeps.
     """
     beside = _groups(exp)
-    found = [] if beside is None else list(operations(beside.body))
+    found = [] if beside is None else list(operations(undivided(beside)))
     if beside is None or len(found) != 1 or not isinstance(found[0], ir.SegMap):
         return None
     if beside.guard is not None:

@@ -15,6 +15,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_by
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import SCRATCH
+from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     free_vars,
@@ -138,7 +139,7 @@ class _Walk(OutwardWalk):
     def _chosen(self, stm: ir.Stm, arrays: Set[VName]) -> Chosen | None:
         """The filter that makes ``arrays``, if a statement is the scatter of one."""
         scatter = stm.exp
-        if not isinstance(scatter, ir.Scatter) or stm.attrs:
+        if not isinstance(scatter, ir.Scatter) or settings(stm):
             return None
         inside = {p.name: each.exp for each in scatter.lam.body.stms for p in each.pat}
         if not is_scalar_code(scatter.lam.body.stms):

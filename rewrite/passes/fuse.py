@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
+from runelift.ir.placement import is_stored
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     bodies_inside,
@@ -305,7 +306,7 @@ def _feeds(first: _Node, second: _Node) -> bool:
 
 
 def _attributes_agree(first: ir.Stm, second: ir.Stm) -> bool:
-    return not ALONE & (set(first.attrs) ^ set(second.attrs))
+    return not is_stored(first) and not ALONE & (set(first.attrs) ^ set(second.attrs))
 
 
 def _other_uses(soac: ir.Soac) -> set[VName]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_by
 from runelift.ir.names import Names, VName
+from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     bodies_inside,
@@ -188,7 +189,7 @@ def slice_of_map(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
     assert isinstance(exp, ir.Index)
     assert isinstance(made, ir.Map)
     first, *rest = exp.dims
-    if (exp.checked or not isinstance(first, ir.SliceDim) or wanted.made.attrs
+    if (exp.checked or not isinstance(first, ir.SliceDim) or settings(wanted.made)
             or len(wanted.made.pat) != 1
             or not (is_whole(first, made.width) or not body_may_fail(made.lam.body))):
         return None
@@ -268,7 +269,7 @@ def nest_of(stm: ir.Stm, depth: int) -> Nest | None:
     levels: list[Level] = []
     while True:
         exp = stm.exp
-        if not isinstance(exp, ir.Map) or stm.attrs or len(stm.pat) != 1:
+        if not isinstance(exp, ir.Map) or settings(stm) or len(stm.pat) != 1:
             return None
         (result,), stms = exp.lam.body.result, exp.lam.body.stms
         last = len(levels) + 1 == depth

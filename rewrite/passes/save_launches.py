@@ -22,6 +22,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import SCRATCH
+from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import body_of, free_vars, map_inside, stm_of, substitute_body
 from runelift.ir.types import Atom, elem_of, shape_of, zero
@@ -221,7 +222,7 @@ def fill_together(body: ir.Body, place: int, names: Names) -> Stms | None:
     uses.update(a for a in body.result if isinstance(a, VName))
     into = [d.array for d in exp.dests]
     fills = [(n, stm) for n, stm in enumerate(body.stms[:place])
-             if isinstance(stm.exp, ir.Replicate) and not stm.attrs and stm.pat[0].name in into
+             if isinstance(stm.exp, ir.Replicate) and not settings(stm) and stm.pat[0].name in into
              and uses[stm.pat[0].name] == 1 and not _is_row(stm)]
     for number, stm in fills:
         shape = shape_of(stm.pat[0].type)

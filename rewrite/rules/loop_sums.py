@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.points import settings
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, Const, i64
@@ -27,7 +28,7 @@ def loop_of_sums(scope: Scope, stm: ir.Stm) -> Replacement:
     """
     match stm.exp:
         case ir.Loop(params, ir.ForLoop(index, bound), body) if params and not (
-                scope.depth or stm.attrs) and scope.natural(bound):
+                scope.depth or settings(stm)) and scope.natural(bound):
             pass
         case _:
             return None

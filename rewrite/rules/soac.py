@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.placement import is_stored
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, needed_for, rename_lambda
 from runelift.ir.types import Atom, Type, shape_of
@@ -47,9 +48,11 @@ def map_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
 def map_identity(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → x) xs ⇒ xs
 
-    Provided: xs has as many elements as the map.
+    Provided: xs has as many elements as the map, which does not store them on purpose.
     """
     match stm.exp:
+        case _ if is_stored(stm):
+            return None
         case ir.Map() | ir.Redomap() | ir.Scanomap() as soac:
             source: dict[Atom, VName] = {
                 p.name: a for p, a in zip(soac.lam.params, soac.arrays, strict=True)

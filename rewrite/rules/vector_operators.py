@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.points import settings
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, row_of, shape_of
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
@@ -30,7 +31,7 @@ def fold_columns(scope: Scope, stm: ir.Stm) -> Replacement:
     """
     soac = stm.exp
     assert isinstance(soac, ir.Redomap)
-    if not scope.depth or stm.attrs or len(soac.ops) != 1:
+    if not scope.depth or settings(stm) or len(soac.ops) != 1:
         return None
     (op,) = soac.ops
     inner = op.vector
@@ -135,7 +136,8 @@ def _rows_made(scope: Scope, lam: ir.Lambda, width: Atom
             bound |= {p.name for p in stm.pat}
     bound -= {p.name for p in lam.params}
     match lam.body.stms[-1:]:
-        case (ir.Stm(pat, ir.Map(made_width, arrays=arrays) as made, attrs=()),) if (
+        case (ir.Stm(pat, ir.Map(made_width, arrays=arrays) as made) as stm,) if (
+                not settings(stm) and
                 made_width == width and not bound.intersection(arrays)
                 and lam.body.result == tuple(p.name for p in pat)
                 and all(map(_is_cheap, before)) and len(before) <= MOST_REPEATED):

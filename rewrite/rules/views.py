@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, rename_lambda
 from runelift.ir.types import ArrayType, Atom, array_of, i64, row_of, shape_of
@@ -47,7 +48,7 @@ def _looks_inside(scope: Scope, stm: ir.Stm) -> bool:
         case ir.Rearrange() | ir.Reshape() | ir.Slide() | ir.Pad() | ir.AtomExp() | ir.Iota():
             return True
         case ir.Map(_, lam):
-            return (all(not isinstance(type_, Prim) for type_ in lam.ret) and not stm.attrs
+            return (all(not isinstance(type_, Prim) for type_ in lam.ret) and not settings(stm)
                     and all(_looks_inside(scope, each) for each in lam.body.stms))
     return False
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.types import ArrayType, Atom, Const, array_of, elem_of, i64, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda
@@ -30,7 +31,7 @@ def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
     """
     match stm.exp:
         case ir.Map(width, ir.Lambda((param,), ir.Body(stms, (result,))) as lam, (
-                array,)) if stms and not stm.attrs and len(stm.pat) == 1:
+                array,)) if stms and not settings(stm) and len(stm.pat) == 1:
             bound = bound_by_lambda(lam)
             at, shape = param.name, tuple(map(scope.resolve, (width, *shape_of(param.type))))
             if shape_of(scope.type(array)) != shape or [result] != [p.name for p in stms[-1].pat]:
@@ -39,7 +40,7 @@ def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
             here = array
             for each in stms:
                 outer = _one_further(each.exp, at, here, width, bound)
-                if outer is None:
+                if outer is None or bound & {*shape_of(each.pat[0].type)}:
                     return None
                 (out,) = each.pat
                 at = out.name
@@ -73,8 +74,8 @@ def _one_further(exp: ir.Exp, of: VName, array: VName, width: Atom, bound: set[A
 def pad_input(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → f (pad x)) xs ⇒ map f (pad' xs)
 
-    Provided: pad' is along the next dimension, and no array operation makes xs, which might be
-    fused.
+    Provided: pad' is along the next dimension, of a size that is known outside, and no array
+    operation makes xs, which might be fused.
     Because: a padded array outside can be stored, and patterns of accesses to it are known.
     """
     soac = stm.exp
@@ -86,7 +87,8 @@ def pad_input(scope: Scope, stm: ir.Stm) -> Replacement:
             continue
         param, array = given[each.exp.array]
         outer = _one_further(each.exp, param.name, array, soac.width, bound)
-        if (outer is None or isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array)
+        if (outer is None or not bound.isdisjoint(shape_of(each.pat[0].type))
+                or isinstance(scope.exp(array), ir.SOACS) or scope.consumes(array)
                 or shape_of(scope.type(array))[0] != soac.width):
             continue
         (row,) = each.pat

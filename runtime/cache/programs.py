@@ -1,4 +1,4 @@
-"""The entry of the cache for a program file and a policy: four parts, each a file.
+"""The entry of the cache for a program file, policy and schedule: four parts, each a file.
 
 A part serves as long as the text of the program and Runelift's files do not change.
 ``RUNELIFT_KEEP=0`` turns entries off.
@@ -32,6 +32,7 @@ class _Part:
     folder: str
     name: str
     source: Source | None
+    rules: Source | None = None
 
     def read(self) -> memoryview | None:
         """The content; None if it is missing, damaged, or of another text or Runelift."""
@@ -39,7 +40,7 @@ class _Part:
             return None
         content = disk.load(self.folder, self.name)
         if content is None or (self.source is not None
-                               and not content.startswith(_origin(self.source))):
+                               and not content.startswith(_origin(self.source, self.rules))):
             return None
         return memoryview(content)[ORIGIN_BYTES:]
 
@@ -56,12 +57,12 @@ class _Part:
             content = dumps(value)
         except RecursionError:
             return
-        disk.store(self.folder, self.name, _origin(self.source) + content)
+        disk.store(self.folder, self.name, _origin(self.source, self.rules) + content)
 
     def exists(self) -> bool:
         """Test whether there is a content of this origin, without reading all of it."""
         return self.source is not None and is_cached(self.source) and disk.starts_with(
-            self.folder, self.name, _origin(self.source))
+            self.folder, self.name, _origin(self.source, self.rules))
 
 
 def restored(content: memoryview) -> Any:
@@ -81,17 +82,22 @@ class ProgramEntry:
     are those of kernels by plan, written in first runs (:mod:`~runelift.runtime.loaded_program`).
     """
 
-    def __init__(self, key: str, source: Source | None = None) -> None:
+    def __init__(self, key: str, source: Source | None = None, rules: Source | None = None
+                 ) -> None:
         self.key = key
         folder = f"{ENTRIES}/{key}"
         self.compiled, self.kernels, self.driver_texts, self.texts = (
-            _Part(folder, name, source)
+            _Part(folder, name, source, rules)
             for name in ("compiled", "kernels", "driver_texts", "texts"))
 
     @classmethod
-    def of(cls, source: Source, policy: str) -> ProgramEntry:
-        """The entry of a program under a policy."""
-        return cls(disk.key(os.path.abspath(source.name), policy), source)
+    def of(cls, source: Source, policy: str, schedule: str = "", rules: Source | None = None
+           ) -> ProgramEntry:
+        """The entry of a program under a policy, with a schedule's text and with rules."""
+        further = [schedule] if schedule else []
+        if rules is not None:
+            further += ["rules", os.path.abspath(rules.name)]
+        return cls(disk.key(os.path.abspath(source.name), policy, *further), source, rules)
 
 
 def is_cached(source: Source) -> bool:
@@ -99,6 +105,7 @@ def is_cached(source: Source) -> bool:
     return os.environ.get("RUNELIFT_KEEP") != "0" and Path(source.name).is_file()
 
 
-def _origin(source: Source) -> bytes:
-    """A digest of what a part depends on; messages quote the name as it was given."""
-    return disk.key(source.name, source.text, disk.fingerprint()).encode()
+def _origin(source: Source, rules: Source | None) -> bytes:
+    """A digest of what a part depends on; messages quote the names as they were given."""
+    further = () if rules is None else (rules.name, rules.text)
+    return disk.key(source.name, source.text, disk.fingerprint(), *further).encode()

@@ -13,6 +13,9 @@ if there are no others.
 The program runs in a separate process.  It is ended and started again where a version takes far too
 long or crashes (--time-limit).
 
+With --schedules, rewrites of the program are tried before that, and those that gain become further
+versions of it.  Their steps are kept beside the tuning file.
+
 With --strategy replay, one run per dataset is enough: all versions run at every encounter, on the
 same inputs, and their results are compared.  Other strategies run the program with thresholds and
 have no log ('runelift tune-compare --help' lists them).
@@ -33,6 +36,7 @@ from runelift.ir.errors import UserError
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import warn
 from runelift.runtime.commands.progress import Display, display
+from runelift.runtime.commands.schedule_search import schedule_found, search_schedules
 from runelift.runtime.commands.tuning_data import kept_out, tuning_datasets
 from runelift.runtime.commands.tuning_files import runs_are_for
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
@@ -43,6 +47,7 @@ from runelift.runtime.commands.tuning_output import (
     output_of,
     write_so_far,
 )
+from runelift.runtime.data.outline import outline
 from runelift.runtime.devices.comparable import place_of
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.gc_policy import freeze
@@ -51,6 +56,7 @@ from runelift.runtime.tuner import import_t4, t4
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.costs.log import Log, Measurements, made_for, read_log
 from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
@@ -75,6 +81,8 @@ def execute(args: argparse.Namespace) -> int:
     strategy = parse_strategy(args.strategy or EFFORTS[args.effort].strategy)
     check(args, strategy)
     args.device = args.devices[0] if args.devices else None
+    if args.schedules is not None:
+        _search_schedules(args)
     several = len(args.devices) > 1 or args.all_devices or args.scheduler is not None
     if args.replay or (args.time_limit == UNLIMITED and not several):
         program = _open(args)
@@ -96,6 +104,14 @@ def execute(args: argparse.Namespace) -> int:
 
         with closing(Cluster(args.scheduler, program, limit)) as cluster:
             return _tune(args, strategy, program, runner, cluster, started)
+
+
+def _search_schedules(args: argparse.Namespace) -> None:
+    """Search schedules; those that are worth a version are part of the program from here on."""
+    program = _open(args)
+    with display(0) as shown, interrupts.between_runs():
+        args.searched = search_schedules(args, program, shown.trying)
+    args.schedule = schedule_found(program, args.searched) or args.schedule
 
 
 def _open(args: argparse.Namespace) -> Program:
@@ -128,8 +144,8 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     method = method.following(EFFORTS[args.effort].policy)
     seconds = method.policy.budget.tuning * args.budget.seconds if args.budget else math.inf
     job = replace(job, method=SharedMeasuring(method, pool) if pool else method,
-                  held_back=held_back, size_guards=SizeGuardKind(args.guards),
-                  aim=Objective(args.objective), report=facts,
+                  held_back=held_back, size_guards=_size_guards(args),
+                  aim=Objective(args.objective), report=facts, memory=_memory(args, program, job),
                   end=started + seconds)
     with display(len(job.datasets)) as shown, interrupts.between_runs():
         if args.replay:
@@ -152,6 +168,23 @@ def _job(args: argparse.Namespace, program: Program, runner: Measurable) -> Tuni
     datasets = [] if args.replay else tuning_datasets(args, program)
     return TuningJob(runner, program.tree, datasets, program.device_info.choice.threshold,
                      repeats=args.runs, verify=not args.no_verify)
+
+
+def _size_guards(args: argparse.Namespace) -> SizeGuardKind:
+    """The kind of size guards; those that aim at time alone do not go with least memory."""
+    kind = SizeGuardKind(args.guards)
+    return SizeGuardKind.THRESHOLD if (
+        kind is SizeGuardKind.AUTO and args.objective == Objective.MEMORY.value) else kind
+
+
+def _memory(args: argparse.Namespace, program: Program, job: TuningJob
+            ) -> EstimateMemory | None:
+    """The device memory of runs on datasets, if the objective asks for it."""
+    if not Objective(args.objective).weighs_memory:
+        return None
+    inputs = {dataset.name: (dataset.entry, outline(dataset.arguments()))
+              for dataset in job.datasets}
+    return lambda name, thresholds: program.estimate_memory(*inputs[name], thresholds=thresholds)
 
 
 def _parameter_search(args: argparse.Namespace, strategy: Strategy) -> ParameterSearch | None:

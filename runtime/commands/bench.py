@@ -36,9 +36,12 @@ from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_force,
+    add_memory,
     add_only,
     add_policy,
     add_program,
+    add_rules,
+    add_schedule,
     add_tuning,
 )
 from runelift.runtime.data.values import load_values
@@ -75,9 +78,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE",
                         help="write all times as JSON, to standard output if FILE is '-'")
     add_force(parser)
+    add_memory(parser)
     add_device(parser)
     add_tuning(parser)
+    add_schedule(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
 
 

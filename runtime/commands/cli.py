@@ -21,6 +21,7 @@ from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
+from runelift.ir.policies import POLICIES, with_attributes_ignored
 from runelift.ir.visible import shortened
 from runelift.runtime.commands import HELP, INTERRUPTED, STOPPED
 from runelift.runtime.commands.streams import visible_streams
@@ -110,6 +111,8 @@ def _execute(arguments: list[str]) -> int:
     try:
         with _ahead(command, arguments):
             args = make_parser(command).parse_args(arguments)
+            if getattr(args, "ignore_attributes", False):
+                args.policy = with_attributes_ignored(args.policy)
             with warnings.catch_warnings(action="default", category=UserWarning):
                 warnings.simplefilter("ignore", HiddenEntryWarning)
                 warnings.showwarning = _remark
@@ -156,7 +159,11 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     device = _option("--device", arguments)
     if command == "autotune":
         program = next((each for each in arguments if each.endswith(".fut")), None)
-        return ahead.tuning_ahead(device, program, _option("--policy", arguments) or "all")
+        if _option("--rules", arguments) is not None:
+            program = None  # with rules it is another program
+        policy = _option("--policy", arguments) or POLICIES[0]
+        return ahead.tuning_ahead(device, program, with_attributes_ignored(policy) if
+                                  "--ignore-attributes" in arguments else policy)
     ahead.begin_device(device)
     return nullcontext()
 

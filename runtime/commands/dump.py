@@ -19,10 +19,17 @@ import argparse
 
 from runelift.ir.files import read_source, require_file
 from runelift.runtime.commands.open_program import pick_entry
-from runelift.runtime.commands.options import add_entry, add_policy, add_program
-from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
+from runelift.runtime.commands.options import (
+    add_entry,
+    add_policy,
+    add_program,
+    add_rules,
+    add_schedule,
+)
+from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.program import Program
+from runelift.runtime.versions.tuning_file import schedule_of
 
 PLANNED = ("imp", "kernels", "host")
 """The stages of one entry point."""
@@ -37,13 +44,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
     add_entry(parser)
     add_policy(parser)
+    add_rules(parser)
+    add_schedule(parser)
     add_rewriting(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift dump``."""
     compiled = compile_source(read_source(require_file(args.program)), policy=args.policy,
-                              rewriting=rewriting_of(args))
+                              rewriting=rewriting_of(args), rules=rules_of(args),
+                              schedule=schedule_of(args.schedule))
     program = Program(compiled, None)
     if args.stage == "tree":
         tree = program.tree if args.entry is None else program.tree.entry(

@@ -4,8 +4,10 @@ For a program, it says which rule fired on which expression, the result, and why
 apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
 sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
 the kernels that each code version may run, their launches, and stored intermediates.  With
---access, it lists the class of each reference to an array, which says what elements work-items have
-in common.
+--memory, it lists the device memory that each code version needs, for the datasets of the program
+or for --sizes.  With --access, it lists the class of each reference to an array, which says what
+elements work-items have in common.  With --barriers, it lists the barriers of kernels, and the
+accesses that each of them separates; --dot draws the graph of accesses.
 
 Without an argument, list the codes.
 """
@@ -16,26 +18,29 @@ import argparse
 import difflib
 import os
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 
 from runelift.codegen.plan.kernel_classes import render as render_kernels
 from runelift.codegen.plan.kernel_classes import work_of
-from runelift.frontend.load import load
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.ir.files import read_source, require_file
-from runelift.rewrite.flattening import derive
-from runelift.rewrite.pipeline import optimise
+from runelift.runtime.commands.explain_memory import explain_memory
+from runelift.runtime.commands.explain_schedule import explain_schedule
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_json,
+    add_only,
     add_policy,
+    add_rules,
+    add_tuning,
     print_json,
 )
-from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of
+from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.geometry.explained_spaces import facts, render
@@ -52,17 +57,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", action="store_true",
                         help="list the classes of kernels of each code version, launches and "
                              "stored intermediates")
+    parser.add_argument("--memory", action="store_true",
+                        help="list the device memory of each code version before it runs, as a "
+                             "formula and for datasets, with the arrays that are alive then")
+    parser.add_argument("--sizes", metavar="NAME=N", nargs="+", default=[],
+                        help="with --memory: these sizes and parameters in place of datasets")
+    add_only(parser)
     parser.add_argument("--access", action="store_true",
                         help="list how the kernels of a program access arrays")
+    parser.add_argument("--schedule", action="store_true",
+                        help="print the schedule of a program: its rewrite points, with further "
+                             "ones that match in comments; 'run --schedule' takes the output")
+    parser.add_argument("--steps", action="store_true",
+                        help="with --schedule, also the program after each step")
+    parser.add_argument("--file", type=Path, metavar="FILE",
+                        help="with --schedule, the schedule to explain (default: that of the "
+                             "tuning file, or the points that are written in the program)")
+    parser.add_argument("--barriers", action="store_true",
+                        help="list the barriers of the kernels, with the accesses that each one "
+                             "separates")
+    parser.add_argument("--kernel", metavar="NAME", help="with --barriers, of this kernel only")
+    parser.add_argument("--dot", type=Path, metavar="OUT",
+                        help="with --barriers, write the graph of accesses for Graphviz")
     add_entry(parser)
+    add_tuning(parser)
     add_device(parser)
     add_policy(parser)
+    add_rules(parser)
     add_json(parser)
     add_rewriting(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift explain``."""
+    if not args.barriers and (args.kernel is not None or args.dot is not None):
+        raise UserError("--kernel and --dot go with --barriers.")
     if args.subject is None:
         if args.json:
             print_json({code: each.title for code, each in CODES.items()})
@@ -74,6 +103,14 @@ def execute(args: argparse.Namespace) -> int:
         _list_parameters(args, require_file(_program(args.subject)))
     elif args.kernels:
         _list_kernels(args, require_file(_program(args.subject)))
+    elif args.memory:
+        explain_memory(args, require_file(_program(args.subject)))
+    elif args.schedule:
+        explain_schedule(args, require_file(_program(args.subject)))
+    elif args.barriers:
+        path = require_file(_program(args.subject))
+        # by its name, as the command line imports commands: it needs networkx
+        import_module("runelift.runtime.commands.explained_barriers").list_barriers(args, path)
     elif args.access:
         _list_accesses(args, require_file(_program(args.subject)))
     else:
@@ -102,7 +139,7 @@ def _explain_code(args: argparse.Namespace) -> None:
 
 def _list_parameters(args: argparse.Namespace, path: Path) -> None:
     program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False)
+                              runs=False, rules=args.rules)
     if program.device_info is None:
         raise UserError("What parameters can be depends on the device, and there is none here; "
                         "'runelift doctor' says why.")
@@ -114,7 +151,8 @@ def _list_parameters(args: argparse.Namespace, path: Path) -> None:
 
 
 def _list_kernels(args: argparse.Namespace, path: Path) -> None:
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False)
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
+                              runs=False, rules=args.rules)
     info = program.device_info
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     works = [(entry, work_of(program.compiled.plan(
@@ -128,7 +166,8 @@ def _list_kernels(args: argparse.Namespace, path: Path) -> None:
 
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
-    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting)
+    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting,
+                              rules=rules_of(args))
     funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
     if not funs:
         raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
@@ -143,14 +182,13 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
-    rewriting = rewriting_of(args)
-    names = rewriting.names
-    program = optimise(load(read_source(path), names), names, rewriting)
-    _, derivations = derive(program, names, policy=args.policy)
+    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args),
+                              rules=rules_of(args))
+    derivations = compiled.derivations
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
         if not derivations:
-            raise unknown_entry(args.entry, (fun.name for fun in program.funs))
+            raise unknown_entry(args.entry, compiled.interfaces)
     if args.json:
         print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
     else:

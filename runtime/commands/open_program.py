@@ -21,7 +21,9 @@ def open_program(args: argparse.Namespace, *, tuned: bool = True,
     return compile_program(path, device=args.device, policy=args.policy,
                            fp_contract=args.fp_contract,
                            tuning=(getattr(args, "tuning", None) if tuned else {}),
-                           settings=settings, runs=tuned)
+                           memory=getattr(args, "memory", None),
+                           settings=settings, runs=tuned, rules=args.rules,
+                           schedule=getattr(args, "schedule", None))
 
 
 def pick_entry(program: Program, name: str | None) -> str:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.numerals import whole_number
-
-POLICIES = ("all", "full", "classic", "moderate")
+from runelift.ir.policies import POLICIES
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +26,20 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
     """The option for the versions to make."""
     parser.add_argument("--policy", choices=POLICIES, default="all",
                         help="the code versions to keep: all that may differ in speed, those of "
-                             "nests of maps that differ in order alone as well (full), those "
-                             "that Futhark 0.26 keeps (classic), or one for each map "
+                             "nests of maps that differ in order alone as well (full), also of "
+                             "groups that divide their elements otherwise (divided), those that "
+                             "Futhark 0.26 keeps (classic), or one for each map "
                              "(moderate; default: %(default)s)")
+    parser.add_argument("--ignore-attributes", action="store_true",
+                        help="compile as if attributes that steer flattening, such as "
+                             "#[sequential_outer], were not there")
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """The option for rules from outside."""
+    parser.add_argument("--rules", metavar="FILE", type=Path,
+                        help="rewrite with the rules of this file (.rules), which are tested first "
+                             "('runelift rules --rules FILE' lists them)")
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +78,21 @@ def add_tuning(parser: argparse.ArgumentParser) -> None:
     """The option for a tuning file."""
     parser.add_argument("--tuning", metavar="FILE", type=Path,
                         help="a tuning file (default: PROGRAM.tuning if it exists)")
+
+
+def add_memory(parser: argparse.ArgumentParser) -> None:
+    """The option for a bound on device memory."""
+    parser.add_argument("--memory", metavar="SIZE",
+                        help="the most device memory that a call may need with its arguments and "
+                             "results, such as 30MB or 2GiB: versions that need more do not run "
+                             "('runelift explain --memory' shows how much each needs)")
+
+
+def add_schedule(parser: argparse.ArgumentParser) -> None:
+    """The option for a schedule."""
+    parser.add_argument("--schedule", metavar="FILE", type=Path,
+                        help="a schedule, as 'runelift explain --schedule' prints it: rewrite "
+                             "points that replace those of the program and of its tuning file")
 
 
 def add_only(parser: argparse.ArgumentParser) -> None:

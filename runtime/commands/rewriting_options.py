@@ -6,9 +6,12 @@ import argparse
 import difflib
 import sys
 
+from runelift.frontend.rule_files import read_rules
 from runelift.ir.errors import UserError
+from runelift.ir.files import read_source, require_file
 from runelift.ir.names import Names
 from runelift.ir.pretty import pretty_stm
+from runelift.ir.source import Source
 from runelift.ir.syntax import Stm
 from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.registry import PASSES, RULES
@@ -25,9 +28,16 @@ def add_rewriting(parser: argparse.ArgumentParser) -> None:
                        help="show every firing of a rule on standard error")
 
 
+def rules_of(args: argparse.Namespace) -> Source | None:
+    """The file of rules from outside that the command line names."""
+    return None if args.rules is None else read_source(require_file(args.rules))
+
+
 def rewriting_of(args: argparse.Namespace) -> Rewriting:
     """The rewriting that the options of :func:`add_rewriting` ask for."""
     known = {each.name for each in PASSES} | {each.name for each in RULES}
+    if args.disable and (rules := rules_of(args)) is not None:
+        known |= {each.name for each in read_rules(rules).rules}
     for name in args.disable:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

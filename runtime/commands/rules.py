@@ -1,16 +1,24 @@
-"""Print the rewrite rules with their laws: those of the simplifier, then the flattening."""
+"""Print the rewrite rules with their laws: the optimiser's, rewrite points, then flattening.
+
+With --rules, print those of a file instead, after they have been tested.
+"""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
+from runelift.ir.points import Parameter
 from runelift.rewrite.flattening import FLATTENING
+from runelift.rewrite.lift.point import Point
+from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
-from runelift.runtime.commands.options import add_json, print_json
+from runelift.runtime.commands.options import add_json, add_rules, print_json
+from runelift.runtime.commands.rewriting_options import rules_of
+from runelift.runtime.rules.read import load_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift rules``."""
     parser.add_argument("text", nargs="?", default="", metavar="TEXT",
                         help="list only rules whose pass, name or law contains TEXT")
+    add_rules(parser)
     add_json(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift rules``."""
-    found = [rule for rule in all_rules()
+    outside = rules_of(args)
+    listed = all_rules() if outside is None else _outside(load_rules(outside).points.values())
+    found = [rule for rule in listed
              if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
         raise UserError(f"No rule contains '{args.text}'.")
@@ -46,7 +57,10 @@ def execute(args: argparse.Namespace) -> int:
             book = rule.book
             print(f"== {book}\n")
         print(rule.name)
-        print(textwrap.indent(textwrap.dedent("    " + rule.law).strip(), "    "))
+        law = textwrap.dedent("    " + rule.law).strip()
+        if "\n" not in law:
+            law = textwrap.fill(law, 92, subsequent_indent="  ", break_on_hyphens=False)
+        print(textwrap.indent(law, "    "))
         for kind, said in rule.notes:
             print(textwrap.fill(f"{kind}: {said}", 96, initial_indent="    ",
                                 subsequent_indent="      "))
@@ -54,10 +68,27 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
+def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
+    """The rules of a file."""
+    for rule in rules:
+        yield _Listed("outside", rule.name, rule.law, rule.notes)
+
+
 def all_rules() -> Iterator[_Listed]:
-    """Every rule of every pass, then those of flattening."""
+    """Every rule of every pass, then the rewrite points and the rules of flattening."""
     for each in PASSES:
         for rule in each.rules:
             yield _Listed(each.name, rule.name, rule.law, rule.notes)
+    for point in BOOK.values():
+        yield _Listed("rewrite points", _call(point), point.law, point.notes)
     for step in FLATTENING:
         yield _Listed("flattening", f"{step.name} {step.title}", step.law)
+
+
+def _call(point: Point) -> str:
+    """A point with its parameters, and the defaults of those that may be left out."""
+    return f"{point.name}({', '.join(map(_parameter, point.parameters))})"
+
+
+def _parameter(each: Parameter) -> str:
+    return each.name if each.default is None else f"{each.name}={each.default}"

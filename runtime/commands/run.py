@@ -31,8 +31,11 @@ from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_force,
+    add_memory,
     add_policy,
     add_program,
+    add_rules,
+    add_schedule,
     add_tuning,
 )
 from runelift.runtime.data.values import load_values, read_stdin, write_values
@@ -55,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-b", "--binary", action="store_true",
                         help="write the results in the binary format")
     add_force(parser)
+    add_memory(parser)
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
                         help="set a threshold, a parameter of a kernel ('runelift explain "
                              "--parameters FILE' lists them) or the value of a #[param(NAME)] for "
@@ -64,7 +68,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "standard error")
     add_device(parser)
     add_tuning(parser)
+    add_schedule(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.policies import base_policy
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.devices.info import find_devices
 from runelift.runtime.testing.sanitizer import CHECKS, reports
@@ -48,10 +49,11 @@ def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], 
 
 def _options(args: argparse.Namespace) -> Iterator[str]:
     """The options of the command that the other process must have, too."""
-    for name in ("entry", "tuning", "policy", "version_limit", "error_text", "seed"):
+    yield f"--policy={base_policy(args.policy)}"
+    for name in ("entry", "tuning", "rules", "version_limit", "error_text", "seed"):
         if (value := getattr(args, name)) is not None:
             yield f"--{name.replace('_', '-')}={value}"
-    for name in ("all_versions", "fp_contract"):
+    for name in ("all_versions", "fp_contract", "ignore_attributes"):
         if getattr(args, name):
             yield f"--{name.replace('_', '-')}"
 
@@ -61,7 +63,8 @@ def _comments(args: argparse.Namespace, path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     with suppress(RuneliftError):  # then there are no reports
         program = compile_program(path, device=SIMULATOR, tuning=args.tuning, policy=args.policy,
-                                  fp_contract=args.fp_contract, runs=False)
+                                  fp_contract=args.fp_contract, runs=False,
+                                  rules=args.rules)
         for entry in program.entries:
             with suppress(CompilerLimitation):
                 found = {**program.loaded.origins(entry), **found}

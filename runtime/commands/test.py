@@ -5,8 +5,9 @@ the interpreter says.  With --all-versions it runs once more for every code vers
 tagged 'compiled' are too large for the interpreter: it skips them, and without an output the
 code versions are compared with each other.  Cases tagged 'notest' or 'disable' are skipped.
 A version that cannot run here, or takes longer than its limit, is named at the end with the reason.
-Properties are run on random arguments.  Failures are counted by cause.  Exits with 0 if nothing
-failed.
+With --check-races, the kernels run in their interpreter instead, which finds data races: a report
+names the kernel, the array and the lines.  Properties are run on random arguments.  Failures are
+counted by cause.  Exits with 0 if nothing failed.
 """
 
 from __future__ import annotations
@@ -42,15 +43,19 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_json,
     add_policy,
+    add_rules,
+    add_schedule,
     add_tuning,
     print_json,
 )
+from runelift.runtime.commands.race_runs import RaceRuns
 from runelift.runtime.commands.sanitized import require_simulator, tested
 from runelift.runtime.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.lifeline import end_with_parent
+from runelift.runtime.races.mistakes import KernelMistake
 from runelift.runtime.testing.peer_text import peer_text
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
@@ -90,6 +95,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sanitize", action="store_true",
                         help="run with Oclgrind, which looks for data races, invalid accesses and "
                              "values that were never written; what it finds fails the test")
+    parser.add_argument("--check-races", action="store_true",
+                        help="run the kernels in their interpreter, which finds data races in "
+                             "kernels for processors and for GPUs; a slow run is given up as "
+                             "--version-limit says")
     parser.add_argument("--error-text", choices=("match", "any"), default="match",
                         help="'any': an expected error may have another text; such errors are "
                              "counted apart")
@@ -99,7 +108,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_entry(parser)
     add_device(parser)
     add_tuning(parser)
+    add_schedule(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
     add_json(parser)
 
@@ -111,6 +122,9 @@ def execute(args: argparse.Namespace) -> int:
         if args.interpreter:
             raise UserError("--sanitize runs kernels, and --interpreter none.")
         require_simulator()
+    if args.check_races and (args.sanitize or args.interpreter):
+        raise UserError("--check-races interprets kernels; leave "
+                        f"{'--sanitize' if args.sanitize else '--interpreter'} out.")
     outcomes: list[dict[str, Any]] = []
     for found in _tested(args, list(programs(args.paths))):
         outcomes += found
@@ -248,7 +262,8 @@ class _Tester:
                     if self._args.entry not in (None, entry):
                         continue
                     tags = block.tags | case.tags
-                    if tags & SKIPPED_TAGS or (self._args.interpreter and COMPILED in tags):
+                    interprets = self._args.interpreter or self._args.check_races
+                    if tags & SKIPPED_TAGS or (interprets and COMPILED in tags):
                         self._note(path, case.line, f"{entry}: {case.dataset}", SKIPPED)
                     else:
                         todo.append((case, entry))
@@ -272,6 +287,8 @@ class _Tester:
             if compiled:
                 self._guarded(path, case.line, what, partial(compiled[0].test, case, entry))
                 self.outcomes[-1]["not_run"] = compiled[0].not_run
+                if self.outcomes[-1]["outcome"] == PASSED and not compiled[0].ran:
+                    self.outcomes[-1]["outcome"] = SKIPPED
             else:
                 self._note(path, case.line, what, SKIPPED, "the program does not compile")
         for subject in compiled:
@@ -344,18 +361,22 @@ class _Subject:
         else:
             self._program = compile_program(path, device=args.device, tuning=args.tuning,
                                             policy=args.policy,
-                                            fp_contract=args.fp_contract, runs=False)
+                                            fp_contract=args.fp_contract, runs=False,
+                                            rules=args.rules, schedule=args.schedule)
             self._core = self._program.compiled.core
             device = self._program.device_info
         self._versions = VersionRuns(self._program, limit_of(args)) if (
             device is not None and args.all_versions) else None
+        self._races = RaceRuns(self._program, limit_of(args)) if args.check_races else None
         self._evaluate = partial(evaluate, program=source, device=device)
         self.not_run: dict[str, str] = {}
         """The versions that did not run in the last case, and the reasons."""
+        self.ran = 0
+        """The number of runs in the last case that came to their end."""
 
     def test(self, case: Case, entry: str) -> None:
         """Run a case in the ways asked for; _Mismatch if something is wrong."""
-        self.not_run = {}
+        self.not_run, self.ran = {}, 0
         arguments = case.arguments(self._evaluate, _argument_types(self._core, entry))
         expected = case.expected()
         large = COMPILED in case.tags
@@ -365,8 +386,10 @@ class _Subject:
             try:
                 if isinstance(case.output, Failure):
                     _must_fail(case.output.pattern, run)
+                    self.ran += 1
                 else:
                     found = list(run())
+                    self.ran += 1
                     expected = found if expected is None else expected
                     if difference := first_difference(expected, found):
                         raise _Mismatch(difference)
@@ -375,6 +398,8 @@ class _Subject:
             except _Mismatch as error:
                 raise _Mismatch(f"with {name}: {error}" if name else str(error),
                                 error.cause) from error
+            except KernelMistake as error:
+                raise _Mismatch(f"with {name}: {error}", error.cause) from error
             except (UserError, CompilerLimitation) as error:
                 if not name:
                     raise
@@ -399,6 +424,9 @@ class _Subject:
         """The ways to run the entry point, each with the names of its versions."""
         if self._args.interpreter:
             yield "", partial(interpret, self._core, entry, arguments)
+            return
+        if self._races is not None:
+            yield from self._races.runners(entry, arguments, every=self._args.all_versions)
             return
         started = time.perf_counter()
         yield "", partial(self._run, entry, arguments)

@@ -5,6 +5,10 @@ Or it is a program, which is run: first every version, for the costs that result
 then by each strategy.  A strategy may have options: --strategy random:tries=1000.
 
 {strategies}
+
+With --parameters, searches for the parameters of kernels are compared instead, on the device:
+local, {searches}.  Each has --budget tries (60), or so much time, for every notable operation of
+every dataset.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,6 +35,7 @@ from runelift.runtime.commands.options import (
     add_json,
     add_only,
     add_policy,
+    add_rules,
     add_time_limit,
     print_json,
     warn,
@@ -41,6 +45,14 @@ from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
+from runelift.runtime.tuner.kernel_parameters.compare import (
+    OperationComparison,
+    compare_searches,
+    render_searches,
+    search_facts,
+)
+from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
@@ -49,9 +61,16 @@ from runelift.runtime.tuner.report.html.document import document, write_page
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import STRATEGIES, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
-from runelift.runtime.tuner.strategies.compare import Comparison, Problem, compare, facts, render
+from runelift.runtime.tuner.strategies.compare import (
+    Comparison,
+    Problem,
+    compare,
+    facts,
+    render,
+    render_intervals,
+)
 from runelift.runtime.tuner.strategies.forest_of_log import logged_forest, without_gaps
-from runelift.runtime.tuner.strategies.live import Live
+from runelift.runtime.tuner.strategies.live import Live, measured_costs
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
 from runelift.runtime.tuner.strategies.trials import Budget, Strategy, parse_budget
@@ -59,9 +78,12 @@ from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest
 
 __doc__ = __doc__ and __doc__.format(strategies=textwrap.fill(
-    f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False))
+    f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False),
+    searches=", ".join(EXPLORING))
 
 Strategies: TypeAlias = Mapping[str, Strategy]
+SEARCH_TRIES = 60
+"""The tries of a search for parameters of an operation."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +93,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_entry(parser)
     parser.add_argument("--strategy", action="append", default=[], metavar="NAME",
                         help="compare this one; may be repeated (default: all)")
+    parser.add_argument("--parameters", action="store_true",
+                        help="compare searches for parameters of kernels, not for thresholds")
     parser.add_argument("--seeds", type=int, metavar="N",
                         help="how often each strategy searches (default: 10 on a log, 1 else)")
     parser.add_argument("--budget", type=parse_budget, default=Budget(), metavar="N|SECONDS",
@@ -90,7 +114,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_only(parser)
     add_device(parser)
     add_policy(parser)
+    add_rules(parser)
     add_contract(parser)
+    parser.add_argument("-v", "--verbose", action="store_true",
+                        help="also print the best thresholds of each dataset, by strategy")
     add_html(parser)
     add_json(parser)
 
@@ -99,6 +126,8 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift tune-compare``."""
     if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
         raise UserError("--runs and --seeds must be at least 1.")
+    if args.parameters:
+        return _compare_searches(args)
     strategies = _strategies(args)
     source = require_file(args.source)
     if source.suffix != ".fut":
@@ -116,10 +145,42 @@ def execute(args: argparse.Namespace) -> int:
         print_json([facts(comparison) for comparison in found])
     else:
         print("\n\n".join(map(render, found)))
+        if args.verbose:
+            print("", *map(render_intervals, found), sep="\n")
     if not any(comparison.interrupted for comparison in found):
         return 0
     print("runelift: interrupted; these are the searches that were over.", file=sys.stderr)
     return INTERRUPTED
+
+
+def _compare_searches(args: argparse.Namespace) -> int:
+    """Compare searches for the parameters of kernels."""
+    if args.replay or args.noise or args.html is not None or args.source.suffix != ".fut":
+        raise UserError("--parameters runs a program (.fut), without --replay, --noise and --html.")
+    known, names = (LOCAL, *EXPLORING), args.strategy or [LOCAL, *EXPLORING]
+    for name in names:
+        if name not in known:
+            raise UserError(f"No search for parameters is called '{name}'.  There are "
+                            f"{', '.join(known)}.")
+    args.program = require_file(args.source)
+    program = open_program(args, tuned=False)
+    if program.device_info is None:
+        raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+    datasets = tuning_datasets(args, program)
+    found = list[OperationComparison]()
+    with running(program, args.time_limit) as runner:
+        for entry in dict.fromkeys(dataset.entry for dataset in datasets):
+            found += compare_searches(
+                runner, entry, [each for each in datasets if each.entry == entry], names,
+                tries=None if args.budget.seconds else args.budget.runs or SEARCH_TRIES,
+                seconds=args.budget.seconds, progress=partial(_show, seed=0))
+    if not found:
+        raise UserError("There is nothing to compare: no operation that takes time has parameters.")
+    if args.json:
+        print_json(search_facts(found))
+    else:
+        print(render_searches(found))
+    return 0
 
 
 def _about(source: Path, log: Path | None) -> dict[str, str]:
@@ -208,12 +269,8 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
     datasets = [dataset for dataset in datasets if dataset.entry == forest.entry]
     if not datasets or not forest.trees:
         return []
-    started = time.perf_counter()
-    measurements = ForcedRuns(every=True).measure(program, forest, datasets, repeats=args.runs)
-    if measurements.interrupted:
-        raise KeyboardInterrupt
-    costs = costs_of(forest, measurements)
-    measured = costs, time.perf_counter() - started
+    measured = measured_costs(ForcedRuns(every=True), program, forest, datasets, args.runs)
+    costs = measured.costs
     if not costs.datasets:
         return []
     weights = _weights(costs)

@@ -17,7 +17,9 @@ from runelift.runtime.tuner.costs.log import made_for
 from runelift.runtime.tuner.fit.cross_validation import HeldOut
 from runelift.runtime.versions.tuning_file import (
     PROGRAM,
+    SCHEDULE,
     SETTINGS,
+    digest,
     names_in,
     tuning_of,
     write_tuning,
@@ -27,7 +29,9 @@ from runelift.runtime.versions.tuning_file import (
 def runs_are_for(program: Program) -> str:
     """The program, policy and device that runs in a log are of, in one line."""
     about = about_program(program)
-    return " ".join(about[key] for key in (PROGRAM, "policy", "device", "driver"))
+    schedule = program.compiled.schedule
+    return " ".join([*(about[key] for key in (PROGRAM, "policy", "device", "driver")),
+                     *([f"schedule {digest(schedule)}"] if schedule is not None else [])])
 
 
 def export_t4(path: Path, about: Mapping[str, str], state: State) -> None:
@@ -62,6 +66,8 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
     found = {**kept, **values}
     settings[of.device] = {name: value for name, value in found.items() if name in kernels}
     facts_ = {**about, SETTINGS: settings}
+    if program.compiled.schedule is not None:
+        facts_[SCHEDULE] = program.compiled.schedule_text.splitlines()
     write_tuning(output, found, facts_)
     return facts_
 

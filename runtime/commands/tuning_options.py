@@ -13,9 +13,12 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_html,
     add_json,
+    add_memory,
     add_only,
     add_policy,
     add_program,
+    add_rules,
+    add_schedule,
     add_time_limit,
     natural,
 )
@@ -87,11 +90,19 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
                              "rest to parameters of kernels, which take at most 60s anyway; for "
                              "strategies that search, after how many runs or what time they end")
     add_time_limit(parser)
+    add_memory(parser)
+    parser.add_argument("--schedules", type=natural, metavar="N",
+                        help="also try N schedules (rewrites of the program at its rewrite points) "
+                             "for up to four minutes, or half of a budget; those that gain become "
+                             "versions")
+    parser.set_defaults(searched={})
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
                         help="what to make small: the sum of the datasets' times relative to "
-                             "their best, the sum of the times, or the greatest relative time "
-                             "(default: %(default)s)")
+                             "their best, the sum of the times, or the greatest relative time; "
+                             "memory: the device memory, as long as the first of these is at most "
+                             "25 %% above its least; pareto: the first, and the front of both is "
+                             "printed (default: %(default)s)")
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
@@ -123,6 +134,8 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
                         help="share out datasets among the machines of this Dask scheduler, such "
                              "as tcp://host:8786, whose devices must be like the one here")
     add_policy(parser)
+    add_rules(parser)
+    add_schedule(parser)
     add_contract(parser)
     add_html(parser)
     add_json(parser)
@@ -140,6 +153,11 @@ def check(args: argparse.Namespace, strategy: Strategy) -> None:
         raise UserError("A number of runs is a --budget for other strategies than "
                         f"'{strategy.name}', which runs every dataset as often as it needs to; it "
                         "takes a time, such as 30s.")
+    if args.schedules == 0:
+        raise UserError("--schedules must be at least 1.")
+    if args.schedules is not None and (args.replay or args.resume or args.import_t4 is not None):
+        raise UserError("--schedules runs programs that there are no runs of yet; leave out "
+                        "--replay, --resume and --import-t4.")
     if args.resume and (args.replay or not complete):
         raise UserError("--resume goes on with a log, which only tuning by records has.")
     if not complete or args.import_t4 is not None:
@@ -147,6 +165,13 @@ def check(args: argparse.Namespace, strategy: Strategy) -> None:
     if args.replay and not complete:
         raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
+    if Objective(args.objective).weighs_memory and args.replay:
+        raise UserError(f"--objective {args.objective} needs the datasets themselves, which a log "
+                        "does not have.")
+    if args.objective == Objective.MEMORY.value and args.guards not in (
+            SizeGuardKind.AUTO.value, SizeGuardKind.THRESHOLD.value):
+        raise UserError(f"--guards {args.guards} aims at time alone; --objective memory goes with "
+                        "thresholds.")
     here = len(args.devices) > 1 or args.all_devices
     if here and args.scheduler is not None:
         raise UserError("--scheduler uses all devices of its machines that are like one here: give "

@@ -25,6 +25,7 @@ from runelift.runtime.tuner.fit.cross_validation import HeldOut, held_out_facts,
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters.tune import parameter_facts, render_parameters
 from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.report.memory_fronts import render_fronts
 from runelift.runtime.tuner.report.text import (
     facts,
     failed_versions,
@@ -39,6 +40,7 @@ from runelift.runtime.tuner.report.verdict import (
     verdict,
     written_line,
 )
+from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.strategies.tune_by_search import (
     SearchTuning,
     render_searches,
@@ -64,7 +66,7 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     held_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   SizeGuardKind(args.guards))
                 for entry in state.thresholds.entries} if args.leave_one_out else {}
-    about = _facts(program, policy, state, held_out)
+    about = {**_facts(program, policy, state, held_out), **_of_schedules(args)}
     if state.measured:
         about = write_found(output_of(args), state.values, about, program, _tuned(state))
     if args.export_t4 is not None:
@@ -120,9 +122,16 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
             "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()},
             "validation": {name: asdict(both) for name, both in state.validated.items()},
             "tuning_policy": asdict(policy),
+            "memory": program.memory,
             "not_used": _failed(state),
             **_facts_for_runs(program, state),
             "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
+
+
+def _of_schedules(args: argparse.Namespace) -> dict[str, Any]:
+    """The facts about schedules that were searched."""
+    return {"schedules": {entry: schedule_facts(found) for entry, found in args.searched.items()}
+            } if args.searched else {}
 
 
 def _failed(state: State) -> list[str]:
@@ -139,8 +148,10 @@ def _texts(args: argparse.Namespace, state: State, held_out: Mapping[str, list[H
            ) -> Iterator[str]:
     """The texts below the verdict: those that options ask for, or all."""
     verbose = _is_verbose(args, state)
+    yield from starmap(render_schedules, args.searched.items())
     if verbose:
         yield render(state.thresholds)
+    yield render_fronts(state.thresholds.entries)
     yield from starmap(render_held_out, held_out.items())
     if verbose:
         yield from map(render_parameters, state.parameters)
@@ -153,7 +164,7 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
     """Write and print thresholds that were found without records; the exit status."""
     about = write_found(output_of(args), {
         name: value for each in found for name, value in each.thresholds.items()},
-        search_facts(found, **about_program(program)), program,
+        {**search_facts(found, **about_program(program)), **_of_schedules(args)}, program,
         {each.forest.entry for each in found})
     if args.json:
         print_json(about)
@@ -162,6 +173,8 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
         for line in (line for each in found for line in each.problems):
             print(f"Not used: {with_version_names(line, *program.tree.entries)}")
         print(f"\n{render_searches(found)}" if args.verbose else MORE)
+        for text in starmap(render_schedules, args.searched.items()):
+            print(f"\n{text}")
     return INTERRUPTED if about["interrupted"] else 0
 
 

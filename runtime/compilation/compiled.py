@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from runelift.codegen.plan.origins import Origins, noting
 from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.frontend.syntax.signature import Signature
 from runelift.ir.names import Names
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from runelift.ir.syntax import Program as Core
     from runelift.rewrite.engine.rule import Rewriting
     from runelift.rewrite.flattening import Derivation
+    from runelift.rewrite.lift.alternatives import Dropped
+    from runelift.rewrite.lift.schedule import Step
+    from runelift.rewrite.lift.scheduling import Asked
     from runelift.runtime.compilation.entry_points import EntryStages
 
 
@@ -67,6 +71,12 @@ class Compiled:
     signatures: Mapping[str, Signature]
     parameters: Mapping[str, int | None]
     """The values of attributes ``#[param(name)]``; None where none is given."""
+    rules: Source | None = None
+    """The file of rules from outside."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """The values of program parameters that rewrite points name, and those that skip a point."""
+    schedule: Source | None = None
+    """The schedule that replaces the program's rewrite points; None if it does not."""
     warned: tuple[Warning, ...] = field(default=(), compare=False)
     """The warnings of the compilation."""
     plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
@@ -107,7 +117,33 @@ class Compiled:
         """Have an entry point go through the later stages, if need be with a watched optimiser."""
         (fun,) = (fun for fun in self.core.funs if fun.name == entry)
         self.stages()[1][entry] = _compiler().stages_of(fun, self.policy, copy(self.names),
-                                                        rewriting)
+                                                        rewriting, self._asked(), self.rules)
+
+    def _asked(self) -> Asked:
+        asked: Asked = _compiler().asked_of(self.schedule, self.numbers, self.rules)
+        return asked
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The rewrite points taken, in order."""
+        return tuple(step for each in self._all_entries() for step in each.steps)
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """The schedules that give no version, and why."""
+        return tuple(found for each in self._all_entries() for found in each.dropped)
+
+    @property
+    def skips(self) -> tuple[str, ...]:
+        """The names of the parameters that leave out a step."""
+        steps = self.steps
+        return tuple(each.skip_name(steps[:number]) for number, each in enumerate(steps)
+                     if each.request.skip)
+
+    @property
+    def schedule_text(self) -> str:
+        """The text of the schedule that replaces the program's points; "" if none does."""
+        return "" if self.schedule is None else self.schedule.text
 
     def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
              checked: bool = True) -> Plan:
@@ -133,6 +169,15 @@ class Compiled:
                 check(kernel)
             self.unchecked.remove(key)
         return self.plans[key]
+
+    def explained_plan(self, entry: str, *, interleave: bool = False,
+                       coherent: bool = False) -> tuple[Plan, Origins]:
+        """A plan of an entry point made anew, and the origins of its kernels' statements."""
+        stages = self._entry(entry)
+        with noting() as origins:
+            plan = _compiler().plan_of(replace(stages, names=copy(stages.names)),
+                                       interleave=interleave, coherent=coherent)
+        return plan, origins
 
     @property
     def derivations(self) -> tuple[Derivation, ...]:

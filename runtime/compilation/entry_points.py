@@ -2,37 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
+from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
+from runelift.ir.points import with_rules
+from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import Derivation, derive, flatten
+from runelift.rewrite.lift.alternatives import (
+    Dropped,
+    Merged,
+    Rewritten,
+    with_alternatives,
+)
+from runelift.rewrite.lift.points import BOOK, LATE
+from runelift.rewrite.lift.schedule import Schedule, Step, read_schedule
+from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.pipeline import clean, optimise
+from runelift.runtime.rules.read import load_rules
 
 
 @dataclass(slots=True)
 class EntryStages:
-    """An entry point after optimisation and after flattening; ``names`` differ from its names."""
+    """An entry point after optimisation and after flattening; ``names`` differ from its names.
+
+    ``steps`` are the rewrite points taken in between, ``dropped`` the schedules without a version.
+    """
 
     optimised: Fun
     versioned: Fun
     names: Names
+    steps: tuple[Step, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
 
 
-def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None) -> EntryStages:
+def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
+              asked: Asked | None = None, rules: Source | None = None) -> EntryStages:
     """The stages of an entry point; ``names`` differ from those in it.
 
-    So do the names of ``rewriting``, which replace them.
+    So do the names of ``rewriting``, which replace them and has the ``rules`` from outside.
+    ``asked`` are the rewrite points to take.
     """
-    rewriting = rewriting or Rewriting(names)
-    names = rewriting.names
-    optimised = optimise(Program((fun,)), names, rewriting)
+    rewriting, outside = rewriting or Rewriting(names), load_rules(rules)
+    names, rewriting.outside = rewriting.names, outside.always
+    asked = asked or Asked()
+    points = Scheduling({**BOOK, **outside.points}, asked, needs=[])
+    with with_rules(outside.points):
+        optimised = optimise(Program((fun,)), names, rewriting, points=points)
+        found = Merged(optimised.funs[0])
+        if points.needs or (asked.schedule is not None and asked.schedule.versions):
+            found = _with_versions(fun, points, found.fun, rewriting)
+            optimised = Program((found.fun,))
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
-    return EntryStages(optimised.funs[0], versioned.funs[0], names)
+    return EntryStages(found.fun, versioned.funs[0], names, tuple(points.taken), found.dropped)
+
+
+def _with_versions(fun: Fun, points: Scheduling, optimised: Fun, rewriting: Rewriting) -> Merged:
+    """An entry point with a version for each schedule that was asked for, and for its conditions.
+
+    ``optimised`` is it after ``points``.  Where that needs conditions, it is a version itself, and
+    the program without points is what runs elsewhere.
+    """
+    asked, names = points.asked, rewriting.names
+    versions = [rewritten_by(fun, each, asked, names, rewriting, points.book)
+                for each in (asked.schedule.versions if asked.schedule is not None else ())]
+    if not points.needs:
+        return with_alternatives(optimised, versions, names)
+    first = Rewritten(tuple(map(str, points.taken)), optimised, tuple(points.needs), asked=True)
+    plain = rewritten_by(fun, Schedule(), asked, names, rewriting, points.book).fun
+    return with_alternatives(plain, [first, *versions], names)
+
+
+def rewritten_by(fun: Fun, schedule: Schedule, asked: Asked, names: Names,
+                 rewriting: Rewriting | None = None, book: Book = BOOK) -> Rewritten:
+    """An entry point as a schedule rewrites it, optimised, with what it needs then.
+
+    ``asked`` has the values of program parameters, ``book`` the points.  ProgramError if a step
+    does not match.
+    """
+    needs = list[Constraint]()
+    points = Scheduling(book, replace(asked, schedule=schedule), needs=needs)
+    optimised = optimise(Program((fun,)), names, rewriting, points=points)
+    return Rewritten(tuple(map(str, schedule.of(fun.name))), optimised.funs[0], tuple(needs))
+
+
+def asked_of(schedule: Source | None, values: Mapping[str, int], rules: Source | None = None
+             ) -> Asked:
+    """The rewrite points of a schedule, or those of the program; ProgramError if it is wrong.
+
+    Rules from outside are points, too.
+    """
+    with with_rules(load_rules(rules).points if schedule is not None else ()):
+        return Asked(None if schedule is None else read_schedule(schedule, LATE), values)
 
 
 def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:

@@ -11,32 +11,49 @@ from runelift.frontend.load import checked
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
+from runelift.ir.points import numbers, with_rules
+from runelift.ir.policies import ignores_attributes
 from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import named_policy
+from runelift.rewrite.lift.points import LATE
+from runelift.rewrite.lift.schedule import check_entries, read_schedule
 from runelift.runtime.compilation.compiled import Compiled, Stages
+from runelift.runtime.rules.read import load_rules
 
 
 def compile_source(source: Source, *, policy: str = "all",
                    rewriting: Rewriting | None = None,
-                   parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
+                   parameters: Mapping[str, int] = NO_PARAMETERS,
+                   schedule: Source | None = None, rules: Source | None = None) -> Compiled:
     """Compile a program; ProgramError if it is wrong, CompilerLimitation if it is not supported.
 
     ``rewriting`` limits and watches the rules of the optimiser; ``parameters`` are values for
-    expressions with the attribute ``#[param(name)]``.
+    expressions with the attribute ``#[param(name)]`` and for numbers of rewrite points.  A
+    ``schedule`` replaces the rewrite points of the program.  ``rules`` is a file of rules from
+    outside.
     """
-    return compile_module(source, checked(source), policy=policy,
-                          rewriting=rewriting or Rewriting(Names()), parameters=parameters)
+    with with_rules(load_rules(rules).points):
+        return compile_module(source, checked(source), policy=policy,
+                              rewriting=rewriting or Rewriting(Names()), parameters=parameters,
+                              schedule=schedule, rules=rules)
 
 
 def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: Rewriting,
-                   parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
+                   parameters: Mapping[str, int] = NO_PARAMETERS,
+                   schedule: Source | None = None, rules: Source | None = None) -> Compiled:
     """Compile a checked program from ``source``, as :func:`compile_source` does."""
-    core = elaborate(module, rewriting.names, parameters)
+    core = elaborate(module, rewriting.names, parameters,
+                     steered=not ignores_attributes(policy))
     named_policy(policy)
+    known = parameters_of(module)
+    if schedule is not None:
+        known = read_schedule(schedule, LATE).numbers | known
+        check_entries(read_schedule(schedule, LATE), [fun.name for fun in core.funs])
     found = Compiled(source, module.imports, Stages(core), policy, copy(rewriting.names),
                      {fun.name: interface(fun) for fun in core.funs}, signatures(module),
-                     {p: parameters.get(p) for p in parameters_of(module)})
+                     {p: parameters.get(p) for p in known}, rules=rules,
+                     numbers=numbers(known, parameters), schedule=schedule)
     if len(core.funs) == 1 or rewriting.is_limited or rewriting.trace is not None:
         for fun in core.funs:
             found.make_entry(fun.name, rewriting)

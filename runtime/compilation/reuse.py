@@ -14,22 +14,25 @@ from pathlib import Path
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import read_source
+from runelift.ir.points import is_skip_name
 from runelift.ir.source import Source
 from runelift.runtime.cache.programs import ProgramEntry, restored
 from runelift.runtime.compilation.compiled import Compiled
 
 
-def if_current(found: Compiled | None, parameters: Mapping[str, int]) -> Compiled | None:
+def if_current(found: Compiled | None, parameters: Mapping[str, int],
+               schedule: Source | None = None) -> Compiled | None:
     """A program compiled before, if compiling it anew gives an equal one; it warns again."""
-    if found is None or not _is_current(found, parameters):
+    if found is None or not _is_current(found, parameters, schedule):
         return None
     _repeat(found.warned)
     return found
 
 
-def load_compiled(source: Source, *, policy: str) -> Compiled | None:
-    """The compiled program on disk of this text, current or not."""
-    part = ProgramEntry.of(source, policy).compiled
+def load_compiled(source: Source, *, policy: str, schedule: str = "",
+                  rules: Source | None = None) -> Compiled | None:
+    """The compiled program on disk of a text, a schedule's text and rules, current or not."""
+    part = ProgramEntry.of(source, policy, schedule, rules).compiled
     if (content := part.read()) is None or not isinstance(found := restored(content), Compiled):
         return None
     return replace(found, snapshot=hashlib.sha256(content).hexdigest())
@@ -37,10 +40,17 @@ def load_compiled(source: Source, *, policy: str) -> Compiled | None:
 
 def store_compiled(compiled: Compiled) -> None:
     """Put a program on disk with the plans it has by now."""
-    ProgramEntry.of(compiled.source, compiled.policy).compiled.store(compiled)
+    entry_of(compiled).compiled.store(compiled)
 
 
-def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
+def entry_of(compiled: Compiled) -> ProgramEntry:
+    """The entry of a program in the cache."""
+    return ProgramEntry.of(compiled.source, compiled.policy, compiled.schedule_text,
+                           compiled.rules)
+
+
+def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int],
+                 schedule: Source | None = None, rules: Source | None = None) -> Compiled:
     """Compile a program (:func:`~.pipeline.compile_source`); the result has the warnings given."""
     # late: start-up; a program on disk needs no compiler
     from runelift.runtime.compilation.pipeline import compile_source
@@ -49,7 +59,8 @@ def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) 
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            compiled = compile_source(source, policy=policy, parameters=parameters)
+            compiled = compile_source(source, policy=policy, parameters=parameters,
+                                      schedule=schedule, rules=rules)
     finally:
         messages = tuple(each.message for each in warned if isinstance(each.message, Warning))
         _repeat(messages)
@@ -62,9 +73,15 @@ def _repeat(messages: Iterable[Warning]) -> None:
         warnings.warn(message, stacklevel=4)
 
 
-def _is_current(compiled: Compiled, parameters: Mapping[str, int]) -> bool:
+def _is_current(compiled: Compiled, parameters: Mapping[str, int], schedule: Source | None
+                ) -> bool:
     """Test whether compiling anew gives an equal program."""
-    return (all(parameters.get(name) == value for name, value in compiled.parameters.items())
+    text = None if schedule is None else schedule.text
+    known = None if compiled.schedule is None else compiled.schedule.text
+    skips = {name: value for name, value in parameters.items() if is_skip_name(name)}
+    return (text == known and skips.items() <= compiled.numbers.items()
+            and all(name in skips for name in compiled.numbers if is_skip_name(name))
+            and all(parameters.get(name) == value for name, value in compiled.parameters.items())
             and all(map(_is_unchanged, compiled.imports)))
 
 

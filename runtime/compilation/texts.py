@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from runelift.runtime.cache import disk
-from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.reuse import entry_of
 
 
 class KernelTexts:
@@ -24,18 +24,19 @@ class KernelTexts:
            ) -> dict[Hashable, str]:
         """The texts of a plan (:meth:`Compiled.plan`), to which others may be added."""
         if self._found is None:
-            found = ProgramEntry.of(compiled.source, compiled.policy).texts.load()
+            found = entry_of(compiled).texts.load()
             self._found = found if isinstance(found, dict) else {}
             self._stored = _count(self._found)
         key = disk.key(*(each.text for each in compiled.imports), repr(compiled.parameters),
-                       compiled.interfaces[entry].entry, str((interleave, coherent)))
+                       repr(compiled.numbers), compiled.interfaces[entry].entry,
+                       str((interleave, coherent)))
         return self._found.setdefault(key, {})
 
     def store(self, compiled: Compiled) -> None:
         """Put the texts on disk if there are new ones."""
         if self._found is not None and _count(self._found) > self._stored:
             self._stored = _count(self._found)
-            ProgramEntry.of(compiled.source, compiled.policy).texts.store(self._found)
+            entry_of(compiled).texts.store(self._found)
 
 
 def _count(found: Mapping[str, Mapping[Hashable, str]]) -> int:

@@ -50,16 +50,30 @@ class Pool:
         self.live = 0
         self.allocated = 0
         self.peak = 0
+        self.limit: int | None = None
+        """The most bytes in use; None if the device alone says."""
 
     def allocate(self, size: int) -> Buffer:
         """A buffer of at least ``size`` bytes, with room for one element at least."""
-        rounded = self._rounded.get(size) or self._round(size)
+        rounded = self.rounded(size)
+        live = self.live + rounded
+        if live > self.peak and self.limit is not None and live > self.limit:
+            raise self._beyond(rounded)
         free = self.free[rounded]
         handle = free.pop() if free else self._create(rounded)
-        self.live += rounded
-        if self.live > self.peak:
-            self.peak = self.live
+        self.live = live
+        if live > self.peak:
+            self.peak = live
         return Buffer(handle, rounded, self)
+
+    @property
+    def most_in_one(self) -> int:
+        """The most bytes of one buffer."""
+        return self._device.max_alloc
+
+    def rounded(self, size: int) -> int:
+        """The size of the buffer that holds ``size`` bytes."""
+        return self._rounded.get(size) or self._round(size)
 
     def take(self, size: int, count: int) -> list[Any]:
         """So many pieces of a size that the pool has, always the same ones if they are there."""
@@ -103,7 +117,8 @@ class Pool:
     def _create(self, size: int) -> Any:
         if size > self._device.max_alloc:
             raise self._too_large(size)
-        if self.allocated + size > self._device.global_bytes:
+        most = self._device.global_bytes
+        if self.allocated + size > (most if self.limit is None else min(most, self.limit)):
             self.trim()
         if self.allocated + size > self._device.global_bytes:
             raise self._too_large(size)
@@ -124,6 +139,10 @@ class Pool:
             f"a buffer of {size:,} bytes does not fit beside the {self.live:,} in use: "
             f"'{device.name}' allows {device.max_alloc:,} bytes in one buffer and has "
             f"{device.global_bytes:,} in all")
+
+    def _beyond(self, size: int) -> OutOfMemory:
+        return OutOfMemory(f"a buffer of {size:,} bytes does not fit beside the {self.live:,} in "
+                           "use within the bound on device memory")
 
     def trim(self) -> None:
         """Return unused memory to the device."""

@@ -208,13 +208,20 @@ class CapturingRun(Run):
     def command_buffer(self) -> CommandBuffer | None:
         """The command buffer of the run, which is over; None if it cannot be repeated."""
         capture = self._capture
-        unrepeatable = (self._unrepeatable or sum(capture.sizes) > MOST_CAPTURED_BYTES
+        unrepeatable = (self._unrepeatable or sum(capture.sizes) > self._most_captured()
                         or len(capture.commands) > MOST_CAPTURED_COMMANDS)
         found = None if unrepeatable else CommandBuffer(self.uncaptured(), capture)
         self.allocate = self._pool.allocate
         self._unrepeatable = True
         self._inputs, self._handles, self._slots = [], [], {}
         return found
+
+    def _most_captured(self) -> int:
+        """The most bytes that a command buffer may take, beside its inputs."""
+        guard = self.executable.memory
+        most = None if guard is None else guard.most_taken(
+            {id(buffer.handle): buffer for buffer in self._inputs})
+        return MOST_CAPTURED_BYTES if most is None else min(most, MOST_CAPTURED_BYTES)
 
     def _allocate(self, size: int) -> Buffer:
         buffer = self._pool.allocate(size)
@@ -306,7 +313,7 @@ class DryCapture(CapturingRun, DryRun):
     def capture(self, args: dict[str, Any]) -> CommandBuffer | None:
         """The command buffer; None if the commands depend on results of the device."""
         try:
-            self.executable.main(self, args)
+            self.follow(self.executable.main, args)
         except (Infeasible, OutOfMemory, RuneliftError):
             return None
         return self.command_buffer()

@@ -37,14 +37,15 @@ class _Decisions:
     ``settings`` are the values of all parameters, which follow from no sizes at all.
     ``command_buffers`` are of whole runs, by the sizes and scalars that they were given, or a
     :class:`SeenCount` in place of one.  Runs on sizes and scalars in ``recorded`` have a record.
-    ``prepared`` are whole calls, by the kinds of their arguments
-    (:mod:`~runelift.runtime.execution.prepared_calls`).
+    ``too_large`` are versions without the memory that they need.  ``prepared`` are whole calls,
+    by the kinds of their arguments (:mod:`~runelift.runtime.execution.prepared_calls`).
     """
 
     settings: tuple[int, ...] = ()
     choices: KnownChoices = field(default_factory=KnownChoices)
     command_buffers: dict[tuple[Hashable, ...], Hashable] = field(default_factory=dict)
     recorded: set[tuple[Hashable, ...]] = field(default_factory=set)
+    too_large: dict[tuple[Hashable, ...], Any] = field(default_factory=dict)
     prepared: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
@@ -52,7 +53,8 @@ class _Decisions:
         """True if there are so many sizes that remembering more would waste memory."""
         return (len(self.choices) > MOST_REMEMBERED
                 or len(self.command_buffers) > MOST_COMMAND_BUFFERS
-                or len(self.prepared) > MOST_COMMAND_BUFFERS)
+                or len(self.prepared) > MOST_COMMAND_BUFFERS
+                or len(self.too_large) > MOST_COMMAND_BUFFERS)
 
 
 @dataclass(frozen=True, slots=True)

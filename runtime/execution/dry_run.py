@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.commands import RunLoop
-from runelift.runtime.execution.executable import KernelSite
-from runelift.runtime.execution.run import Ending, Run
+from runelift.runtime.execution.executable import Executable, KernelSite
+from runelift.runtime.execution.loop_scalars import LoopScalars
+from runelift.runtime.execution.persistent_loops import INDEX, is_worthwhile
+from runelift.runtime.execution.run import Ending, Force, Run
+
+ITERATIONS, UNTRACED_ITERATIONS = 3, 16
+"""The iterations after which a loop is left whose iterations launch the same kernels.  The second
+number holds until one has been traced."""
+SHORT_TIMEOUT = 0.25
+"""Seconds after which a short dry run ends: a loop with very many iterations needs no further
+kernels, and no more memory."""
 
 
 class DependsOnDevice(Infeasible):
@@ -43,3 +57,72 @@ class DryRun(Run):
     def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:
         self._fallible |= site.fallible
+
+
+class ShortRun(DryRun):
+    """The ``rt`` that follows a plan without kernels and without memory.
+
+    It leaves loops early whose iterations launch the same kernels.
+    """
+
+    def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force
+                 ) -> None:
+        super().__init__(executable, thresholds, force, record=False)
+        self._end = time.perf_counter() + SHORT_TIMEOUT
+        self._items = 0
+        self._statuses = no_memory(0)
+        self.allocate = no_memory
+
+    def statuses(self, words: int) -> Buffer:
+        """The status words of a scan: the device has one buffer for all scans."""
+        return self._statuses
+
+    def table(self, values: np.ndarray[Any, Any]) -> Any:
+        """A table without values."""
+        return object()
+
+    def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
+              *args: Any) -> None:
+        """Note the version of a kernel."""
+        self._note(number, (), groups, group, lengths)
+
+    def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+                    lengths: tuple[int, ...], *args: Any) -> None:
+        """Note a kernel and the constants that it is built for."""
+        if group == 0:
+            raise Infeasible("the rows are too long")
+        self._note(number, constants, groups, group, lengths)
+
+    def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+              lengths: Sequence[int]) -> None:
+        """Count the work-items of a launch."""
+        if time.perf_counter() > self._end:
+            raise DependsOnDevice("too many launches")
+        if sum(lengths) > self.device.info.local_bytes:
+            raise Infeasible("too little local memory")
+        if groups > 0 and group > 0:
+            self._items += groups * group
+
+    def persistent_kernel(self, kernel: PersistentKernel) -> None:
+        """Build no kernel that merges a loop."""
+
+    def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
+               course: LoopScalars | None = None) -> Iterator[Any]:
+        """The first iterations, as the others launch the same kernels as the last of these.
+
+        A kernel that merges the loop is known from the traced iteration.  Where scalars change from
+        one iteration to the next, the result has all of them.
+        """
+        few = UNTRACED_ITERATIONS if is_worthwhile(self, bound) else ITERATIONS
+        items, traced = self._items, False
+        for taken, given in enumerate(super().rounds(bound, carried, course)):
+            if course is None and (traced or taken == few):
+                self._items += (bound - taken) * (self._items - items)
+                return
+            items, traced = self._items, given is INDEX
+            yield given
+
+
+def no_memory(size: int) -> Buffer:
+    """A buffer without memory, unlike any other."""
+    return Buffer(object(), max(size, 0), None)

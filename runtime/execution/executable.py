@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyopencl as cl
@@ -40,6 +41,7 @@ from runelift.runtime.devices.build import (
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import KERNELS
 from runelift.runtime.devices.kernel import BoundKernel, hold_in
+from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
@@ -122,6 +124,26 @@ class _KernelSet:
     constants: tuple[int, ...] = ()
 
 
+class MemoryGuard(Protocol):
+    """The guard of versions that need too much memory
+    (:mod:`runelift.runtime.memory.memory_guard`).
+    """
+
+    @property
+    def active(self) -> bool:
+        """True if runs ask for it."""
+
+    def ran_out(self) -> None:
+        """Note that a version found too little memory."""
+
+    def most_taken(self, inputs: Mapping[int, Buffer]) -> int | None:
+        """The most bytes that a command buffer may take beside these; None if any number."""
+
+    def within(self, run: Any, thresholds: Mapping[str, int], force: Mapping[str, int],
+               args: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Have a run keep within the bound; UserError if no versions do."""
+
+
 NeededKernels: TypeAlias = _KernelSet | PersistentKernel
 """Kernels that have to be built before a launch."""
 Main: TypeAlias = Callable[[Any, dict[str, Any]], tuple[Any, ...]]
@@ -190,6 +212,8 @@ class Executable:
         self.options_without = [*device.info.build_options, *contraction]
         """Those of kernels for which a compiler has chosen other sub-groups than for most."""
         self.decisions = DecisionCache(self._settings)
+        self.memory: MemoryGuard | None = None
+        """Decides which versions need too much memory."""
         self.main = self.load(self.generated)
 
     @cached_property
@@ -201,6 +225,11 @@ class Executable:
     def replaying(self) -> Main:
         """The plan as a function that runs all versions at each choice."""
         return self.load(python_source(self.plan, replay=True))
+
+    @cached_property
+    def measuring_memory(self) -> Main:
+        """The plan as a function that names its buffers, and runs all versions at each choice."""
+        return self.load(python_source(self.plan, replay=True, named=True))
 
     @cached_property
     def tried(self) -> Generated:

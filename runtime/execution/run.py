@@ -28,7 +28,7 @@ from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import EncounterKind
-from runelift.runtime.versions.choose import NEVER, Occupancies, VersionChooser
+from runelift.runtime.versions.choose import NEVER, UNMET, Occupancies, VersionChooser
 
 Force: TypeAlias = Mapping[str, int]
 """The version to run at a site, whatever its guard says, by the name of the site."""
@@ -74,7 +74,9 @@ class Run(Issuer):
     """
 
     CannotRun = (Infeasible, OutOfMemory)
-    never = NEVER
+    never, unmet = NEVER, UNMET
+    copies = False
+    """True if the run copies buffers of the plan, so that it needs more memory than others."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  record: bool, *, samples: bool = False) -> None:
@@ -120,7 +122,7 @@ class Run(Issuer):
         self._pool.peak = self._pool.live
         started = time.perf_counter()
         try:
-            results = main(self, args)
+            results = self.follow(main, args)
             issue = (self.issued or time.perf_counter()) - started
             if deliver is not None:
                 results = deliver(self, results)
@@ -130,6 +132,14 @@ class Run(Issuer):
         interrupts.check()
         wall = time.perf_counter() - started
         return Outcome(results, self._record(wall, issue), wall, issue, self.first_launches)
+
+    def follow(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any) -> tuple[Any, ...]:
+        """Run ``main`` on ``args``, with versions that have the memory that they need."""
+        guard = self.executable.memory
+        if guard is None or not guard.active:
+            return main(self, args)
+        with guard.within(self, self._thresholds, self._force, args):
+            return main(self, args)
 
     def failed(self, error: BaseException) -> NoReturn:
         """Recover from an error, and raise it as callers know it."""
@@ -255,6 +265,8 @@ class Run(Issuer):
         if self.recorder is not None:
             self.recorder.abandon()
         self.chooser.retry()
+        if isinstance(reason, OutOfMemory) and self.executable.memory is not None:
+            self.executable.memory.ran_out()
         self._obstacle = reason.with_traceback(None)
         if isinstance(reason, Infeasible):
             name = self.chooser.name(number, version)

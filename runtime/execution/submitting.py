@@ -279,7 +279,7 @@ class CommandBuffer:
         No command that was issued before has written into ``buffers``.
         """
         self.run.begin(fallible=False)
-        return self.run.executable.main(self.run, {
+        return self.run.follow(self.run.executable.main, {
             **self._scalars, **dict(zip(self.inputs, buffers, strict=True))})
 
     def _issue(self, handles: list[Any]) -> None:

@@ -261,6 +261,10 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return _powers(1, MOST_SPLIT)
         case Quantity.TILE:
             return [1, *_powers(16, 256)]
+        case Quantity.ARRAYS:
+            boxes = max(len(s.boxes) for s in plan.all_steps(operation.steps)
+                        if isinstance(s, distribution.SegmentBlockShape))
+            return range(1, (1 << boxes) - 1)
         case Quantity.POINTS | Quantity.STEPS:
             return _powers(1, 16)
         case Quantity.ROWS | Quantity.COLUMNS | Quantity.UNROLL:

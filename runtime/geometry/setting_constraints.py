@@ -98,7 +98,7 @@ def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc |
     own = {each.quantity: Size.var(each.variable) for each in operation.parameters}
     points, side = own.get(Quantity.POINTS, NONE), own.get(Quantity.SIDE, NONE)
     for quantity, size in own.items():
-        if quantity in (Quantity.STEPS, Quantity.SPLIT, Quantity.TILE):
+        if quantity in (Quantity.STEPS, Quantity.SPLIT, Quantity.TILE, Quantity.ARRAYS):
             yield at_least(least(ONE, points), least(ONE, size),
                            f"'{quantity.value}' needs 'points' to be set", operation.name,
                            span=span)
@@ -112,6 +112,11 @@ def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc |
             yield equal(least(ONE, points) * (size - default), NONE,
                         f"'{quantity.value}' makes no difference where work-items have several "
                         "segments", operation.name, span=span)
+    if {Quantity.TILE, Quantity.ARRAYS} <= own.keys():
+        copies = own[Quantity.TILE] - ONE
+        yield at_least(greatest(copies, NONE - copies), least(ONE, own[Quantity.ARRAYS]),
+                       "'arrays' makes no difference where nothing is copied", operation.name,
+                       span=span)
     if {Quantity.SPLIT, Quantity.GROUP} <= own.keys():
         yield divides(greatest(ONE, own[Quantity.SPLIT]), own[Quantity.GROUP],
                       "a group is split evenly", operation.name, span=span)
@@ -193,7 +198,7 @@ def _segment_block_fits(step: distribution.SegmentBlockShape, span: Loc | None
     """Registers for the points, and boxes as long as was asked for; a tile of 1 means none."""
     yield at_least(Size.of(MOST_CELLS if step.loops else MOST_STRAIGHT), Size.var(step.cells),
                    "a work-item keeps its steps for all its points in registers", span=span)
-    if isinstance(step.wanted[-1], VName):
-        yield at_least(Size.var(step.tile) + 1, Size.var(step.wanted[-1]),
+    if isinstance(step.wanted[4], VName):
+        yield at_least(Size.var(step.tile) + 1, Size.var(step.wanted[4]),
                        "the iterations of a tile fit into local memory", span=span)
 

@@ -223,7 +223,8 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     """The values of :class:`runelift.codegen.plan.distribution.SegmentBlockShape`.
 
     A work-item has no more segments than there are in the dimension that it takes them from.
-    ``wanted`` are the sizes that parameters ask for, 0 for any.  Otherwise a work-item takes as
+    ``wanted`` are the sizes that parameters ask for, 0 for any.  A last one has a bit for each of
+    the boxes that there are, 0 for all.  Otherwise a work-item takes as
     many steps as it can keep.  As many work-items share a segment as give the device enough work,
     or as would be beyond the last segment.  Their totals, and boxes, fit into local memory.  Few
     segments are not reduced like this: sharing elements gains less than idle units lose.
@@ -272,7 +273,9 @@ def coarse(limits: ShareLimits, segments: SegmentBatch, combining: Combining, un
     """
     height, width, batch, length = segments
     slides, roots, loops, size, boxes = combining
-    group, points, steps, split, tile = wanted
+    group, points, steps, split, tile, *chosen = wanted
+    if any(chosen):
+        boxes = tuple(box for n, box in enumerate(boxes) if chosen[0] >> n & 1)
     if not points and limits.columns and (roots or (
             slides and (loops > 1 or length >= LEAST_VECTOR_LENGTH))):
         points = VECTOR_SEGMENTS

@@ -15,6 +15,7 @@ from runelift.ir.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.reuse import entry_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ class Manifest:
 def request_key(compiled: Compiled, device: str, options: Iterable[str], runs: Iterable[Hashable]
                 ) -> str:
     """A key of what determines the kernels of runs, besides the key of the program's entry."""
-    return disk.key(*(each.text for each in compiled.imports), repr(compiled.parameters), device,
-                    *options, *map(repr, runs))
+    return disk.key(*(each.text for each in compiled.imports), repr(compiled.parameters),
+                    repr(compiled.numbers), device, *options, *map(repr, runs))
 
 
 def run_key(run: Hashable) -> str:
@@ -83,10 +84,10 @@ def has_manifest(path: Path, policy: str) -> bool:
 
 def read_manifests(compiled: Compiled) -> dict[str, Manifest]:
     """The manifests of the last tuning by entry point."""
-    return ProgramEntry.of(compiled.source, compiled.policy).kernels.load() or {}
+    return entry_of(compiled).kernels.load() or {}
 
 
 def write_manifest(compiled: Compiled, entry: str, manifest: Manifest) -> None:
     """Replace the manifest of an entry point."""
-    ProgramEntry.of(compiled.source, compiled.policy).kernels.store(
+    entry_of(compiled).kernels.store(
         {**read_manifests(compiled), entry: manifest})

@@ -9,13 +9,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
 from runelift.codegen.emit.persistent import PersistentKernel
-from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.reuse import entry_of
 from runelift.runtime.devices.driver.icd import identity
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.prebuild.kernel_collector import KernelCollector, no_memory
+from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.prebuild.manifest import (
     ForcedVersions,
     Manifest,
@@ -139,7 +140,7 @@ class Prebuilder:
         """
         compiled, info = self._compiled, self._info
         assert info is not None
-        driver_texts = ProgramEntry.of(compiled.source, compiled.policy).driver_texts
+        driver_texts = entry_of(compiled).driver_texts
         built = {entry: self._built(entry, before) for entry, before in self._planned.items()}
         if built == self._planned and driver_texts.exists():
             return

@@ -79,6 +79,8 @@ class _Visit:
 class ReplayRun(Run):
     """The ``rt`` that runs all versions at every choice, one after the other."""
 
+    copies = True
+
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], race: Race) -> None:
         super().__init__(executable, thresholds, {}, record=True)
         self.recorder = self.ledger = Ledger()
@@ -103,7 +105,8 @@ class ReplayRun(Run):
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
         with self.ledger.untimed():
-            order = self.chooser.order(number, pars, occupancies, local)
+            order = self.chooser.small_enough(
+                number, pars, sizes, self.chooser.order(number, pars, occupancies, local))
             if not order:
                 self.none_left(number)
             encounter = self._encounter(number, pars, occupancies, order, sizes)

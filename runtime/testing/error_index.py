@@ -20,14 +20,18 @@ from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
 from runelift.ir.files import read_source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
+from runelift.ir.points import is_point
+from runelift.ir.traverse import statements_inside
 from runelift.runtime.compilation.diagnostics import as_text
+from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import load_values
+from runelift.runtime.rules.read import load_rules
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import parse_blocks
 from runelift.runtime.tuner.costs.log import read_log
 from runelift.runtime.tuner.t4 import read_t4
-from runelift.runtime.versions.tuning_file import read_tuning
+from runelift.runtime.versions.tuning_file import read_tuning, schedule_of
 
 PAGE_WIDTH = 96
 MOST_EXAMPLE_LINES = 16
@@ -68,6 +72,9 @@ def _run(path: Path) -> None:
     """Compile a program, and run it on the inputs of its test blocks."""
     source = read_source(path)
     program = load(source, Names())
+    if any(is_point(each) for fun in program.funs for stm in statements_inside([fun.body])
+           for each in stm.attrs):
+        _ = compile_source(source).optimised
     scripts = partial(evaluate, program=source, device=None)
     for block in parse_blocks(source):
         for case in block.cases:
@@ -82,10 +89,26 @@ def _tune(path: Path) -> None:
         compile_program(program, tuning={}, settings=values, runs=False)
 
 
+def _rewrite(path: Path) -> None:
+    """Read a file of rules, and compile the program beside it with them."""
+    load_rules(read_source(path))
+    program = path.with_suffix(".fut")
+    if program.exists():
+        compile_program(program, tuning={}, runs=False, rules=path)
+
+
+def _schedule(path: Path) -> None:
+    """Compile the program beside a schedule with it."""
+    compiled = compile_source(read_source(path.with_suffix(".fut")), schedule=schedule_of(path))
+    _ = compiled.optimised
+
+
 _READERS: dict[str, Callable[[Path], object]] = {
     ".fut": _run,
     ".in": load_values,
+    ".rules": _rewrite,
     ".tuning": _tune,
+    ".schedule": _schedule,
     ".log": read_log,
     ".t4": read_t4,
     ".core": lambda path: ir_text.parse(path.read_text(), str(path)),
@@ -119,7 +142,7 @@ def document() -> str:
     for group, codes in GROUPS.items():
         lines.append(f"## {group}\n")
         for each in codes:
-            language = "futhark" if each.suffix == ".fut" else ""
+            language = "futhark" if each.suffix in (".fut", ".rules") else ""
             lines += [
                 f"### {each.code}", "", f"*{each.title}*", "",
                 textwrap.fill(each.meaning, 120), "",

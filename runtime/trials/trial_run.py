@@ -60,6 +60,8 @@ NO_KERNEL = "one kernel cannot do the iterations of its loop"
 class TrialRun(Run):
     """The ``rt`` that runs operations of a plan with other settings, where they stand."""
 
+    copies = True
+
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  searches: Searches) -> None:
         super().__init__(executable, thresholds, force, record=True)

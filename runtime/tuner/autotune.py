@@ -23,7 +23,7 @@ from runelift.runtime.tuner.kernel_parameters import tune as kernel_parameters
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.tuner.thresholds import conclude_recorded, tune_thresholds
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import running
@@ -134,9 +134,12 @@ def tune_parameters(job: TuningJob, state: State) -> State:
 
 
 def tune_size_guards(job: TuningJob, state: State) -> State:
-    """Fit the size guards that the job asks for, and keep those that runs bear out."""
+    """Fit the size guards that the job asks for, and keep those that runs bear out.
+
+    They are fitted to the costs with the parameters that were chosen.
+    """
     runs = job.verify and job.recorded is None
-    entries = [entry for entry in state.thresholds.entries if entry.costs.datasets
+    entries = [_latest(state, entry) for entry in state.thresholds.entries if entry.costs.datasets
                and job.size_guards is not SizeGuardKind.THRESHOLD]
     fitted = [confirm_size_guards.fit_guards(entry, job.size_guards,
                                              ahead=runs and job.program.out_of_process)
@@ -147,6 +150,14 @@ def tune_size_guards(job: TuningJob, state: State) -> State:
         return replace(state, guards=tuple(
             confirm_size_guards.confirm_guards(job.on(entry.forest), entry, guards, state.values)
             for entry, guards in zip(entries, fitted, strict=True)))
+
+
+def _latest(state: State, entry: EntryTuning) -> EntryTuning:
+    """The costs and thresholds of an entry point with the parameters that were chosen."""
+    names = {dataset.name for dataset in entry.costs.datasets}
+    return next((each.refitted for each in state.parameters
+                 if each.entry == entry.forest.entry and each.refitted is not None
+                 and {d.name for d in each.refitted.costs.datasets} == names), entry)
 
 
 def validate(job: TuningJob, state: State) -> State:

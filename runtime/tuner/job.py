@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from runelift.runtime.tuner.costs.log import Measurements, RunStore
 from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
@@ -46,6 +47,8 @@ class TuningJob:
     ``size_guards`` the kind of guards beside thresholds.  ``held_back`` are datasets that are only
     run by default and tuned.  ``recorded`` are runs by entry point, in place of new ones.
 
+    ``memory`` has the device memory of runs, where the objective asks for it.
+
     A thread does ``meanwhile`` while the result of an entry point is run beside the default, and
     ``report`` while size guards are.
     """
@@ -68,6 +71,7 @@ class TuningJob:
     recorded: Mapping[str, Measurements] | None = None
     meanwhile: Callable[[EntryTuning], object] | None = None
     report: Callable[[Tuning], object] | None = None
+    memory: EstimateMemory | None = None
 
     @property
     def policy(self) -> TuningPolicy:

@@ -111,6 +111,10 @@ class FitPolicy:
     """Sets of encounters that an exact solution looks at before it gives up."""
     trade_offs: int = 5_000
     """Sets of encounters, times trade-offs, that a search between datasets looks at."""
+    memory_levels: int = 16
+    """Amounts of memory at most for which thresholds are fitted, for the front of both."""
+    memory_slack: float = 0.25
+    """Fraction by which a choice may score worse than the best if it needs less memory."""
     regret_parts: tuple[float, ...] = (0.01, 0.1)
     """Parts of the default regret below which the least regret is looked for first.
 
@@ -190,6 +194,10 @@ class ParameterPolicy:
     """Settings that genetic search makes of these."""
     mutation: float = 0.25
     """Probability that such a setting has a value that neither parent has."""
+    window: int = 100
+    """Latest tries by which the techniques of an ensemble are judged."""
+    exploration: float = 0.1
+    """Weight of the bonus for techniques that are used little."""
 
     def end(self, begun: float, now: float) -> float:
         """The time when trials end that begin ``now``, in a tuning that has ``begun``.
@@ -205,12 +213,31 @@ class ParameterPolicy:
 class _BudgetPolicy:
     """The division of the seconds that ``--budget`` gives a tuning."""
 
+    schedules: float = 0.5
+    """The part for the search over schedules, if there is one; the rest is for its result."""
     tuning: float = 0.9
     """The part of the budget that is not for the report."""
     thresholds: float = 0.5
     """The part for thresholds where parameters are tuned, too."""
     trials: float = 0.75
     """The part of the rest for trying settings; what is left is for running the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePolicy:
+    """The search over schedules."""
+
+    seconds: float = 240.0
+    """Seconds that it may take unless a budget is given."""
+    near: float = 0.5
+    """Part of the candidates that are drawn near the best ones so far, ..."""
+    parents: int = 3
+    """... of which there are so many."""
+    rounds: int = 3
+    """Rounds in which all candidates of a program run at first; twice as many for the better half.
+    """
+    worthwhile: float = 0.03
+    """Fraction that a schedule must gain on a dataset: less is not worth a version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +249,7 @@ class TuningPolicy:
     fit: FitPolicy = field(default_factory=FitPolicy)
     pruning: PruningPolicy = field(default_factory=PruningPolicy)
     parameters: ParameterPolicy = field(default_factory=ParameterPolicy)
+    schedules: SchedulePolicy = field(default_factory=SchedulePolicy)
     budget: _BudgetPolicy = field(default_factory=_BudgetPolicy)
 
 

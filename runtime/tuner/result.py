@@ -8,6 +8,7 @@ from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit
+from runelift.runtime.tuner.fit.memory_front import MemoryFront
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.versions.forest import Forest
 
@@ -18,6 +19,7 @@ class EntryTuning:
 
     ``first`` is the fit that paired runs did not bear out, if there is one.  The datasets
     ``unmoved`` turned out slower with it, or no faster: they keep their default versions.
+    ``front`` is that of time and memory, if it was asked for.
     """
 
     forest: Forest
@@ -30,6 +32,7 @@ class EntryTuning:
     first: Fit | None = None
     unmoved: frozenset[str] = frozenset()
     aim: Objective = Objective.RELATIVE
+    front: MemoryFront | None = None
 
     @property
     def known(self) -> Costs:

@@ -20,6 +20,7 @@ from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Measurements
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit, fit, objective
+from runelift.runtime.tuner.fit.memory_front import memory_front
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import (
     UNTUNED,
@@ -218,9 +219,30 @@ def _compare_all(job: TuningJob, tuning: EntryTuning, found: Fit,
     return compare_all_paired(pairs, anyway=lambda: bool(_hopeless(tuning)))
 
 
+# Memory
+
+
+def weigh_memory(job: TuningJob, tuning: EntryTuning) -> EntryTuning:
+    """Find the front of time and memory, and take the choice of least memory if that is asked."""
+    if job.memory is None or not job.aim.weighs_memory or not tuning.costs.datasets:
+        return tuning
+    front = memory_front(tuning.known, tuning.defaults, tuning.fit.thresholds, job.aim, job.memory)
+    tuning, found = replace(tuning, front=front), tuning.fit
+    if job.aim is Objective.PARETO:
+        return tuning
+    chosen = front.least_within(tuning.costs.policy.fit.memory_slack)
+    if chosen.thresholds == found.thresholds:
+        return tuning
+    return replace(tuning, verified={}, fit=replace(
+        found, thresholds=chosen.thresholds, intervals={}, predicted=chosen.times,
+        kept_default=None if chosen.thresholds != tuning.defaults else "they need least memory",
+        exact=False))
+
+
 STAGES: tuple[Stage, ...] = (
     measure_estimates,
     drop_small_gains,
     verify,
+    weigh_memory,
 )
 """The steps of tuning an entry point after it has been measured."""

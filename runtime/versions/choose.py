@@ -1,6 +1,7 @@
 """Choice of versions: the alternatives of a site in the order in which a run tries them.
 
-A guard with a tuned threshold compares its size with that.  Other guards hold where the defaults
+Versions whose needs are not met are left out.  A guard with a tuned threshold compares its size
+with that.  Other guards hold where the defaults
 of the device say so.  A size guard may prefer another version.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from runelift.ir.errors import VersionUnavailable
+from runelift.ir.errors import CompilerBug, VersionUnavailable
 from runelift.ir.guards import Guard
 from runelift.runtime.versions.default_guards import Defaults, Occupancy
 from runelift.runtime.versions.size_guards import size_guards_of
@@ -57,6 +58,8 @@ class _DeviceLimits(Protocol):
 
 NEVER = 1 << 62
 """More local memory than any device has: no work-group size fits."""
+UNMET = NEVER + 1
+"""As NEVER, for a version whose guard has needs that the sizes do not meet."""
 
 
 class RequiredVersions(dict[str, int]):
@@ -98,6 +101,10 @@ class VersionChooser:
         self._force = force
         self._required = isinstance(force, RequiredVersions)
         self._orders, self._preferred = known.orders, known.preferred
+        self._excess: dict[tuple[int, int], int] = {}
+        self.too_large: Mapping[Any, Mapping[int, int]] = {}
+        """The bytes of versions that need too much device memory, by site number, what guards
+        compare, and sizes."""
 
     def versions(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
                  local: tuple[int, ...], sizes: Mapping[str, int]) -> list[int]:
@@ -105,16 +112,32 @@ class VersionChooser:
         order = self._orders.get((number, pars, occupancies, local))
         if order is None:
             order = self.order(number, pars, occupancies, local)
+        if self.too_large:
+            order = self.small_enough(number, pars, sizes, order)
         if self._required:
-            self._require(number, order, local)
+            self._require(number, order, local, sizes)
         return self._preferring(number, pars, order, sizes) if self._size_guards else order
 
-    def _require(self, number: int, order: Sequence[int], local: tuple[int, ...]) -> None:
+    def small_enough(self, number: int, pars: tuple[int, ...], sizes: Mapping[str, int],
+                     order: list[int]) -> list[int]:
+        """The versions of an order that need no more device memory than there is."""
+        excluded = self.too_large.get((number, pars, tuple(sizes.values())))
+        if excluded is None:
+            return order
+        for version, size in excluded.items():
+            self._excess[number, version] = size
+        return [k for k in order if k not in excluded]
+
+    def _require(self, number: int, order: Sequence[int], local: tuple[int, ...],
+                 sizes: Mapping[str, int]) -> None:
         """Raise VersionUnavailable if the version that must run at a site cannot."""
         forced = self._force.get(self._sites[number].site)
         if forced is not None and order[:1] != [forced]:
-            raise VersionUnavailable(self.name(number, forced),
-                                     self._obstacle(number, forced, local[forced]))
+            guard = self._sites[number].versions[forced].guard
+            raise VersionUnavailable(
+                self.name(number, forced), _unmet(guard, sizes)
+                if guard is not None and local[forced] == UNMET
+                else self._obstacle(number, forced, local[forced]))
 
     def requires(self, number: int, version: int) -> bool:
         """True if a run without this version at a site must fail."""
@@ -198,6 +221,8 @@ class VersionChooser:
                  or self.infeasible.get(self.name(number, version)))
         if known is not None:
             return known.splitlines()[0].rstrip(".")
+        if (size := self._excess.get((number, version))) is not None:
+            return f"it needs {size:,} bytes of device memory, more than is allowed or there is"
         if local is None:
             return "needs more local memory than the device has"
         if local >= NEVER:
@@ -209,3 +234,12 @@ class VersionChooser:
         """The reasons why no version of a site can run."""
         for k in range(len(self._sites[number].versions)):
             yield f"version {self.name(number, k)}: {self._obstacle(number, k)}"
+
+
+def _unmet(guard: Guard, sizes: Mapping[str, int]) -> str:
+    """The first need that sizes do not meet, in words."""
+    for need in guard.needs:
+        env = {name: sizes[str(name)] for name in need.variables()}
+        if not need.holds(env):
+            return need.complaint(env)
+    raise CompilerBug(f"the needs of {guard.name} are met")

@@ -140,6 +140,8 @@ class Defaults:
 
     def holds(self, guard: Guard, par: int, occupancy: Occupancy | None) -> bool:
         """True if the version of the guard runs, provided those before it do not."""
+        if guard.kind is Kind.REWRITTEN:
+            return par >= guard.untuned(self.threshold)
         if guard.kind is Kind.REDOMAP:
             return guard.rival is not Rival.PRODUCT and (
                 par >= guard.untuned(self.threshold) or self._saves(guard, par, occupancy))

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import CompilerBug
 from runelift.ir.guards import Guard, Kind
+from runelift.ir.names import VName
 from runelift.ir.syntax import Body, Fun, Loop, Program, Versions
 from runelift.ir.traverse import bodies_of
 from runelift.runtime.versions.size_names import show_size, shown_sizes
+from runelift.runtime.versions.size_variance import carried, computed
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -30,18 +32,24 @@ _KEY = re.compile(r"[^@]*@(?P<place>\d+:\d+)/")
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One version of a site; ``label`` is set if it is a leaf, else there are ``sites`` below."""
+    """One version of a site; ``label`` is set if it is a leaf, else there are ``sites`` below.
+
+    ``schedule`` has the steps that made a rewritten version.
+    """
 
     guard: Guard | None
     kind: Kind
     label: str | None
     sites: tuple[Site, ...]
+    schedule: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """A ``Versions`` node.  ``loops`` counts the sequential loops between it and its parent.
 
+    Guards that are ``size_variant``, by the names of their thresholds, compare with a size that
+    changes in a loop around.
     ``tests`` are its versions in order.  Each has the threshold that lets it run, if there is one,
     and True if 0 stands for more than a threshold there.
     """
@@ -49,6 +57,7 @@ class Site:
     name: str
     loops: int
     alternatives: tuple[Alternative, ...]
+    size_variant: frozenset[str] = frozenset()
     tests: tuple[tuple[int, str | None, bool], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -103,7 +112,8 @@ class Forest:
         """The forest as a graph.
 
         Nodes have a ``kind`` (root, guard, split or version) and a ``label``.  Guards and versions
-        in loops also have ``loops``.  Edges have a ``branch``: true, false or None.
+        in loops also have ``loops``; guards there are ``size_variant`` or not.  Edges have a
+        ``branch``: true, false or None.
         """
         # late: start-up; it takes longer than most programs run
         import networkx as nx
@@ -120,7 +130,7 @@ class Forest:
         drawn = _Drawing()
         drawn.nodes[self.entry] = {"kind": "root", "label": self.entry}
         for tree in self.trees:
-            _add_site(drawn, self.entry, None, tree, self.shown)
+            _add_site(drawn, self.entry, None, tree, self.shown, False)
         return drawn
 
     def compared(self, guard: Guard) -> str:
@@ -185,32 +195,37 @@ def forest_of(program: Program) -> Forests:
 def entry_forest(fun: Fun) -> Forest:
     """The forest of one entry point."""
     labels = (f"V{number}" for number in count(1))
-    trees = tuple(_sites(fun.body, 0, labels))
+    trees = tuple(_sites(fun.body, 0, set(), labels))
     names = [site.name for tree in trees for site in tree.walk()]
     if len(set(names)) != len(names):
         raise CompilerBug(f"Two choices of '{fun.name}' have the same site name: {names}.")
     return Forest(fun.name, trees, shown_sizes(fun))
 
 
-def _sites(body: Body, loops: int, labels: Iterator[str]) -> Iterator[Site]:
-    """The outermost sites in a body."""
+def _sites(body: Body, loops: int, around: set[VName], labels: Iterator[str]) -> Iterator[Site]:
+    """The outermost sites in a body; the names ``around`` change in loops around it."""
+    changing = set(around)
     for stm in body.stms:
         exp = stm.exp
         if isinstance(exp, Versions):
-            yield _site(exp, loops, labels)
+            yield _site(exp, loops, changing, labels)
         else:
-            inside = loops + isinstance(exp, Loop)
+            inside, names = loops + isinstance(exp, Loop), changing | carried(exp)
             for inner in bodies_of(exp):
-                yield from _sites(inner, inside, labels)
+                yield from _sites(inner, inside, names, labels)
+        changing |= computed(stm, changing)
 
 
-def _site(versions: Versions, loops: int, labels: Iterator[str]) -> Site:
+def _site(versions: Versions, loops: int, changing: set[VName], labels: Iterator[str]) -> Site:
     alternatives = []
     for version in versions.alternatives:
-        below = tuple(_sites(version.body, 0, labels))
+        below = tuple(_sites(version.body, 0, changing, labels))
         label = None if below else next(labels)
-        alternatives.append(Alternative(version.guard, version.kind, label, below))
-    return Site(versions.site, loops, tuple(alternatives))
+        alternatives.append(Alternative(version.guard, version.kind, label, below,
+                                        version.schedule))
+    return Site(versions.site, loops, tuple(alternatives), frozenset(
+        each.guard.name for each in alternatives
+        if each.guard is not None and changing & each.guard.par.variables()))
 
 
 # Covering
@@ -262,22 +277,34 @@ class _Drawing:
 
 
 def _add_site(drawn: _Drawing, parent: str, branch: str | None, site: Site,
-              shown: Mapping[str, str]) -> None:
+              shown: Mapping[str, str], looped: bool) -> None:
+    """Add the guards and versions of a site; it is ``looped`` if its parent stands in a loop."""
+    looped = looped or site.loops > 0
     for index, alternative in enumerate(site.alternatives):
         if alternative.guard is not None:
             guard = alternative.guard
             drawn.add(guard.name, parent, branch, kind="guard", guard=guard, site=site.name,
                       loops=site.loops if index == 0 else 0,
+                      size_variant=guard.name in site.size_variant if looped else None,
                       place=site.place if index == 0 else "",
-                      label=f"{guard.name} ≤ {show_size(guard.par, shown)}")
-            _add_version(drawn, guard.name, "true", site, alternative, shown)
+                      label=f"{guard.name} ≤ {show_size(guard.par, shown)}"
+                            + _conditions(alternative, guard, shown))
+            _add_version(drawn, guard.name, "true", site, alternative, shown, looped)
             parent, branch = guard.name, "false"
         else:
-            _add_version(drawn, parent, branch, site, alternative, shown)
+            _add_version(drawn, parent, branch, site, alternative, shown, looped)
+
+
+def _conditions(alternative: Alternative, guard: Guard, shown: Mapping[str, str]) -> str:
+    """The needs of a guard, and the schedule of its version."""
+    needs = "".join(f", {show_size(need.left, shown)} {need.kind.value} "
+                    f"{show_size(need.right, shown)}" for need in guard.needs)
+    steps = f" by {'; '.join(alternative.schedule)}" if alternative.schedule else ""
+    return needs + steps
 
 
 def _add_version(drawn: _Drawing, parent: str, branch: str | None, site: Site,
-                 alternative: Alternative, shown: Mapping[str, str]) -> None:
+                 alternative: Alternative, shown: Mapping[str, str], looped: bool) -> None:
     if alternative.label:
         drawn.add(alternative.label, parent, branch, kind="version", version=alternative.kind,
                   loops=0, site=site.name,
@@ -288,12 +315,15 @@ def _add_version(drawn: _Drawing, parent: str, branch: str | None, site: Site,
         drawn.add(split, parent, branch, kind="split", label="split", loops=0)
         parent, branch = split, None
     for below in alternative.sites:
-        _add_site(drawn, parent, branch, below, shown)
+        _add_site(drawn, parent, branch, below, shown, looped)
 
 
 def _label(data: dict[str, Any]) -> str:
     loops = data.get("loops", 0)
-    around = {0: "", 1: " (in a loop)"}.get(loops, f" (in {loops} loops)")
+    variant = data.get("size_variant")
+    notes = [{0: "", 1: "in a loop"}.get(loops, f"in {loops} loops"),
+             "" if variant is None else "size-variant" if variant else "size-invariant"]
+    around = f" ({', '.join(filter(None, notes))})" if any(notes) else ""
     place = f" [{data['place']}]" if data.get("place") else ""
     return f"{data['label']}{place}{around}"
 

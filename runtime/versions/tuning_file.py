@@ -1,9 +1,8 @@
-"""TuningValues files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside
-them.
-"""
+"""Tuning files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside them."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -73,8 +72,9 @@ def parse_tuning(source: Source) -> dict[str, int]:
     return {name: value for name, value in thresholds.items() if value != 0}
 
 
-PROGRAM, SETTINGS, GUARDS = "program_sha256", "settings", "guards"
-"""Keys of the facts: the program's text, parameters of its kernels by device, size guards."""
+PROGRAM, SETTINGS, GUARDS, SCHEDULE = "program_sha256", "settings", "guards", "schedule"
+"""Keys of the facts: the program's text, parameters of its kernels by device, size guards, and the
+lines of the schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,22 @@ class TuningValues:
         for problem in filter(None, (self.stale, *problems)):
             warnings.warn(f"{self.file}: {problem}", stacklevel=3)
 
+    def schedule_for(self, source: Source, rules: Source | None = None) -> Source | None:
+        """The schedule beside the file, if it is for this text and these rules; warns if not."""
+        if self.file is None or not facts_path(self.file).exists():
+            return None
+        facts: dict[str, Any] = {}
+        with suppress(UserError):  # which is told when the size guards are read
+            facts = read_facts(facts_path(self.file))
+        lines = facts.get(SCHEDULE, ())
+        if lines and facts.get(PROGRAM) != digest(source, rules):
+            self.warn(["The program has changed since it was tuned, so the schedule beside this "
+                       "file is ignored; 'runelift autotune --schedule FILE' tunes with one."])
+            return None
+        if not lines:
+            return None
+        return Source(str(facts_path(self.file)), "".join(f"{line}\n" for line in lines))
+
     def on(self, identity: Identity, kernels: Set[str]) -> TuningValues:
         """The values that hold for a program on a device.
 
@@ -128,6 +144,24 @@ class TuningValues:
         if others and next(reversed(known)) != identity.device:
             lines = known.get(identity.device, {})
         return replace(self, values={**kept, **lines}, elsewhere=others)
+
+
+def digest(source: Source, rules: Source | None = None) -> str:
+    """The text of a program, and of rules from outside, as facts name it."""
+    text = source.text if rules is None else f"{source.text}\0{rules.text}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def schedule_of(given: str | Path | None) -> Source | None:
+    """The schedule in a file, or with this text; UserError if the file cannot be read."""
+    if given is None:
+        return None
+    if isinstance(given, str) and ("\n" in given or " " in given.strip()):
+        return Source("<schedule>", given)
+    try:
+        return Source(str(given), read_text(Path(given)))
+    except UnicodeDecodeError:
+        raise UserError(f"{given}: error[malformed-schedule]: not a text file in UTF-8.") from None
 
 
 def read_size_guards(file: Path, identity: Identity, policy: str, forests: Forests
@@ -258,6 +292,9 @@ def read_facts(path: Path) -> dict[str, Any]:
         for name in (PROGRAM,):
             if not isinstance(facts.get(name, ""), str):
                 raise MisshapenJson("should be a text", (name,))
+        lines = facts.get(SCHEDULE, [])
+        if not isinstance(lines, list) or not all(isinstance(each, str) for each in lines):
+            raise MisshapenJson("should be a list of texts", (SCHEDULE,))
         if SETTINGS in facts:
             for device, values in read_mapping(facts[SETTINGS], Any, SETTINGS).items():
                 read_mapping(values, int, f"{SETTINGS}.{device}")

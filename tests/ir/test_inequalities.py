@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runelift.ir import inequalities
-from runelift.ir.inequalities import Facts
+from runelift.ir.constraints import Constraint, Relation, divides, equal
+from runelift.ir.inequalities import Facts, quotient
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 
@@ -49,3 +52,45 @@ def test_what_does_not_follow_is_not_proved() -> None:
     facts = Facts((i, n - i - 1))
     assert facts.prove(n - i)
     assert not facts.prove(n - i * 2)
+
+
+CONSTRAINTS = st.builds(Constraint, st.sampled_from(Relation), sizes(), sizes())
+EQUALITIES = st.lists(st.tuples(st.sampled_from(NAMES), sizes()), max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(EQUALITIES, st.lists(sizes(), max_size=2), CONSTRAINTS)
+def test_what_is_proved_holds_wherever_the_facts_do(
+        equalities: list[tuple[VName, Size]], known: list[Size], constraint: Constraint) -> None:
+    facts = Facts(tuple(known))
+    for name, size in equalities:
+        facts = facts.equal(name, size)
+    truth = facts.truth(constraint)
+    if truth is None:
+        return
+    for values in product(range(-2, 5), repeat=3):
+        env = dict(zip(NAMES, values, strict=True))
+        if all(size.value(env) >= 0 for size in known) and all(
+                env[name] == size.value(env) for name, size in equalities):
+            assert constraint.holds(env) == truth
+
+
+def test_divisors_of_products_are_known() -> None:
+    n, tile, rows = map(Size.var, NAMES)
+    facts = Facts((tile - 1, rows)).equal(NAMES[0], tile * rows)
+    assert facts.divides(tile, n * n + tile * 3)
+    assert facts.truth(divides(tile, n)) is True
+    assert facts.truth(divides(rows, n)) is None  # there may be none
+    assert facts.truth(equal(tile * rows, n)) is True
+    assert facts.truth(divides(tile * 2, n)) is None
+    assert Facts().truth(divides(Size.of(4), n * 8 + 2)) is False
+    assert Facts().truth(divides(Size.of(0), n)) is False
+
+
+@settings(max_examples=200, deadline=None)
+@given(sizes(), sizes())
+def test_quotients_are_exact(size: Size, divisor: Size) -> None:
+    found = quotient(size, divisor)
+    assert found is None or found * divisor == size
+    assert not divisor.terms or quotient(size * divisor, divisor) is not None or (
+        len(divisor.terms) > 1)

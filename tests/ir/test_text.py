@@ -53,7 +53,7 @@ def round_trip(program: Program) -> None:
 
 
 @pytest.mark.sweep(every=4)
-@pytest.mark.parametrize("policy", ["all", "full", "classic", "moderate"])
+@pytest.mark.parametrize("policy", ["all", "full", "divided", "classic", "moderate"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples(path: Path, policy: str) -> None:
     compiled = compile_source(read_source(path), policy=policy)

@@ -30,6 +30,7 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     attributed.loop_of_elements,
     control.loop_interchange,
     control.branch_interchange,
+    control.versions_at_top,
     layouts.layout_under_nest,
     sequential.sequential_at_top,
     maps.map_without_inner_parallelism,

@@ -9,6 +9,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
+from runelift.ir.traverse import bodies_of, statements_inside
 from runelift.ir.types import Const, array_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.derivation import Derivation
@@ -94,6 +95,23 @@ def branch_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     return None
 
 
+@flattening("G8", ir.Versions)
+def versions_at_top(walk: Walk, stm: ir.Stm) -> str | None:
+    """∅ ⊢ versions (g: e, …) ⇒ versions (g: (∅ ⊢ e), …)
+
+    They are programs that schedules made.  Those that a nest is mapped to stand below.
+    """
+    exp, flattener = node_of(stm, ir.Versions), walk.flattener
+    flattener.derivation.fired("G8", stm, f"{len(exp.alternatives)} programs, by schedules")
+    alternatives = []
+    for version in exp.alternatives:
+        with flattener.derivation.inside():
+            body, _ = flattener.body(Nest(), version.body)
+        alternatives.append(replace(version, body=body))
+    walk.emit(replace(stm, exp=replace(exp, alternatives=tuple(alternatives))))
+    return None
+
+
 MOST_IN_GROUP = 1024
 """The most points of an operation in a loop that one work-group runs as a whole."""
 
@@ -105,7 +123,9 @@ def _one_group(walk: Walk, stm: ir.Stm) -> ir.SegMap | None:
     """
     flattener = walk.flattener
     sizes = {size for p in stm.pat for size in shape_of(p.type)}
-    if walk.level is ir.Level.LOCAL or any(isinstance(size, VName) for size in sizes):
+    chooses = any(isinstance(inside.exp, ir.Versions)
+                  for inside in statements_inside(bodies_of(stm.exp)))
+    if walk.level is ir.Level.LOCAL or chooses or any(isinstance(size, VName) for size in sizes):
         return None
     whole = ir.Body((stm,), tuple(p.name for p in stm.pat))
     group = flattener.inside_group()

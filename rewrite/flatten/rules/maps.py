@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.types import i64
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.mapping import kind_of, mappings
+from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
 from runelift.rewrite.flatten.nest import Nest
-from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces, work_of_group
-from runelift.rewrite.flatten.policy import Candidates, obey_attributes
+from runelift.rewrite.flatten.parallelism import (
+    has_parallelism,
+    perfect_chain,
+    segop_spaces,
+    work_of_group,
+)
+from runelift.rewrite.flatten.policy import (
+    Candidates,
+    divides_groups,
+    further_mappings,
+    obey_attributes,
+)
 from runelift.rewrite.flatten.rules.common import (
     base_name,
     emit_with_nest,
@@ -19,6 +32,7 @@ from runelift.rewrite.flatten.rules.common import (
     node_of,
     show_nest,
 )
+from runelift.rewrite.flatten.rules.deeper import with_levels
 from runelift.rewrite.flatten.rules.sequential import inner_bodies
 from runelift.rewrite.flatten.walk import Walk
 
@@ -49,7 +63,8 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     e_flat of the paper.  A candidate that would be no different from another, or that is
     irregular, is not built; the policy may drop others.  The kinds are the mappings of two loops
     (:mod:`~runelift.rewrite.flatten.mapping`).  A kernel has no guards, so the last of them stands
-    alone inside a group.
+    alone inside a group.  Where the policy divides groups, e_middle is a choice between both:
+    if t ≤ Par(rows of e) then one work-item per row else one per element.
     """
     soac = node_of(stm, ir.Map)
     if why := irregular(walk, stm):
@@ -60,6 +75,11 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     inside = walk.level is ir.Level.LOCAL
     order = [kind_of(each) for each in mappings(2, inside_group=inside)]
+    if inside and flattener.within is Kind.OUTER:
+        flattener.alone = True
+        derivation.fired("G3", stm, f"inside a group: a work-item per point of {show_nest(nest)}")
+        emit_with_nest(walk, stm, nest, _outer(walk, nest, soac.lam))
+        return None
     if inside and order[-1] is Kind.FLAT:
         derivation.fired("G3", stm, "inside a group: the flat version only")
         return _descend(walk, stm, nest, soac.lam)
@@ -75,6 +95,8 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
             derivation.refused("G3 intra", stm, intra)
             intra = None
         intra_guard = _intra_guard(walk, stm, nest, intra) if intra else None
+        deeper = _deeper(walk, stm, nest, soac.lam) if intra else []
+        rows = _rows_alone(walk, stm, nest, soac.lam) if intra else None
         flat, parallel = (
             flattener.body(nest, soac.lam.body, soac.lam.ret) if Kind.FLAT in kinds else (None, 0))
         if flat and not parallel and (outer or intra):
@@ -86,17 +108,62 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         built[Kind.OUTER] = ir.Version(outer_guard, Kind.OUTER,
                                        single_version(walk, host, outer, stm))
     if intra:
-        built[Kind.INTRA] = ir.Version(intra_guard, Kind.INTRA,
-                                       single_version(walk, host, intra, stm))
+        body = single_version(walk, host, intra, stm)
+        built[Kind.INTRA] = ir.Version(intra_guard, Kind.INTRA, body if rows is None else
+                                       _divided(walk, host, stm, rows, body))
     if flat is not None:
         built[Kind.FLAT] = ir.Version(None, Kind.FLAT, flat)
-    alternatives = [built[kind] for kind in order if kind in built]
+    alternatives = [version for kind in order if kind in built for version in (
+        built[kind], *(_further_version(walk, host, stm, *each) for each in deeper
+                       if kind is Kind.INTRA))]
     if not alternatives:
         fallback = _outer(walk, nest, soac.lam)
         alternatives.append(ir.Version(None, Kind.OUTER, single_version(walk, host, fallback, stm)))
+    _tell_mappings(walk, stm, nest, soac.lam, alternatives)
     emit_versions(walk, stm, host, site, alternatives)
     walk.bind(stm.pat, host)
     return None
+
+
+def _tell_mappings(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda,
+                   alternatives: Sequence[ir.Version]) -> None:
+    """Note the mapping of each version: the levels of Σ, and those of what is inside."""
+    around, chain = len(nest.space), perfect_chain(lam.body)
+    inside: dict[Kind, str] = {}
+    for levels in mappings(2):
+        outer, inner = levels
+        words = in_words((inner,) * len(chain)) or f"{in_words((inner,))} inside"
+        inside[kind_of(levels)] = f"{in_words((outer,) * around)}, {words}"
+    if len(chain) != 1:
+        inside[Kind.FLAT] = f"{in_words((ir.Level.GRID,) * around)}, inside as below"
+    for each in alternatives:
+        *_, name = each.guard.key.split("/") if each.guard else ("",)
+        further_one = f"{in_words((ir.Level.GROUP,) * around)}, {name.replace('-', ', ')}"
+        words = further_one if not name.isdigit() and name else inside[each.kind]
+        walk.flattener.derivation.happened(
+            "mapping", f"{each.kind.value} version", words, stm.loc)
+
+
+def _deeper(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda) -> list[tuple[Guard, ir.SegMap]]:
+    """The bodies of the further mappings of a perfect nest, each with its guard."""
+    flattener, found = walk.flattener, list[tuple[Guard, ir.SegMap]]()
+    chain = perfect_chain(lam.body)
+    for levels in further_mappings(flattener.policy, chain):
+        words = in_words((*(ir.Level.GROUP for _ in nest.space), *levels))
+        flattener.derivation.fired("G3", stm, f"further version over groups: {words}")
+        group = _intragroup(walk, nest, with_levels(lam, chain, levels))
+        if isinstance(group, str):
+            flattener.derivation.refused(f"G3 {words}", stm, group)
+            continue
+        guard = _intra_guard(walk, stm, nest, group)
+        name = "-".join(level.value if level else "sequential" for level in levels)
+        found.append((replace(guard, key=f"{guard.key}/{name}"), group))
+    return found
+
+
+def _further_version(walk: Walk, host: tuple[ir.Param, ...], stm: ir.Stm, guard: Guard,
+                     group: ir.SegMap) -> ir.Version:
+    return ir.Version(guard, Kind.INTRA, single_version(walk, host, group, stm))
 
 
 def emit_versions(walk: Walk, stm: ir.Stm, host: tuple[ir.Param, ...], site: str,
@@ -132,16 +199,45 @@ def _outer(walk: Walk, nest: Nest, lam: ir.Lambda) -> ir.SegMap:
     return walk.segmap(nest.space, nest.kernel_body(lam.body.stms, lam.body.result), lam.ret)
 
 
-def _intragroup(walk: Walk, nest: Nest, lam: ir.Lambda) -> ir.SegMap | str:
+def _rows_alone(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda
+                ) -> tuple[Guard, ir.SegMap] | None:
+    """e_middle with a work-item for each point of the maps inside, and its guard.
+
+    None if the policy does without, or if it would be no different.
+    """
+    if not divides_groups(walk.flattener.policy):
+        return None
+    found = _intragroup(walk, nest, lam, Kind.OUTER)
+    if isinstance(found, str):
+        walk.flattener.derivation.refused("G3 intra", stm, found)
+        return None
+    return _intra_guard(walk, stm, nest, found), found
+
+
+def _divided(walk: Walk, host: tuple[ir.Param, ...], stm: ir.Stm, rows: tuple[Guard, ir.SegMap],
+             flat: ir.Body) -> ir.Body:
+    """The body of e_middle that chooses: if t ≤ Par(rows) then rows else flat."""
+    guard, groups = rows
+    alternatives = (ir.Version(guard, Kind.INTRA, single_version(walk, host, groups, stm)),
+                    ir.Version(None, Kind.INTRA, flat))
+    versions = ir.Versions(walk.flattener.site(), alternatives, tuple(p.type for p in host))
+    return single_version(walk, host, versions, stm)
+
+
+def _intragroup(walk: Walk, nest: Nest, lam: ir.Lambda, within: Kind = Kind.FLAT
+                ) -> ir.SegMap | str:
     """e_middle: one work-group per point, its body flattened over the work-items.
 
-    If there is no such version, why not.
+    Maps inside are of the kind ``within``.  If there is no such version, why not.
     """
     flattener = walk.flattener
     space, body = flattener.fresh_kernel(nest.space, nest.kernel_body(lam.body.stms,
                                                                       lam.body.result))
+    inside_group = flattener.inside_group(within)
     with flattener.derivation.inside():
-        group_body, _ = flattener.inside_group().body(Nest(), body)
+        group_body, _ = inside_group.body(Nest(), body)
+    if within is Kind.OUTER and not inside_group.alone:
+        return "there are no maps inside whose points could have a work-item each"
     if all(dim.width == i64(1) for inner in segop_spaces(group_body) for dim in inner):
         return "no operation inside can use the work-items of a group"
     inside = {name for stm in group_body.stms for name in _bound_inside(stm)}

@@ -188,6 +188,10 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if why := irregular(walk, stm):
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation
+    if (scalar and walk.level is ir.Level.LOCAL and flattener.within is Kind.OUTER
+            and not operator_needs_nest(walk, soac.ops)):
+        flattener.alone = True
+        return _alone(walk, stm, soac)
     if not scalar or walk.level is ir.Level.LOCAL or operator_needs_nest(walk, soac.ops):
         derivation.fired("G9", stm, "split into a map and a reduction")
         with derivation.inside():
@@ -216,6 +220,17 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         alternatives.append(ir.Version(None, Kind.FLAT, flat))
     emit_versions(walk, stm, host, site, alternatives)
     walk.bind(stm.pat, host)
+    return None
+
+
+def _alone(walk: Walk, stm: ir.Stm, soac: ir.Redomap | ir.Scanomap) -> str | None:
+    """One segmented operation, whose map part is sequential."""
+    if why := walk.prepare(stm):
+        return why
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    walk.flattener.derivation.fired(
+        "G9", stm, f"inside a group: a work-item per point of {show_nest(nest)}")
+    emit_with_nest(walk, stm, nest, _segmented(walk, nest, soac))
     return None
 
 

@@ -86,6 +86,13 @@ class EncounterCosts:
         for point in self.inner.get(index, ()):
             yield from point.path(thresholds)
 
+    def taken(self, thresholds: Thresholds) -> Iterator[tuple[str, int]]:
+        """As :meth:`path`, with the site of each version."""
+        index = self.choose(thresholds)
+        yield self.site.name, index
+        for point in self.inner.get(index, ()):
+            yield from point.taken(thresholds)
+
     def launched(self, thresholds: Thresholds) -> tuple[int, ...]:
         """The versions that run; :data:`NO_LAUNCH` for those without any launch."""
         index = self.choose(thresholds)

@@ -60,6 +60,13 @@ class LoggedRun:
         """True if no version is forced; such runs compare devices that share a dataset."""
         return not self.force and self.replay is None
 
+    @property
+    def executions(self) -> int:
+        """The number of times that the program ran for it, but for those to warm up."""
+        if self.left_out:
+            return 0
+        return max(1, (self.record is not None and not self.again) + (self.time is not None))
+
 
 @dataclass(slots=True)
 class Measurements:

@@ -20,11 +20,20 @@ class Objective(Enum):
       counts as much as a long one.
     * ABSOLUTE: the sum of the times (in seconds).
     * MAX_REGRET: the greatest of the relative times, so that no dataset is very slow.
+    * MEMORY: as RELATIVE; of the choices that are nearly as good, the one of least device memory.
+    * PARETO: as RELATIVE, beside the front of time and memory.
     """
 
     RELATIVE = "relative"
     ABSOLUTE = "absolute"
     MAX_REGRET = "max-regret"
+    MEMORY = "memory"
+    PARETO = "pareto"
+
+    @property
+    def weighs_memory(self) -> bool:
+        """True if a front of time and memory is asked for."""
+        return self in (Objective.MEMORY, Objective.PARETO)
 
     def weights(self, datasets: Sequence[DatasetCosts]) -> dict[str, float]:
         """The factor of the time of each dataset."""

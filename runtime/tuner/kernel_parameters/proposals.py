@@ -15,6 +15,7 @@ from typing import TypeAlias
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.tuner.policy import ParameterPolicy
+from runelift.runtime.tuner.technique_bandit import TechniqueBandit
 
 Times: TypeAlias = Mapping[Setting, float]
 """The least seconds that each setting has taken so far."""
@@ -59,6 +60,58 @@ def genetically(space: ParameterSpace, random: Random, policy: ParameterPolicy) 
         times = yield fresh
 
 
+def by_ensemble(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
+    """One setting at a time, from the technique that did best of late, as in OpenTuner.
+
+    Techniques draw any setting, step to a neighbour of the best, mutate it, or cross good ones.
+    Where one proposes nothing new, a setting is drawn.
+    """
+    drawn = space.shuffled(random)
+    times = yield list(islice(drawn, policy.population))
+    tried = set(times)
+
+    def ranked() -> list[Setting]:
+        return sorted(times, key=lambda s: times[s])[:policy.population]
+
+    def neighbour() -> Setting:
+        near = list(space.neighbours(ranked()[0]))
+        return random.choice(near) if near else ranked()[0]
+
+    def mutation() -> Setting:
+        return _mutant(space, ranked()[0], random)
+
+    def crossover() -> Setting:
+        return _child(space, ranked(), random, 0.0)
+
+    def anywhere() -> Setting:
+        return next(drawn, space.default)
+
+    ensemble = TechniqueBandit((anywhere, neighbour, mutation, crossover), policy.window,
+                               policy.exploration)
+    while True:
+        technique = ensemble.choose() if times else anywhere
+        proposed = technique()
+        if proposed in tried:
+            ensemble.note(technique, better=False)
+            fresh = next((s for s in drawn if s not in tried), None)
+            if fresh is None:
+                return
+            technique, proposed = anywhere, fresh
+        tried.add(proposed)
+        before = min(times.values(), default=float("inf"))
+        times = yield [proposed]
+        ensemble.note(technique, better=times.get(proposed, float("inf")) < before)
+
+
+def _mutant(space: ParameterSpace, setting: Setting, random: Random) -> Setting:
+    """A setting with another value of one parameter, and others that go with it."""
+    wanted = {each.parameter.quantity: value
+              for each, value in zip(space.ranges, setting, strict=True)}
+    changed = random.choice(space.ranges)
+    wanted[changed.parameter.quantity] = random.choice(changed.values)
+    return space.nearest(wanted)
+
+
 def _tournament(ranked: list[Setting], random: Random) -> Setting:
     """The better one of two; ``ranked`` has the best first."""
     return ranked[min(random.randrange(len(ranked)) for _ in range(2))]
@@ -78,5 +131,6 @@ def _child(space: ParameterSpace, ranked: list[Setting], random: Random, mutatio
 
 
 EXPLORING: dict[str, Callable[[ParameterSpace, Random, ParameterPolicy], Exploring]] = {
-    "random": at_random, "genetic": genetically, "exhaustive": exhaustively}
+    "random": at_random, "genetic": genetically, "ensemble": by_ensemble,
+    "exhaustive": exhaustively}
 """By name; local search is part of successive halving."""

@@ -21,6 +21,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.trials.protocol import OperationId, OperationTime
 from runelift.runtime.tuner.costs.log import LoggedRun
+from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving, Trial
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
@@ -28,6 +29,7 @@ from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import PairedRun, PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import ParameterPolicy
+from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.versions.forest import plans
 
@@ -59,7 +61,8 @@ class ParameterTuning:
     """The result of tuning the parameters of an entry point; ``why`` tells why nothing is changed.
 
     ``chosen`` are thresholds and parameters together, ``verified`` compares them with what there
-    was before.
+    was before.  ``refitted`` has the costs with these parameters and the thresholds for them, if
+    both were chosen.
     """
 
     entry: str
@@ -68,6 +71,7 @@ class ParameterTuning:
     verified: dict[str, PairedTimes] = field(default_factory=dict)
     why: str = ""
     seconds: float = 0.0
+    refitted: EntryTuning | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +101,32 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
         return ParameterTuning(job.forest.entry, settled, why="no setting is clearly better",
                                seconds=time.perf_counter() - started)
     search.progress("fitting the thresholds again")
-    refitted = dict(thresholds)
+    refitted, tunings = dict(thresholds), tuple[EntryTuning, ...]()
     if job.forest.trees:
-        refitted |= tune_thresholds(replace(
-            job, method=ForcedRuns(policy=job.policy,
+        again = tune_thresholds(replace(
+            job, memory=_with_settings(job.memory, chosen), method=ForcedRuns(policy=job.policy,
                                    thresholds={**scope.program.thresholds, **chosen}),
             repeats=job.compared_repeats, verify=False, log=None,
-            progress=lambda _: None)).thresholds
+            progress=lambda _: None))
+        refitted, tunings = refitted | again.thresholds, again.entries
     search.progress("running the result beside the settings before")
     gainful = sorted((each for each in settled if each.chosen), key=lambda each: -each.gain)
     best = gainful[:policy.single] if len(gainful) > 1 else []
+    jointly = {**refitted, **chosen}
     chosen, verified, why = _confirmed(scope, [
-        {**refitted, **chosen}, *({**thresholds, **some} for some in (
+        jointly, *({**thresholds, **some} for some in (
             chosen, *(each.chosen for each in best)))])
     return ParameterTuning(job.forest.entry, settled, chosen, verified, why,
-                           time.perf_counter() - started)
+                           time.perf_counter() - started,
+                           tunings[0] if tunings and chosen == jointly else None)
+
+
+def _with_settings(memory: EstimateMemory | None, chosen: Mapping[str, int]
+                   ) -> EstimateMemory | None:
+    """The memory of runs with the chosen settings, which may divide reductions otherwise."""
+    if memory is None:
+        return None
+    return lambda name, thresholds: memory(name, {**chosen, **thresholds})
 
 
 # Which operations

@@ -21,6 +21,7 @@ from runelift.runtime.tuner.fit.cross_validation import HeldOut, finite, summary
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import Fit, objective
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
+from runelift.runtime.tuner.report.memory_fronts import front_facts
 from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.versions.forest import plans
 from runelift.runtime.versions.version_names import names_of_plan, with_version_names
@@ -327,6 +328,7 @@ def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
                                                      entry.aim),
             "loss_to_forced_runs": loss_to_exhaustive(entry.costs, entry.defaults, entry.fit,
                                                       entry.aim),
+            "memory_front": front_facts(entry),
             "unmoved": sorted(entry.unmoved), "exact": entry.fit.exact,
             "kept_default": entry.fit.kept_default}
 

@@ -21,15 +21,18 @@ from runelift.runtime.tuner.strategies import (
     active,
     bandit,
     binary,
+    binary_literal,
     cma_es,
     exhaustive,
     genetic,
     instrumentation,
+    instrumentation_literal,
     intervals,
     node_wise,
     random_search,
     swarm,
 )
+from runelift.runtime.tuner.strategies.findings import GuardFinding, findings
 from runelift.runtime.tuner.strategies.trials import (
     Budget,
     BudgetSpent,
@@ -40,8 +43,9 @@ from runelift.runtime.tuner.strategies.trials import (
 )
 
 STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in (
-    instrumentation.instrumentation, instrumentation.replay, node_wise.simple,
-    exhaustive.exhaustive, binary.binary, active.active, active.active_endpoints,
+    instrumentation.instrumentation, instrumentation.replay,
+    instrumentation_literal.instrumentation_literal, node_wise.simple, exhaustive.exhaustive,
+    binary.binary, binary_literal.binary_literal, active.active, active.active_endpoints,
     intervals.intervals, cma_es.cma, cma_es.cma_indices, swarm.swarm, random_search.random_search,
     genetic.genetic, bandit.bandit)}
 """The strategies with their default options, by name."""
@@ -97,9 +101,10 @@ def _option(strategy: Strategy, text: str) -> tuple[str, Any]:
 class Search:
     """The outcome of a search: thresholds, and what finding them took.
 
-    ``tries`` are the thresholds whose score was asked for; what did not have to be run again
-    cost no ``runs``.  ``finished`` is unset if the budget or Ctrl-C (``interrupted``) ended the
-    search.
+    ``tries`` are the thresholds whose score was asked for.  What did not have to be run again cost
+    no ``runs``; it is the fraction ``repeats`` of all times asked for.  ``executions`` are all runs
+    of the program that were made, also to warm up and to repeat.
+    ``finished`` is unset if the budget or Ctrl-C (``interrupted``) ended the search.
     """
 
     strategy: str
@@ -111,6 +116,9 @@ class Search:
     finished: bool
     interrupted: bool
     history: tuple[SearchStep, ...]
+    executions: int = 0
+    repeats: float = 0.0
+    findings: tuple[GuardFinding, ...] = ()
 
 
 def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget | None = None,
@@ -130,5 +138,7 @@ def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget 
             found = trials.best
     except (BudgetSpent, KeyboardInterrupt) as end:
         found, interrupted = trials.best, isinstance(end, KeyboardInterrupt)
-    return Search(strategy.name, seed, trials.settled(found), trials.runs, trials.tries,
-                  trials.seconds, finished, interrupted, tuple(trials.history))
+    settled = trials.settled(found)
+    return Search(strategy.name, seed, settled, trials.runs, trials.tries, trials.seconds, finished,
+                  interrupted, tuple(trials.history), trials.executions, trials.repeats,
+                  findings(trials, settled))

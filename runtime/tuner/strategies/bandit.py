@@ -1,13 +1,7 @@
-"""An ensemble of techniques led by a bandit, as in OpenTuner (Ansel et al., PACT 2014).
-
-Each try is given to the technique with the best record of late, plus a bonus for one that had
-few tries.  A record counts for more the later an improvement came (area under the curve).
-"""
+"""An ensemble of techniques led by a bandit, as in OpenTuner (Ansel et al., PACT 2014)."""
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -17,6 +11,7 @@ import numpy as np
 from runelift.runtime.tuner.strategies.genetic import mutated
 from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.trials import SearchState, Values, strategy
+from runelift.runtime.tuner.technique_bandit import TechniqueBandit
 
 MEMORY = 20
 """The number of best vectors that techniques may draw on."""
@@ -92,13 +87,6 @@ def bandit(trials: SearchState, *, tries: int = 300, window: int = 100, explorat
 
     ``exploration`` weighs the bonus for techniques that are used little.
     """
-    def worth(uses: list[bool], total: int) -> float:
-        return credit(uses) + exploration * math.sqrt(
-            2 * math.log2(total) / len(uses)) if uses else math.inf
-
-    def used(technique: Technique) -> list[bool]:
-        return [better for each, better in recent if each is technique]
-
     def attempt(vector: Values) -> bool:
         return known.add(trials.score(known.space.thresholds(vector)), vector)
 
@@ -107,18 +95,9 @@ def bandit(trials: SearchState, *, tries: int = 300, window: int = 100, explorat
     if not known.space.names:
         return trials.best
     attempt(known.space.all_false())
-    recent: deque[tuple[Technique, bool]] = deque(maxlen=window)
+    ensemble = TechniqueBandit(TECHNIQUES, window, exploration)
     for _ in range(tries):
-        technique = max(TECHNIQUES, key=lambda each: worth(used(each), len(recent)))
-        recent.append((technique, attempt(technique(known))))
+        technique = ensemble.choose()
+        ensemble.note(technique, attempt(technique(known)))
     return trials.best
 
-
-def credit(uses: list[bool]) -> float:
-    """The area under the curve that goes up with every improvement, from 0 to 1.
-
-    >>> credit([True, False]), credit([False, True])
-    (0.3333333333333333, 0.6666666666666666)
-    """
-    count = len(uses)
-    return 2 * sum(k for k, better in enumerate(uses, start=1) if better) / (count * (count + 1))

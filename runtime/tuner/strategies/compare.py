@@ -18,6 +18,11 @@ from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import fit, objective
 from runelift.runtime.tuner.strategies import Search, search
+from runelift.runtime.tuner.strategies.findings import (
+    GuardFinding,
+    finding_facts,
+    render_findings,
+)
 from runelift.runtime.tuner.strategies.trials import Budget, Oracle, Strategy
 from runelift.runtime.versions.forest import plans
 
@@ -145,7 +150,8 @@ def _render(comparison: Comparison) -> Iterator[str]:
 
 def rows(comparison: Comparison) -> list[list[str]]:
     """A row per strategy, with medians over the seeds; the head first."""
-    head = ["strategy", "runs", "tries", "tuning time", "regret", "best", "worst", "slowest"]
+    head = ["strategy", "runs", "repeats", "tries", "tuning time", "regret", "best", "worst",
+            "slowest"]
     return [head, *(_line(name, found, comparison) for name, found in comparison.searches.items())]
 
 
@@ -158,12 +164,54 @@ def explanation(comparison: Comparison) -> list[str]:
             "the best thresholds known (there are too many to try)")
     ended = any(not each.search.finished for found in comparison.searches.values()
                 for each in found)
-    return [f"regret: how much slower than {best}, all datasets alike{untuned}",
+    return [*_size_variance(comparison),
+            f"regret: how much slower than {best}, all datasets alike{untuned}",
             f"slowest: the time of the dataset that fares worst, relative to {baseline}",
             f"runs until the regret is {100 * CLOSE:.0f} % or less, in most searches: "
             + ", ".join(f"{name} {_arrival(found, comparison.best)}"
                         for name, found in comparison.searches.items()),
-            *(["!: ended by the budget"] if ended else [])]
+            *(["!: ended by the budget"] if ended else []),
+            "repeats: the part of times asked for that earlier runs had told",
+            *_not_monotonic(comparison)]
+
+
+def _size_variance(comparison: Comparison) -> Iterator[str]:
+    """The guards that are compared with several values in a run, and the others."""
+    found = {each.guard: set[str]() for each in _findings(comparison)}
+    for each in _findings(comparison):
+        if each.size_variant:
+            found[each.guard].add(each.dataset)
+    variant = [f"{guard} on {', '.join(sorted(on))}" for guard, on in found.items() if on]
+    invariant = [guard for guard, on in found.items() if not on]
+    if variant:
+        yield "size-variant: " + "; ".join(variant)
+    if invariant:
+        yield "size-invariant: " + ", ".join(invariant)
+
+
+def _not_monotonic(comparison: Comparison) -> Iterator[str]:
+    """The guards with two valleys, and by how much it is slower between them."""
+    worst: dict[tuple[str, str], float] = {}
+    for each in _findings(comparison):
+        if not each.monotonic:
+            where = each.guard, each.dataset
+            worst[where] = max(each.hump, worst.get(where, 0.0))
+    if worst:
+        yield "not monotonic (slower between two valleys): " + ", ".join(
+            f"{guard} on {dataset} ({100 * hump:.0f} %)"
+            for (guard, dataset), hump in worst.items())
+
+
+def _findings(comparison: Comparison) -> Iterator[GuardFinding]:
+    for found in comparison.searches.values():
+        for each in found:
+            yield from each.search.findings
+
+
+def render_intervals(comparison: Comparison) -> str:
+    """The best thresholds of each dataset by each strategy, with its first seed."""
+    return "\n\n".join(f"{name}:\n{render_findings(found[0].search.findings)}"
+                       for name, found in comparison.searches.items())
 
 
 def _arrival(searches: Sequence[_JudgedSearch], best: float) -> str:
@@ -181,6 +229,7 @@ def _line(name: str, judged: Sequence[_JudgedSearch], comparison: Comparison) ->
     regrets = [comparison.regret(each.loss) for each in judged]
     ended = "" if all(each.finished for each in searches) else " !"
     return [name + ended, f"{median([each.runs for each in searches]):.0f}",
+            f"{100 * median([each.repeats for each in searches]):.0f} %",
             f"{median([each.tries for each in searches]):.0f}",
             show_seconds(median([each.seconds for each in searches])),
             _percent(median(regrets)), _percent(min(regrets)), _percent(max(regrets)),
@@ -206,7 +255,9 @@ def facts(comparison: Comparison) -> dict[str, Any]:
 
 def _facts(found: _JudgedSearch, regret: float) -> dict[str, Any]:
     each = found.search
-    return {"seed": each.seed, "runs": each.runs, "tries": each.tries, "seconds": each.seconds,
+    return {"seed": each.seed, "runs": each.runs, "executions": each.executions,
+            "repeats": each.repeats, "tries": each.tries, "seconds": each.seconds,
+            "guards": [finding_facts(finding) for finding in each.findings],
             "finished": each.finished, "regret": regret, "slowest": found.slowest,
             "thresholds": each.thresholds,
             "history": [[step.runs, step.seconds, step.score] for step in each.history]}

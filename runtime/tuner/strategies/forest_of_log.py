@@ -30,17 +30,22 @@ def logged_forest(measurements: Measurements) -> Forest:
 
     Versions are labelled from the left, as in :mod:`~runelift.runtime.versions.forest`.  How many
     loops there are around a site is not known; those met several times in a run stand in one.
+    Guards that were compared with several values in a run are size-variant.
     """
     guards: dict[str, list[str]] = {}
     inside: dict[str, Inside | None] = {}
     looped: set[str] = set()
+    variant: set[str] = set()
     for run in measurements.runs:
         met: dict[int, Encounter] = {}
         times: set[tuple[int | None, str]] = set()
+        seen: dict[str, int] = {}
         for encounter in sorted(run.record.encounters if run.record else (),
                                 key=lambda each: each.number):
             met[encounter.number] = encounter
             guards.setdefault(encounter.site, list(encounter.par))
+            variant |= {guard for guard, par in encounter.par.items()
+                        if seen.setdefault(guard, par) != par}
             around = None if encounter.parent is None else met[encounter.parent]
             inside.setdefault(encounter.site,
                               (around.site, around.chosen) if around is not None else None)
@@ -53,7 +58,8 @@ def logged_forest(measurements: Measurements) -> Forest:
         for name in guards:
             if inside[name] == version:
                 yield Site(name, int(name in looped), tuple(
-                    alternative(name, index) for index in range(len(guards[name]) + 1)))
+                    alternative(name, index) for index in range(len(guards[name]) + 1)),
+                           frozenset(variant.intersection(guards[name])))
 
     def alternative(name: str, index: int) -> Alternative:
         guarded = index < len(guards[name])

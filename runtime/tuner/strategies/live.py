@@ -14,6 +14,7 @@ from runelift.runtime.records.pruning import Evidence, Source, verdict
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import costs_of
+from runelift.runtime.tuner.measure.counted import RunCount
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
@@ -88,11 +89,15 @@ class Live:
     policy: TuningPolicy = NORMAL
     problems: dict[tuple[str, str], Thresholds] = field(default_factory=dict)
     """Reasons why runs failed or were stopped, with their datasets, and the first thresholds."""
+    _count: RunCount = field(init=False)
     _unexpected: dict[str, str | None] = field(default_factory=dict)
     _placed: dict[str, Sequence[Any]] = field(default_factory=dict)
     _seen: dict[str, list[Outcomes]] = field(default_factory=dict)
     _lost: dict[str, list[Thresholds]] = field(default_factory=dict)
     _compared: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._count = RunCount(self.program)
 
     @property
     def datasets(self) -> Sequence[str]:
@@ -120,7 +125,7 @@ class Live:
 
     def run(self, dataset: str, thresholds: Thresholds) -> Timed:
         """Run a dataset."""
-        started, stopped = time.perf_counter(), False
+        started, stopped, before = time.perf_counter(), False, self._count.executions
         try:
             seconds = self._run(dataset, thresholds)
         except RuneliftError as error:
@@ -128,20 +133,22 @@ class Live:
             stopped = isinstance(error, RunStopped) and error.seconds > 0
             seconds = error.seconds if isinstance(error, RunStopped) and stopped else math.inf
             self.problems.setdefault((dataset, str(error).partition("\n")[0]), dict(thresholds))
-        return Timed(seconds, time.perf_counter() - started, stopped)
+        return Timed(seconds, time.perf_counter() - started, stopped,
+                     self._count.executions - before)
 
     def _run(self, name: str, thresholds: Thresholds) -> float:
+        program = self._count.counted
         dataset = next(each for each in self.inputs if each.name == name)
         values = None if name in self._placed else dataset.arguments()
         if values is not None:
             self._placed[name] = self._place(values)
             if name not in self._unexpected:
-                self._unexpected[name] = dataset.unexpected(self.program, self._placed[name])
+                self._unexpected[name] = dataset.unexpected(program, self._placed[name])
         if why := self._unexpected[name]:
             raise UserError(why)
         args = self._placed[name]
-        record = self.program.record(dataset.entry, args, thresholds=thresholds)
-        times = [self.program.time(dataset.entry, args, thresholds=thresholds)
+        record = program.record(dataset.entry, args, thresholds=thresholds)
+        times = [program.time(dataset.entry, args, thresholds=thresholds)
                  for _ in range(self._repeats(record.wall))]
         self._seen.setdefault(name, []).append(
             Outcomes.of(record, self.forest.sites(), thresholds))
@@ -173,8 +180,16 @@ class Live:
         """Measure, unless the same has been done before."""
         if isinstance(method, ForcedRuns) and self.measured is not None:
             return self.measured
-        started = time.perf_counter()
-        measurements = method.measure(
-            self.program, self.forest, self.inputs, repeats=method.repeats, log=None,
-            progress=lambda _: None)
-        return costs_of(self.forest, measurements), time.perf_counter() - started
+        return measured_costs(method, self.program, self.forest, self.inputs)
+
+
+def measured_costs(method: MeasuringMethod, program: Measurable, forest: Forest,
+                   inputs: Sequence[Dataset], repeats: int | None = None) -> MeasuredCosts:
+    """The costs that a method measures, and the effort; KeyboardInterrupt if it was interrupted."""
+    started, count = time.perf_counter(), RunCount(program)
+    found = method.measure(count.counted, forest, inputs, repeats=repeats or method.repeats,
+                           log=None, progress=lambda _: None)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return MeasuredCosts(costs_of(forest, found), time.perf_counter() - started,
+                         count.runs, count.executions)

@@ -10,7 +10,7 @@ import numpy as np
 
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
-from runelift.runtime.tuner.costs.log import Measurements
+from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.noise import run_seconds
 from runelift.runtime.tuner.fit.batch_eval import PathTable
 from runelift.runtime.tuner.fit.joint_solver import compared
@@ -99,24 +99,29 @@ class Recorded:
 
     def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """The costs of the log; with noise, of runs drawn from those in the log."""
+        count = method.runs(self.forest) * len(self.datasets)
         if self.measurements is None:
-            return self.costs, 0.0
+            return MeasuredCosts(self.costs, 0.0, count, count)
         found = self._forced(self.measurements)
         if isinstance(method, ReplayRuns):
-            return found[0], sum(d.replayed() for d in self.costs.datasets)
+            return MeasuredCosts(found.costs, sum(d.replayed() for d in self.costs.datasets),
+                                 count, count)
         return found
 
     def _forced(self, measurements: Measurements) -> MeasuredCosts:
-        drawn, spent = [], 0.0
+        drawn, spent, count, executions = list[LoggedRun](), 0.0, 0, 0
         for dataset in self.datasets:
             for force in plans(self.forest):
                 runs = [run for run in measurements.runs
                         if run.dataset == dataset and run.force == force]
                 times = [t for t in map(run_seconds, runs) if t is not None]
                 spent += median(times) if times else 0.0
+                count += any(not run.left_out for run in runs)
+                executions += sum(run.executions for run in runs)
                 if self.noise and runs:
                     runs = [runs[int(k)] for k in self.noise.random.integers(len(runs), size=3)]
                 drawn += runs
         if not self.noise:
-            return self.costs, spent
-        return costs_of(self.forest, replace(measurements, runs=drawn)), spent
+            return MeasuredCosts(self.costs, spent, count, executions)
+        return MeasuredCosts(costs_of(self.forest, replace(measurements, runs=drawn)), spent, count,
+                             executions)

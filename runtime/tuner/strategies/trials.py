@@ -25,8 +25,6 @@ from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
 from runelift.runtime.versions.forest import Forest
 
 Thresholds: TypeAlias = Mapping[str, int]
-MeasuredCosts: TypeAlias = tuple[Costs, float]
-"""The costs of all versions at all encounters, and the seconds that finding them out took."""
 Values: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -34,13 +32,28 @@ Values: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 class Timed:
     """A run of one dataset.
 
-    It is judged by ``seconds`` (infinite if it failed; at least so many if it was ``stopped``);
-    finding these out took ``spent`` seconds.
+    It is judged by ``seconds`` (infinite if it failed; at least so many if it was ``stopped``).
+    Finding these out took ``spent`` seconds and so many ``executions`` of the program.
     """
 
     seconds: float
     spent: float
     stopped: bool = False
+    executions: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCosts:
+    """The costs of all versions at all encounters.
+
+    Finding them out took so many ``seconds``, and as many ``runs`` as there were versions run on
+    datasets.  ``executions`` also counts repetitions, and runs to warm up.
+    """
+
+    costs: Costs
+    seconds: float
+    runs: int
+    executions: int
 
 
 class Oracle(Protocol):
@@ -126,8 +139,9 @@ class SearchState:
 
     The *score* of thresholds is what a strategy should make small: the weighted sum of the times of
     all datasets.  By default each is relative to the dataset's time without tuning.  ``tries``
-    counts the scores asked for, ``runs`` the program runs that they needed; ``progress`` hears of
-    each.
+    counts the scores asked for, ``asked`` the times of single datasets, ``runs`` the program runs
+    that they needed; ``progress`` hears of each.  ``executions`` counts repetitions of runs, too.
+    ``tried`` has the times that were asked for, by dataset, and ``measured`` the costs of versions.
     """
 
     oracle: Oracle
@@ -137,6 +151,10 @@ class SearchState:
     runs: int = 0
     seconds: float = 0.0
     tries: int = 0
+    asked: int = 0
+    executions: int = 0
+    measured: Costs | None = None
+    tried: dict[str, list[tuple[Thresholds, float]]] = field(default_factory=dict)
     best: dict[str, int] = field(default_factory=dict)
     best_score: float = math.inf
     history: list[SearchStep] = field(default_factory=list)
@@ -158,6 +176,12 @@ class SearchState:
             self._weights = {name: 1.0 / max(time, 1e-12) if math.isfinite(time) else 0.0
                              for name, time in times.items()}
             self.times(self.best)
+            self.asked = self.runs
+
+    @property
+    def repeats(self) -> float:
+        """The fraction of the times asked for that earlier runs had told."""
+        return 1 - self.runs / self.asked if self.asked else 0.0
 
     @property
     def forest(self) -> Forest:
@@ -177,6 +201,12 @@ class SearchState:
         return self._timed(dataset, thresholds).seconds
 
     def _timed(self, dataset: str, thresholds: Thresholds) -> Timed:
+        timed = self._known_or_run(dataset, thresholds)
+        self.asked += 1
+        self.tried.setdefault(dataset, []).append((thresholds, timed.seconds))
+        return timed
+
+    def _known_or_run(self, dataset: str, thresholds: Thresholds) -> Timed:
         path = self.oracle.path(dataset, thresholds)
         if path is not None and (dataset, path) in self._known:
             return self._known[dataset, path]
@@ -186,6 +216,7 @@ class SearchState:
             raise BudgetSpent
         timed = self.oracle.run(dataset, thresholds)
         self.runs += 1
+        self.executions += timed.executions
         self.seconds += timed.spent
         self.progress(SearchStep(self.runs, self.seconds, self.best_score))
         if path is None:
@@ -240,10 +271,12 @@ class SearchState:
         needed = method.runs(self.forest) * len(self.datasets)
         if self.budget.runs is not None and self.runs + needed > self.budget.runs:
             raise BudgetSpent
-        costs, seconds = self.oracle.instrument(method)
-        self.runs += needed
-        self.seconds += seconds
-        return costs
+        found = self.oracle.instrument(method)
+        self.runs += found.runs
+        self.executions += found.executions
+        self.seconds += found.seconds
+        self.measured = found.costs
+        return found.costs
 
     def settled(self, thresholds: Thresholds) -> dict[str, int]:
         """The same choices as lasting thresholds: what no strategy cares about has its default."""

@@ -15,6 +15,7 @@ from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.strategies import Search, search
+from runelift.runtime.tuner.strategies.findings import finding_facts, render_findings
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, SearchStep, Strategy
 from runelift.runtime.versions.forest import Forest
@@ -90,8 +91,11 @@ def render_searches(found: Sequence[SearchTuning]) -> str:
 
 def _render(found: SearchTuning) -> Iterator[str]:
     result = found.search
-    yield (f"{found.forest.entry}: {result.strategy}, {result.runs} runs, {result.tries} tries, "
+    yield (f"{found.forest.entry}: {result.strategy}, {result.runs} runs "
+           f"({result.executions} with repetitions), {result.tries} tries, "
            f"{show_seconds(result.seconds)}" + ("" if result.finished else ", not finished"))
+    if result.repeats:
+        yield f"  {100 * result.repeats:.0f} % of the times asked for were known from earlier runs"
     yield ""
     yield found.forest.render()
     yield ""
@@ -101,6 +105,10 @@ def _render(found: SearchTuning) -> Iterator[str]:
     yield table([["name", "default", "found"], *rows], "  ")
     if found.kept_default:
         yield f"  The defaults stay: {found.kept_default}."
+    if result.findings:
+        yield ""
+        yield "Best thresholds of each dataset, where others choose alike:"
+        yield render_findings(result.findings)
     if found.verified:
         yield ""
         yield "Time of a run:"
@@ -119,7 +127,9 @@ def search_facts(found: Sequence[SearchTuning], **about: Any) -> dict[str, Any]:
 def _facts(found: SearchTuning) -> dict[str, Any]:
     result = found.search
     return {"strategy": result.strategy, "seed": result.seed, "program_runs": result.runs,
-            "tries": result.tries, "seconds": result.seconds, "finished": result.finished,
+            "executions": result.executions, "tries": result.tries, "repeats": result.repeats,
+            "seconds": result.seconds, "finished": result.finished,
+            "guards": [finding_facts(each) for each in result.findings],
             "thresholds": {name: {"value": found.thresholds.get(name),
                                   "default": found.defaults.get(name), "found": value}
                            for name, value in result.thresholds.items()},

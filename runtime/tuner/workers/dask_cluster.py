@@ -51,6 +51,7 @@ class _Task:
     compiled: Compiled
     policy: str
     contract: bool
+    memory: int | None
     thresholds: Mapping[str, int]
     make: str
     limit: TimeLimit
@@ -70,6 +71,7 @@ def do(task: _Task) -> Measurements:
     with _reserved(task.make) as info, Runners([spec_of(info)]) as runners:
         program = Program(task.compiled, info, task.thresholds, task.policy,
                           fp_contract=task.contract)
+        program.loaded.memory = task.memory
         runner = runners.open(program, task.limit)
         dataset = Dataset(task.dataset, task.entry, lambda: task.arguments)
         job = Job(program.tree.entry(task.entry), dataset, task.method, task.repeats)
@@ -225,7 +227,7 @@ class Cluster:
 
     def _submit(self, job: Job) -> Any:
         program = self._program
-        task = _Task(program.compiled, program.policy, program.loaded.fp_contract,
+        task = _Task(program.compiled, program.policy, program.loaded.fp_contract, program.memory,
                      dict(program.thresholds), self._make, self._limit, job.forest.entry,
                      job.dataset.name, job.dataset.arguments(), job.method, job.repeats)
         with warnings.catch_warnings():

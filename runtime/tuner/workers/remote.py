@@ -344,7 +344,8 @@ class Remote(Measurable):
         program = self.program
         compiled = program.compiled
         whole = OpenProgram(compiled, program.policy, program.loaded.fp_contract, self.thresholds,
-                            self._builders is not None, frozenset(self._slow), self._alone)
+                            self._builders is not None, frozenset(self._slow), self._alone,
+                            program.memory)
         if not compiled.snapshot or not self._answer(
                 lambda session: session.open(replace(whole, compiled=compiled.snapshot))):
             self._answer(lambda session: session.open(whole))

@@ -28,7 +28,8 @@ class OpenProgram:
     """A program, or the snapshot of the stored one, and what a worker has to know to run it.
 
     With ``outside``, other processes build its kernels.  The programs ``slow``, by their names in
-    the cache, take too long to build.  If ``alone``, none is built beside another.
+    the cache, take too long to build.  If ``alone``, none is built beside another.  ``memory``
+    bounds the device memory of a run.
     """
 
     compiled: Compiled | str
@@ -38,6 +39,7 @@ class OpenProgram:
     outside: bool
     slow: Set[str] = frozenset()
     alone: bool = False
+    memory: int | None = None
 
 
 class _CallNotes:

@@ -227,6 +227,7 @@ class Session:
             self.program = Program(compiled, self.device, request.thresholds, request.policy,
                                    fp_contract=request.contract)
         self.program.loaded.stores_plans = False
+        self.program.loaded.memory = request.memory
         return True
 
     def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:

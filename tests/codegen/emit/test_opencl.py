@@ -149,6 +149,18 @@ def test_loops_of_constant_length_are_unrolled_if_they_are_short(a: int, b: int,
     assert ("PARTLY_UNROLLED" in source) == (not unrolled)
 
 
+def test_each_part_of_a_deep_expression_is_written_once() -> None:
+    """The work would double with each level if operands were written twice."""
+    index, out = VName("i", 1), VName("x", 2)
+    value: imp.Exp = imp.Load(out, imp.Var(index), Prim.F32)
+    for _ in range(200):
+        value = imp.Apply("div", Prim.F32, (imp.Lit(Const(1.0, Prim.F32)), value))
+    kernel = imp.Kernel("k", (imp.BufferParam(out, Prim.F32, True),), (), (
+        imp.Declare(index, Prim.I64, imp.WorkItem(imp.Id.GLOBAL_ID)),
+        imp.Store(out, imp.Var(index), value, Prim.F32)))
+    assert opencl_source(kernel, 0, {}).count(" / ") == 200
+
+
 def test_pocl_finds_no_block_of_a_barrier_and_a_branch_alone() -> None:
     """PoCL 3.0 takes the sides of the branch for those of the whole group."""
     lid, cond = imp.WorkItem(imp.Id.LOCAL_ID), imp.Var(VName("c", 2))

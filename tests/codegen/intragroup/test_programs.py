@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.passes.barriers import LID
+from runelift.codegen.passes.accesses import LID
 from runelift.codegen.plan.plan import kernels
 from runelift.ir import imp
 from runelift.ir.imp.traverse import expressions, statements, subexpressions

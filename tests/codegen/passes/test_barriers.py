@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from runelift.codegen.passes.barriers import LID, count_barriers, insert_barriers
+from runelift.codegen.passes.accesses import LID
+from runelift.codegen.passes.barriers import count_barriers, insert_barriers
 from runelift.codegen.plan.views import lit, op
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -187,6 +188,27 @@ def test_strided_loops_agree_about_cells() -> None:
     i = imp.Var(VName("i", 50))
     code = (loop(write(A, i), start=LID, step=SIZE), loop(read(A, i), start=LID, step=SIZE))
     assert insert_barriers(code) == code
+
+
+def test_a_place_computed_from_its_indices_is_that_place() -> None:
+    """(p / n) n + (p - (p / n) n) = p, also for the indices of three dimensions."""
+    n, m, place = (imp.Var(VName(name, tag)) for name, tag in (("n", 60), ("m", 61), ("p", 62)))
+    cyclic = op("add", op("mul", imp.Var(VName("k", 63)), SIZE), LID)
+    declared = imp.Declare(place.name, I64, cyclic)
+
+    def split(whole: Exp, width: Exp) -> tuple[Exp, Exp]:
+        quotient = imp.Apply("quot", I64, (whole, width))
+        return quotient, op("sub", whole, op("mul", quotient, width))
+
+    rows, column = split(place, n)
+    outer, row = split(rows, m)
+    two = op("add", op("mul", rows, n), column)
+    three = op("add", op("mul", op("add", op("mul", outer, m), row), n), column)
+    for index in (two, three):
+        code = declared, write(A, index), read(A)
+        assert insert_barriers(code) == code
+    other = op("add", op("mul", rows, m), column)
+    assert count_barriers(insert_barriers([declared, write(A, other), read(A)])) == 1
 
 
 def test_atomic_updates() -> None:

@@ -15,6 +15,7 @@ import runelift
 from runelift.codegen.hostplan import host
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
@@ -132,6 +133,36 @@ def test_points_and_steps_do_not_change_the_order_of_sums() -> None:
         actual, _ = program.run("main", args, force=force,
                                 thresholds=chosen(program, (points, steps, 1, 16, tile)))
         np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
+
+
+@pytest.mark.parametrize("name", ["tall", "backwards"])
+def test_each_array_is_copied_to_local_memory_or_not(name: str, monkeypatch: pytest.MonkeyPatch
+                                                     ) -> None:
+    """Equal results, from kernels that keep as many arrays in local memory as were chosen."""
+    text, cases, dtype = PROGRAMS[name]
+    program = runelift.compile(text, device="pocl", tuning={})
+    force = plans(program.tree.entry("main"))[VERSIONS[name][0]]
+    seen, enqueue = list[int](), Run._enqueue
+    monkeypatch.setattr(Run, "_enqueue", lambda self, site, groups, group, lengths, args: (
+        seen.append(len(lengths)), enqueue(self, site, groups, group, lengths, args)))
+    found = {each.parameter.name: each.values for space in coarse_spaces(program)
+             for each in space.ranges if each.parameter.quantity is Quantity.ARRAYS}
+    (choices,) = set(found.values())
+    assert len(choices) in (3, 7)
+    for shapes in cases:
+        args = inputs(shapes, dtype)
+        expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+        counts = {}
+        for choice in choices:
+            seen.clear()
+            actual, _ = program.run("main", args, force=force, thresholds={
+                **chosen(program, (4, 2, 1, 8, 16)), **dict.fromkeys(found, choice)})
+            np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]),
+                                          f"{shapes} {choice}")
+            counts[choice] = max(seen)
+        every = counts.pop(0)
+        boxes = (len(choices) + 1).bit_length() - 1
+        assert {choice: every - boxes + choice.bit_count() for choice in counts} == counts
 
 
 def test_what_segments_do_not_share_is_left_alone() -> None:

@@ -60,7 +60,9 @@ def test_perfect_nests_of_maps_have_versions_that_differ() -> None:
             "map (map (map (\\x -> x * x + 1))) xsss")
     assert [v.kind for v in forest(Source("t", nest)).leaves()] == [Kind.OUTER, Kind.FLAT]
     assert [v.kind for v in forest(Source("t", nest), "full").leaves()] == [
-        Kind.OUTER, Kind.INTRA, Kind.OUTER, Kind.INTRA, Kind.FLAT]
+        Kind.OUTER, *3 * [Kind.INTRA], Kind.OUTER, Kind.INTRA, Kind.FLAT]
+    assert [v.kind for v in forest(Source("t", nest), "divided").leaves()] == [
+        Kind.OUTER, Kind.INTRA, Kind.INTRA, Kind.OUTER, Kind.INTRA, Kind.FLAT]
     shared = ("entry main [n][m] (xss: [n][m]f32) = "
               "map (\\xs -> let s = f32.sqrt xs[0] in map (* s) xs) xss")
     loop = ("entry main [n][m] (k: i64) (xss: [n][m]f32) = "

@@ -76,7 +76,8 @@ def test_no_more_than_the_device_asks_for() -> None:
 
 
 def test_the_tuner_asks_encounters_for_defaults_that_depend_on_sizes() -> None:
-    forest = forest_of(compile_source(Source("program", PRODUCT)).versioned).entry("main")
+    versioned = compile_source(Source("program", PRODUCT), policy="full").versioned
+    forest = forest_of(versioned).entry("main")
     one, both = outer_guards(PRODUCT)
     defaults = default_thresholds(forest, 200_000)
     assert (defaults[one.name], defaults[both.name]) == (0, 0)
@@ -87,7 +88,7 @@ def test_products_are_not_done_row_by_row() -> None:
     gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True)
     cpu = replace(gpu, together=False)
     assert not gpu.holds(one, 5000, (5000, 100))
-    assert cpu.holds(one, 5000, (5000, 100))  # the rows of a product are strips there
+    assert not cpu.holds(one, 5000, (5000, 100))  # strips of several rows share columns
     by_groups, _ = group_guards(PRODUCT)
     assert not any(device.holds(by_groups, 100, (100, 100)) for device in (gpu, cpu))
     assert gpu.holds(by_groups, 50, (4, 50))
@@ -100,7 +101,8 @@ entry main [n][m][k] (xsss: [n][m][k]f32) (ysss: [n][k][m]f32): [n][m][m]f32 =
   map2 (\\xss yss -> map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss)
        xsss ysss
 """)
-    assert [guard.rival for guard in guards] == [Rival.PRODUCT, Rival.PRODUCT, None]
+    assert {guard.rival for guard in guards[:-1]} == {Rival.PRODUCT}
+    assert guards[-1].rival is None
 
 
 def test_several_products_are_not_done_row_by_row() -> None:

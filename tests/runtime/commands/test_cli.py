@@ -344,6 +344,46 @@ def test_explain_parameters_tells_constraints_and_counts(run: Run, tmp_path: Pat
         each["condition"] for each in rows["constraints"]}
 
 
+def test_explain_memory_and_run_within_it(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "drops.fut"
+    path.write_text("""-- ==
+-- entry: main
+-- "few" random input { [10][1000]f32 } auto output
+entry main [n][m] (xss: [n][m]f32): [n]f32 =
+  map (\\xs -> f32.maximum (map2 (-) (scan f32.max f32.lowest xs) xs)) xss
+""")
+    found = run("explain", path, "--memory", "--device", "pocl").out
+    assert "few" in found
+    assert "V2 (intra): 4*m*n + 4*n" in found
+    assert "(intragroup for ys at " in found
+    facts = json.loads(run("explain", path, "--memory", "--json", "--device", "pocl", "--sizes",
+                           "n=10", "m=1000").out)["main"]
+    bytes_ = [version["inputs"]["n=10, m=1000"]["bytes"] for version in facts["versions"].values()]
+    assert bytes_[1] < bytes_[0] < bytes_[2]
+    assert facts["versions"]["main.versions_0/1"]["name"] == "V2 (intra)"
+    for wrong, said in ((["n=10"], "The sizes of 'main' are m, n, and --sizes gives n."),
+                        (["n=10", "m"], "'m' should be NAME=N")):
+        refused = run("explain", path, "--memory", "--device", "pocl", "--sizes", *wrong)
+        assert refused.status == 1
+        assert said in refused.err
+    formulas = run("explain", path, "--memory", "--device", "interpreter")
+    assert "V2 (intra): 4*m*n + 4*n" in formulas.out
+    timed = run("bench", path, "--device", "pocl", "--memory", "100MB", "--runs", "1", "--force",
+                "V3", "--json", "-")
+    assert json.loads(timed.out)["results"][0]["peak_bytes"] >= bytes_[2]
+    refused = run("bench", path, "--device", "pocl", "--memory", "50KB", "--runs", "1", "--force",
+                  "V3")
+    assert refused.status == 1
+    assert "V3 was asked for, but cannot run here: it needs" in refused.err
+    data = tmp_path / "a.txt"
+    data.write_text("[[1f32, 3f32, 2f32]]")
+    assert run("run", path, "--device", "pocl", "-i", data, "--memory", "1KiB").out == "[1.0f32]\n"
+    assert "and 16 B are allowed" in run(
+        "run", path, "--device", "pocl", "-i", data, "--memory", "16").err
+    assert "should be a size of memory" in run(
+        "run", path, "--device", "pocl", "-i", data, "--memory", "lots").err
+
+
 def test_explain_a_code(run: Run) -> None:
     page = run("explain", "use-after-consume")
     assert page.status == 0
@@ -377,6 +417,7 @@ def test_rules(run: Run) -> None:
     assert all(rule["law"] for rule in listed)
     assert {"flattening"} < {rule["book"] for rule in listed}
     assert "== flattening" in run("rules", "G3").out
+    assert "ab_tile(rows, columns, copies=none)" in run("rules", "rewrite points").out
     assert run("rules", "no such rule anywhere").status == 1
 
 

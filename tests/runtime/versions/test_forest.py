@@ -33,12 +33,12 @@ main
 │        ├─ main.b0 ≤ n
 │        │  ├─ true: V3 (outer)
 │        │  └─ false: V4 (flat)
-│        └─ main.c0 ≤ n (in a loop)
+│        └─ main.c0 ≤ n (in a loop, size-invariant)
 │           ├─ true: V5 (outer)
-│           └─ false: main.c1 ≤ n
+│           └─ false: main.c1 ≤ n (size-invariant)
 │              ├─ true: V6 (outer)
 │              └─ false: V7 (flat)
-└─ main.d0 ≤ n (in a loop)
+└─ main.d0 ≤ n (in a loop, size-invariant)
    ├─ true: V8 (outer)
    └─ false: V9 (flat)"""
 

@@ -42,12 +42,13 @@ class _Drawing:
         if first.guard is None:
             return self.version(first, depth)
         holds = self.version(first, depth + 1)
-        rest = self.site(Site(site.name, 0, tuple(later)), depth + 1)
+        rest = self.site(Site(site.name, 0, tuple(later), site.size_variant), depth + 1)
         place = (holds + rest) / 2
         self.edge(depth, place, depth + 1, holds, "yes")
         self.edge(depth, place, depth + 1, rest, "no")
         self.node(depth, place, self.labels[first.guard.name] + (
-            " ↻" if site.loops else ""), "guard")
+            " ↻" if site.loops else "") + (
+            " ~" if first.guard.name in site.size_variant else ""), "guard")
         return place
 
     def version(self, alternative: Alternative, depth: int) -> float:

@@ -39,6 +39,7 @@ from runelift.runtime.tuner.report.html.environment import environment
 from runelift.runtime.tuner.report.html.markup import Markup, element
 from runelift.runtime.tuner.report.html.scales import Axis
 from runelift.runtime.tuner.report.html.settings import parameter_charts
+from runelift.runtime.tuner.report.memory_fronts import front_rows, notes
 from runelift.runtime.tuner.report.text import (
     LEGEND,
     held_out_rows,
@@ -80,6 +81,11 @@ def _entry(entry: EntryTuning, left_out: list[HeldOut]) -> Iterator[Markup]:
         yield paragraph("No dataset was measured completely; the default thresholds stay.")
         return
     yield section("Time of a run", list(_times(entry)), 3)
+    if entry.front is not None:
+        yield section("Time and device memory", [
+            paragraph("Choices of thresholds of which no other one is better, by ascending memory; "
+                      "* marks the one that was taken.  Memory is that of the dataset that needs "
+                      "most."), table(front_rows(entry)), *map(paragraph, notes(entry))], 3)
     yield section("Threshold tree", list(_tree(entry)), 3)
     curves = list(guard_curves(entry.costs, entry.fit.thresholds))
     if curves:
@@ -139,7 +145,8 @@ def _tree(entry: EntryTuning) -> Iterator[Markup]:
     yield figure(
         trees.draw(forest, guards, names, found, " ".join(winners)),
         "Guards are tested from the left; with each version, the device time spent in it on each "
-        "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop.")
+        "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop; "
+        "~: the size compared changes there.")
     yield table([["guard", "name", "of the construct at", "compares", "threshold"], *(
         [guards[guard.name], guard.name, site.place, f"{forest.compared(guard)} with the threshold",
          show_threshold(entry.fit.thresholds[guard.name])]

@@ -264,7 +264,7 @@ def test_thresholds_are_fitted_again_with_the_settings_found(
     program = Simulated(MAP, faster(space), faster(space), thresholds={"t": 7})
     asked = list[TuningJob]()
     monkeypatch.setattr(tune, "tune_thresholds", lambda job: (
-        asked.append(job), SimpleNamespace(thresholds={}))[1])
+        asked.append(job), SimpleNamespace(thresholds={}, entries=()))[1])
     forests = Forests((Sim.of([site("s", ("t", []), (None, []))], lambda *_: 1.0).forest,))
     tune_parameters(TuningJob(program, forests,
                               [Dataset("a", "main", list)], 1), {})

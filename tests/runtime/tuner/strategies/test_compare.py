@@ -63,16 +63,18 @@ def test_the_table(log: Path, run: Out) -> None:
     assert out == """\
 main: 3 versions, 2 datasets; 10 seeds
 
-  strategy         runs  tries  tuning time  regret    best   worst  slowest
-  instrumentation     6      0       18.1 s  0.00 %  0.00 %  0.00 %    0.86×
-  simple              8      8       22.3 s  7.31 %  7.31 %  7.31 %    0.99×
-  binary             20     19       60.9 s  0.00 %  0.00 %  0.00 %    0.86×
-  binary:few=1       20     19       60.9 s  0.00 %  0.00 %  0.00 %    0.86×
+  strategy         runs  repeats  tries  tuning time  regret    best   worst  slowest
+  instrumentation     6      0 %      0       18.1 s  0.00 %  0.00 %  0.00 %    0.86×
+  simple              8     50 %      8       22.3 s  7.31 %  7.31 %  7.31 %    0.99×
+  binary             20     47 %     19       60.9 s  0.00 %  0.00 %  0.00 %    0.86×
+  binary:few=1       20     47 %     19       60.9 s  0.00 %  0.00 %  0.00 %    0.86×
 
+  size-variant: main.t0 on falling, wide; main.t1 on falling, wide
   regret: how much slower than the best of 1,156 combinations, all datasets alike
   slowest: the time of the dataset that fares worst, relative to all guards false
   runs until the regret is 1 % or less, in most searches: instrumentation 6, simple
     never, binary 13, binary:few=1 13
+  repeats: the part of times asked for that earlier runs had told
 """
 
 
@@ -174,7 +176,7 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 = map (\\xs -> reduce (+) 0 xs) xss
     (found,) = json.loads(out)
     assert set(found["datasets"]) == {"wide", "tall"}
     runs = {name: each[0]["runs"] for name, each in found["strategies"].items()}
-    assert runs["instrumentation"] == found["versions"] * 2
+    assert runs["instrumentation"] == (found["versions"] + 1) * 2  # and those by default
     assert 0 < runs["binary"] <= found["versions"] * 2
     assert all(each[0]["seconds"] > 0 for each in found["strategies"].values())
 

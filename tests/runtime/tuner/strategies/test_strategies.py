@@ -4,6 +4,8 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
 from runelift.runtime.records.record import Record
+from runelift.runtime.replay.racing import Race
+from runelift.runtime.replay.replay_records import ReplayRecord
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.fit.batch_eval import PathTable
@@ -24,6 +28,7 @@ from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.strategies import STRATEGIES, Search, parse_strategy, search
 from runelift.runtime.tuner.strategies.binary import descend
+from runelift.runtime.tuner.strategies.binary_literal import halve
 from runelift.runtime.tuner.strategies.cma_es import has_cma
 from runelift.runtime.tuner.strategies.forest_of_log import logged_forest
 from runelift.runtime.tuner.strategies.intervals import combine
@@ -38,7 +43,8 @@ PAIR = [looped(site("s", ("t0", []), (None, [])))]
 CHAIN = [looped(site("s", ("t0", []), ("t1", []), (None, [])))]
 EXACT = ("exhaustive", "binary", "active-endpoints", "intervals", "instrumentation")
 """Strategies that find the best where it gets worse all the way on both sides of it."""
-GUIDED = (*EXACT, "simple", "active")
+GUIDED = (*EXACT, "simple", "active", "binary-literal", "instrumentation-literal")
+INSTRUMENTED = ("instrumentation", "replay", "instrumentation-literal")
 DRAWN = tuple(name for name in STRATEGIES if name not in GUIDED)
 
 
@@ -203,7 +209,117 @@ def test_intervals_combine_to_what_suits_most(drawn: list[tuple[int, int]]) -> N
     assert all(suited(t) == most for t in range(found.low + 1, found.high + 1))
 
 
+@given(st.integers(1, 600), st.randoms(use_true_random=False))
+def test_halving_to_the_letter_looks_at_log2_of_the_thresholds(count: int, random: Random) -> None:
+    """Algorithm 5: one more than the logarithm, or as many; the first is known before."""
+    looked: list[int] = []
+
+    def cost(index: int) -> float:
+        looked.append(index)
+        return random.random()
+
+    found = halve(count, cost)
+    assert looked[0] == count - 1
+    assert len(set(looked[1:])) == len(looked) - 1  # the last may be looked at again
+    assert found in looked
+    assert math.floor(math.log2(count + 1)) <= len(looked) <= math.floor(math.log2(count)) + 1
+    if (count + 1).bit_count() == 1:
+        assert len(looked) == math.log2(count + 1)
+
+
+@pytest.mark.parametrize("bits", [3, 5, 7])
+def test_halving_to_the_letter_runs_the_program_as_often(bits: int) -> None:
+    """N thresholds are N - 1 values and one above: the last one is a run by itself already."""
+    sim = Simulated.of(PAIR, crossing)
+    oracle = recorded(sim, {"a": range(1, 2 ** bits - 1)})
+    found = search(STRATEGIES["binary-literal"], oracle)
+    assert found.runs == bits
+    assert found.tries == bits + 1  # all false was asked for twice
+
+
+def test_halving_to_the_letter_is_misled_where_slopes_are_not() -> None:
+    """The middle is faster than nothing at all, so the literal algorithm goes the wrong way."""
+    oracle = recorded(Simulated.of(PAIR, lambda where, index, par: 1.0 if index == 0 else 2.0),
+                      {"a": range(1, 64)})
+    literal = search(STRATEGIES["binary-literal"], oracle)
+    ours = search(STRATEGIES["binary"], oracle)
+    assert regret(oracle.costs, oracle.default, ours) == pytest.approx(0)
+    assert regret(oracle.costs, oracle.default, literal) > 0.05
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_curves_of_one_node_are_least_where_exhaustive_search_says(data: st.DataObject) -> None:
+    """Algorithm 8 is exact for one guard, whatever the costs are."""
+    table = {("s", k): data.draw(st.lists(st.integers(1, 99), min_size=4, max_size=4))
+             for k in range(2)}
+    oracle = recorded(Simulated.of(PAIR, table_cost(table)), {"a": [2, 4, 8, 16], "b": [4, 16]})
+    found = search(STRATEGIES["instrumentation-literal"], oracle)
+    assert regret(oracle.costs, oracle.default, found) == pytest.approx(0)
+    assert found.runs == 4
+
+
+def test_curves_node_by_node_lose_what_the_joint_fit_wins() -> None:
+    """The deeper threshold is chosen for encounters that the one above takes away."""
+    worst = 0.0
+    random = np.random.default_rng(5)
+    for _ in range(40):
+        table = {("s", k): random.integers(1, 100, 4).astype(float).tolist() for k in range(3)}
+        oracle = recorded(Simulated.of(CHAIN, table_cost(table)), {"a": [2, 4, 8, 16]})
+        lost = regret(oracle.costs, oracle.default,
+                      search(STRATEGIES["instrumentation-literal"], oracle))
+        worst = max(worst, lost)
+        joint = search(parse_strategy("exhaustive:joint=true"), oracle)
+        assert regret(oracle.costs, oracle.default, joint) == pytest.approx(0)
+    assert 0 < worst < 1
+
+
 # What is counted
+
+
+class Counting(Simulated):
+    """A program that notes which versions it ran, with and without a record."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.made = 0
+        self.seen: set[tuple[Any, ...]] = set()
+
+    def _record(self, entry: str, args: Sequence[Any], force: Mapping[str, int] | None,
+                thresholds: Mapping[str, int] | None) -> Record:
+        self.made += 1
+        self.seen.add((tuple(args), *sorted((force or {}).items()), None,
+                       *sorted((thresholds or {}).items())))
+        return super()._record(entry, args, force, thresholds)
+
+    def replay(self, entry: str, args: Sequence[Any], race: Race) -> ReplayRecord:
+        self.made += 1
+        self.seen.add(("replay", self.made))
+        raise CompilerLimitation("It is measured by forced runs instead.")
+
+
+@pytest.mark.parametrize("name", available(tuple(STRATEGIES)))
+def test_runs_are_counted_as_they_are_made(name: str) -> None:
+    """Every strategy, on a program that counts: versions on datasets, and all executions."""
+    sim = Counting.of(nested(), lambda where, index, par: 50.0 / par + 7 * index + par)
+    datasets = {"a": [2, 4, 8], "b": [16, 4]}
+    live = Live(sim, sim.forest, sim.default, inputs(datasets),
+                weights={"a": 1.0, "b": 1.0})
+    found = search(STRATEGIES[name], live, seed=3, budget=Budget(runs=60))
+    assert found.executions == sim.made
+    assert found.runs == len(sim.seen)
+    assert 0 <= found.repeats < 1
+
+
+def test_versions_that_are_ruled_out_are_no_runs() -> None:
+    """The first version falls far behind, and is not run on the larger datasets."""
+    sim = Counting.of([site("s", ("t0", []), ("t1", []), (None, []))],
+                      lambda where, index, par: [100.0 * par, 12.0, 1.0 * par][index])
+    datasets = {str(par): [par] for par in (2, 4, 8, 16)}
+    live = Live(sim, sim.forest, sim.default, inputs(datasets), weights=dict.fromkeys(datasets, 1.))
+    found = search(STRATEGIES["instrumentation"], live)
+    assert found.runs == len(sim.seen) == (1 + 3) * 4 - 3  # with those by default
+    assert found.executions == sim.made
 
 
 def test_runs_with_the_same_path_are_not_repeated() -> None:
@@ -234,7 +350,7 @@ def test_the_budget_is_respected(name: str, runs: int) -> None:
     late = search(STRATEGIES[name], oracle, budget=Budget(seconds=seconds))
     longest = max(d.total(dict.fromkeys(oracle.default, least)) for d in oracle.costs.datasets
                   for least in (1, FALSE))
-    if name not in ("instrumentation", "replay"):  # whose time is known afterwards only
+    if name not in INSTRUMENTED:  # whose time is known afterwards only
         assert late.seconds <= seconds + 2 * longest
 
 
@@ -320,7 +436,8 @@ def test_live_searches_end_where_recorded_ones_do(name: str) -> None:
                                          weights=oracle.weights), seed=3)
     found = search(STRATEGIES[name], oracle, seed=3)
     assert live.thresholds == found.thresholds
-    assert live.runs == found.runs
+    by_default = len(datasets) if name in INSTRUMENTED else 0  # which limits the time of others
+    assert live.runs == found.runs + by_default
 
 
 def test_without_weights_the_default_run_is_the_measure() -> None:
@@ -445,7 +562,7 @@ def test_noise_is_that_of_the_log() -> None:
     thresholds = dict.fromkeys(sim.default, 50)
     seen = {round(oracle.run("a", thresholds).seconds, 6) for _ in range(100)}
     assert len(seen) == 3
-    drawn = {round(oracle.instrument(ForcedRuns())[0].datasets[0].total(thresholds), 6)
+    drawn = {round(oracle.instrument(ForcedRuns()).costs.datasets[0].total(thresholds), 6)
              for _ in range(50)}
     assert len(drawn) > 1
 

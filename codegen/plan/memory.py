@@ -1,0 +1,267 @@
+"""Formulas of the device memory that a plan needs: what is alive at the peak of each version.
+
+The steps are followed with symbolic sizes.  A version needs the greatest of some sums of arrays,
+those alive after an allocation; sums that are never greater than another are left out.  Both sides
+of a branch count, and a loop is followed twice, since an iteration may keep what the one before
+made.  So a formula is a bound where the host decides by sizes.  It leaves out the rounding of the
+pool.  Names that are neither sizes nor parameters stand for what the host computes or reads.
+
+A dry run (:mod:`runelift.runtime.memory.memory_run`) has the bytes for given sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from runelift.codegen.plan import plan
+from runelift.ir import imp
+from runelift.ir.inequalities import Facts
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, greatest, least, product
+from runelift.ir.types import Atom
+
+ROUNDS = 2
+"""The iterations of a loop that are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """An array in device memory, its bytes, and the origin of the first kernel that writes it."""
+
+    name: VName
+    bytes: Size
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The arrays that are alive at a time when no more memory is needed before or after."""
+
+    arrays: tuple[StoredArray, ...]
+    bytes: Size
+
+
+@dataclass(frozen=True, slots=True)
+class VersionMemory:
+    """The memory of a run while a version runs: its peaks, and the choices inside of it."""
+
+    kind: str
+    peaks: tuple[Peak, ...]
+    inside: tuple[SiteMemory, ...]
+
+    @property
+    def bytes(self) -> tuple[Size, ...]:
+        """The bytes at the peaks, without the choices inside; the greatest of them counts."""
+        return tuple(dict.fromkeys(peak.bytes for peak in self.peaks))
+
+    def walk(self) -> Iterator[tuple[str, int, VersionMemory]]:
+        """The versions inside, each with its site and index, the outer ones first."""
+        for site in self.inside:
+            for index, version in site.versions.items():
+                yield site.site, index, version
+                yield from version.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class SiteMemory:
+    """The memory of the versions at a site, by index; versions that cannot run are left out."""
+
+    site: str
+    versions: Mapping[int, VersionMemory]
+
+
+def memory_of(entry: plan.Plan) -> VersionMemory:
+    """The memory of an entry point, with its arguments."""
+    walker = _Walker(_origins(entry.steps), Facts(tuple(map(Size.var, entry.sizes))))
+    state = _State()
+    for spec in entry.params:
+        if spec.shape is not None:
+            state.add(spec.name, product(map(state.size, spec.shape)) * spec.prim.bytes)
+            state.kept.add(state.buffer_of[spec.name])
+    peaks = [walker.peak(state)]
+    sites: list[SiteMemory] = []
+    walker.steps(entry.steps, state, peaks, sites)
+    return VersionMemory("entry", tuple(peaks), tuple(sites))
+
+
+def _origins(steps: Sequence[plan.Step]) -> dict[VName, str]:
+    """The origins of the first kernels that write buffers."""
+    found: dict[VName, str] = {}
+    for step in plan.all_steps(steps):
+        if isinstance(step, plan.Launch):
+            for param, arg in zip(step.kernel.params, step.args, strict=True):
+                if isinstance(param, imp.BufferParam) and param.written and isinstance(arg, VName):
+                    found.setdefault(arg, step.kernel.comment)
+    return found
+
+
+@dataclass(slots=True)
+class _State:
+    """The state at a place of the plan.
+
+    ``buffer_of`` has the buffers that names stand for, ``sizes`` the first name and the bytes of
+    each buffer.  ``kept`` buffers are the caller's.  ``scalars`` are sizes of host scalars.
+    """
+
+    buffer_of: dict[VName, int] = field(default_factory=dict)
+    sizes: dict[int, tuple[VName, Size]] = field(default_factory=dict)
+    kept: set[int] = field(default_factory=set)
+    scalars: dict[VName, Size] = field(default_factory=dict)
+
+    def copy(self) -> _State:
+        """A state that changes on its own."""
+        return _State(dict(self.buffer_of), dict(self.sizes), set(self.kept), dict(self.scalars))
+
+    def add(self, name: VName, size: Size) -> None:
+        """Add a new buffer."""
+        number = max(self.sizes, default=-1) + 1
+        self.sizes[number] = name, size
+        self.buffer_of[name] = number
+
+    def alive(self) -> list[int]:
+        """The buffers that some name stands for, and the caller's."""
+        named = self.kept.union(self.buffer_of.values())
+        return [number for number in self.sizes if number in named]
+
+    def size(self, atom: Atom) -> Size:
+        """A scalar as a size."""
+        if isinstance(atom, VName):
+            return self.scalars.get(atom, Size.var(atom))
+        return Size.of(int(atom.value))
+
+    def resolved(self, size: Size) -> Size:
+        """A size with what is known of its variables."""
+        return size.substitute(self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walker:
+    origins: Mapping[VName, str]
+    facts: Facts
+
+    def peak(self, state: _State) -> Peak:
+        """The arrays that are alive now."""
+        arrays = tuple(StoredArray(name, size, self.origins.get(name, ""))
+                       for name, size in (state.sizes[number] for number in state.alive()))
+        return Peak(arrays, reduce(Size.__add__, (each.bytes for each in arrays), Size(())))
+
+    def note(self, state: _State, peaks: list[Peak]) -> None:
+        """Add what is alive now to the peaks, and drop those that are never greater."""
+        now = self.peak(state)
+        if any(self._at_most(now, other) for other in peaks):
+            return
+        peaks[:] = [*(other for other in peaks if not self._at_most(other, now)), now]
+
+    def _at_most(self, one: Peak, other: Peak) -> bool:
+        difference = other.bytes - one.bytes
+        return all(c >= 0 for _, c in difference.terms) or self.facts.prove(difference)
+
+    def steps(self, steps: Sequence[plan.Step], state: _State, peaks: list[Peak],
+              sites: list[SiteMemory]) -> None:
+        """Follow steps."""
+        for step in steps:
+            match step:
+                case plan.Alloc(name, prim, count):
+                    state.add(name, state.resolved(count) * prim.bytes)
+                    self.note(state, peaks)
+                case plan.Release(names):
+                    for name in names:
+                        state.buffer_of.pop(name, None)
+                case plan.Bind(target, source):
+                    _bind(state, target, source)
+                case plan.ComputeSize(name, size):
+                    state.scalars[name] = state.resolved(size)
+                case plan.Compute() | plan.ConvertScalar() | plan.Read():
+                    _set(state, step)
+                case plan.Branch(_, then_, else_):
+                    self._branch(then_, else_, state, peaks, sites)
+                case plan.Fill(_, inner) | plan.Operation(_, _, inner):
+                    self.steps(inner, state, peaks, sites)
+                case plan.CountedLoop() | plan.WhileLoop():
+                    self._loop(step, state, peaks, sites)
+                case plan.Choose():
+                    self._choose(step, state, sites)
+
+    def _branch(self, then_: Sequence[plan.Step], else_: Sequence[plan.Step], state: _State,
+                peaks: list[Peak], sites: list[SiteMemory]) -> None:
+        """Both sides; afterwards what is alive after either."""
+        other = state.copy()
+        self.steps(else_, other, peaks, sites)
+        self.steps(then_, state, peaks, sites)
+        for name, number in other.buffer_of.items():
+            origin, size = other.sizes[number]
+            if name not in state.buffer_of:
+                state.add(name, size)
+                state.sizes[state.buffer_of[name]] = origin, size
+            elif state.sizes[state.buffer_of[name]][1] != size:
+                mine = state.buffer_of[name]
+                state.sizes[mine] = state.sizes[mine][0], greatest(state.sizes[mine][1], size)
+        for name in {*state.scalars, *other.scalars}:
+            if state.scalars.get(name) != other.scalars.get(name):
+                state.scalars.pop(name, None)
+
+    def _loop(self, step: plan.CountedLoop | plan.WhileLoop, state: _State, peaks: list[Peak],
+              sites: list[SiteMemory]) -> None:
+        """Iterations, of whose scalars nothing is known at their start."""
+        for number in range(ROUNDS):
+            for name in _set_in(step.body):
+                state.scalars.pop(name, None)
+            found: list[SiteMemory] = []
+            self.steps(step.body, state, peaks, found)
+            if number == ROUNDS - 1:
+                sites += found
+        for name in _set_in(step.body):
+            state.scalars.pop(name, None)
+
+    def _choose(self, step: plan.Choose, state: _State, sites: list[SiteMemory]) -> None:
+        """Each version from the same state; afterwards the state is that of the last one."""
+        versions: dict[int, VersionMemory] = {}
+        after = state
+        for number, version in enumerate(step.versions):
+            if version.infeasible is not None:
+                continue
+            after = state.copy()
+            peaks, inside = [self.peak(after)], list[SiteMemory]()
+            self.steps(version.steps, after, peaks, inside)
+            versions[number] = VersionMemory(version.kind.value, tuple(peaks), tuple(inside))
+        sites.append(SiteMemory(step.site, versions))
+        if after is not state:
+            state.buffer_of, state.sizes = after.buffer_of, after.sizes
+            state.scalars = after.scalars
+
+
+def _bind(state: _State, target: VName, source: Atom) -> None:
+    """A further name for a buffer, or a scalar."""
+    if isinstance(source, VName) and source in state.buffer_of:
+        state.buffer_of[target] = state.buffer_of[source]
+    else:
+        state.buffer_of.pop(target, None)
+        state.scalars.pop(target, None)
+        if not isinstance(source, VName) and not source.prim.is_int:
+            return
+        state.scalars[target] = state.size(source)
+
+
+def _set(state: _State, step: plan.Compute | plan.ConvertScalar | plan.Read) -> None:
+    """A scalar, if it is a size that can be told."""
+    match step:
+        case plan.Compute(name, op, Prim.I64, (one, other)) if op in _SIZES:
+            state.scalars[name] = _SIZES[op](state.size(one), state.size(other))
+        case plan.ConvertScalar(name, from_, to, arg) if (
+                from_.is_int and to.is_int and to.bytes >= from_.bytes):
+            state.scalars[name] = state.size(arg)
+        case _:
+            state.scalars.pop(step.name, None)
+
+
+_SIZES: dict[str, Callable[[Size, Size], Size]] = {
+    "add": Size.__add__, "sub": Size.__sub__, "mul": Size.__mul__, "min": least, "max": greatest}
+"""The operations on scalars that are operations on sizes."""
+
+
+def _set_in(steps: Sequence[plan.Step]) -> Iterator[VName]:
+    """The scalars that steps set, or names that they bind."""
+    return (name for step in plan.all_steps(steps) if (name := plan.set_by(step)) is not None)

@@ -1,0 +1,62 @@
+"""Rewrite points of expressions, as attributes of the statements that compute these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from runelift.frontend.elaborate.builder import Builder
+from runelift.frontend.elaborate.values import Function, Value, leaves
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.attributes import parameter
+from runelift.frontend.syntax.nodes import walk
+from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.points import DEFAULT, conflict, is_point, read_request
+from runelift.ir.source import Span
+
+
+def attach(builder: Builder, attr: str, value: Value, span: Span) -> None:
+    """Give a point to the statement of the innermost body that computes the first part of a value.
+
+    ProgramError if no statement does, or if the point conflicts with another one there.
+    """
+    place = getattr(attr, "span", None) or span
+    atoms = {each.atom for each in leaves(value)} if not isinstance(value, Function) else set()
+    stms = builder.scopes[-1].stms
+    for number in reversed(range(len(stms))):
+        stm = stms[number]
+        if not atoms.isdisjoint(p.name for p in stm.pat):
+            attrs = (attr, *stm.attrs)
+            if (both := conflict(attrs)) is not None:
+                first, second = (getattr(each, "span", None) or place for each in both)
+                raise ProgramError(Diagnostic(
+                    "conflicting-points", first, f"Points '{both[0]}' and '{both[1]}' are about "
+                    "one statement, which can have one of them only.",
+                    (Label(second, "The other is here."),), ("Leave one of them out.",)))
+            stms[number] = replace(stm, attrs=attrs)
+            return
+    what = ("This is a function, which computes nothing until it is applied"
+            if isinstance(value, Function) else "This expression computes nothing by itself")
+    raise ProgramError(Diagnostic(
+        "point-does-not-match", place, f"{what}, so point '{attr}' has no statement.",
+        hints=("Write the point in front of a map, reduce or the like with its arguments.",)))
+
+
+def parameters_of(module: ast.Flat) -> dict[str, int | None]:
+    """The tuning parameters of a program, with their values in points unless others are given.
+
+    A parameter is named by ``#[param(name)] value`` or by a point, or by both.  Its value in points
+    is the literal there, or else :data:`DEFAULT`; None if no point names it.
+    """
+    written: dict[str, int] = {}
+    found: dict[str, int | None] = {}
+    for node in walk(module):
+        if not isinstance(node, ast.AttrExp):
+            continue
+        if is_point(node.attr):
+            found |= dict.fromkeys(read_request(node.attr).names, DEFAULT)
+        elif name := parameter(node.attr):
+            found.setdefault(name, None)
+            if isinstance(node.value, ast.Literal) and isinstance(
+                    number := node.value.value, int) and number >= 1:
+                written[name] = number
+    return {name: default and written.get(name, default) for name, default in found.items()}

@@ -1,0 +1,264 @@
+"""The points of one compilation: those that the program or a schedule asks for, taken in order.
+
+Points that change the program across kernels are taken before fusion, those that need reductions
+fused with maps after it.  Until then a point is an attribute of a statement, and changes nothing.
+
+Source: Mogers 2023, sections 6.2.2 and 6.2.3 (outer points before inner ones).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from runelift.ir.constraints import Constraint
+from runelift.ir.errors import Code, CompilerBug, Diagnostic, Label, ProgramError, ProgramWarning
+from runelift.ir.names import Names
+from runelift.ir.points import (
+    DEFAULT,
+    PlacedAttribute,
+    PointMistake,
+    conflict,
+    is_point,
+    points_of,
+    read_request,
+    settings,
+)
+from runelift.ir.source import Source, Span
+from runelift.ir.syntax import Fun, Program
+from runelift.ir.traverse import statements_inside
+from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes
+from runelift.rewrite.lift.candidates import candidates
+from runelift.rewrite.lift.places import Place, find, places
+from runelift.rewrite.lift.point import Point
+from runelift.rewrite.lift.schedule import Schedule, Step
+
+Book: TypeAlias = Mapping[str, Point]
+Watch: TypeAlias = Callable[[Step, Fun], None]
+"""Called with each step and the entry point after it."""
+
+MOST_STEPS = 1000
+"""The most steps that the attributes of an entry point can ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The points to take: a ``schedule``, or None for the attributes of the program.
+
+    ``values`` are those of program parameters that points name; a step whose name
+    (:meth:`Step.skip_name`) has the value 1 is left out.
+    """
+
+    schedule: Schedule | None = None
+    values: Mapping[str, int] = field(default_factory=dict)
+
+    def value(self, name: str) -> int:
+        """The value of a program parameter."""
+        return self.values.get(name) or DEFAULT
+
+
+@dataclass(slots=True)
+class Scheduling:
+    """The state of one compilation.
+
+    ``taken`` are the steps so far, ``left_out`` the numbers of those that are skipped.  ``needs``
+    are conditions under which the result computes as much; without such a list, the result tests
+    them itself.
+    """
+
+    book: Book
+    asked: Asked = field(default_factory=Asked)
+    watch: Watch | None = None
+    needs: list[Constraint] | None = None
+    explores: bool = False
+    """The steps that could be taken next are noted in ``possible``."""
+    taken: list[Step] = field(default_factory=list)
+    left_out: set[int] = field(default_factory=set)
+    possible: list[Step] = field(default_factory=list)
+    _wanted: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The steps taken or left out, in order, with the schedules of other versions."""
+        asked = self.asked.schedule
+        return Schedule(tuple(self.taken), () if asked is None else asked.versions)
+
+    def is_idle(self, program: Program) -> bool:
+        """True if there is no point to take in a program."""
+        schedule = self.asked.schedule
+        if self.explores or (schedule is not None and any(
+                schedule.of(fun.name) for fun in program.funs)):
+            return False
+        return not any(is_point(each) for fun in program.funs
+                       for stm in statements_inside([fun.body]) for each in stm.attrs)
+
+    def begin(self, program: Program) -> Program:
+        """Note what the program asks for; with a schedule its own points are dropped."""
+        self._wanted.clear()
+        if self.asked.schedule is not None:
+            return Program(tuple(map(_without_points, program.funs)))
+        for fun in program.funs:
+            for stm in statements_inside([fun.body]):
+                self._wanted |= {str(each): each for each in points_of(stm.attrs)}
+        return program
+
+    def take(self, program: Program, names: Names, *, fused: bool) -> Program:
+        """The program after the points whose turn is before fusion, or after it (``fused``)."""
+        if not fused:  # passes may run again, to name the one that is wrong
+            self.taken.clear()
+            self.left_out.clear()
+            self.possible.clear()
+            if self.needs is not None:
+                self.needs.clear()
+        funs = []
+        for fun in program.funs:
+            if self.asked.schedule is not None:
+                fun = self._replayed(fun, names, fused=fused)
+            else:
+                fun = self._obeyed(fun, names, fused=fused)
+            funs.append(fun)
+        if fused:
+            self._warn_of_lost()
+        done = Program(tuple(funs))
+        if self.explores:
+            known = {str(each) for each in self.possible}
+            self.possible += [each for each in candidates(done, names, self.book, fused=fused)
+                              if str(each) not in known]
+        return done
+
+    # Attributes
+
+    def _obeyed(self, fun: Fun, names: Names, *, fused: bool) -> Fun:
+        """``fun`` after the points of its statements, outermost first."""
+        for _ in range(MOST_STEPS):
+            place = next((each for each in places(fun)
+                          if self._is_due(each.stm.attrs, fused=fused)), None)
+            if place is None:
+                return fun
+            fun = self._first_of(fun, names, place, fused=fused)
+        raise CompilerBug(f"points of '{fun.name}' come to no end")
+
+    def _is_due(self, attrs: tuple[str, ...], *, fused: bool) -> bool:
+        """True if the first point of a statement is to be taken now."""
+        points = points_of(attrs) if attrs else ()
+        return bool(points) and (fused or not self._is_late(points[0]))
+
+    def _is_late(self, attribute: str) -> bool:
+        point = self.book.get(attribute.partition("(")[0])
+        return point is not None and point.needs_reductions
+
+    def _first_of(self, fun: Fun, names: Names, place: Place, *, fused: bool) -> Fun:
+        first, *rest = points_of(place.stm.attrs)
+        span = first.span if isinstance(first, PlacedAttribute) else None
+        try:
+            request = read_request(first)
+        except PointMistake as mistake:
+            raise CompilerBug(f"{mistake} ({place.path})") from mistake
+        if (both := conflict(place.stm.attrs)) is not None:
+            raise _conflicting(both, place)
+        step = Step(place.path, request, fused, span, place.stm.loc)
+        self._wanted.pop(str(first), None)
+        new = self._taken(fun, names, place, step, tuple(rest))
+        if new is None:  # left out: the next ones are about the statement as it is
+            new = with_attributes(fun, {place.name: (*rest, *settings(place.stm))})
+        return new
+
+    def _warn_of_lost(self) -> None:
+        for each in self._wanted.values():
+            if isinstance(each, PlacedAttribute) and each.span is not None:
+                warnings.warn(ProgramWarning(Diagnostic(
+                    "point-does-not-match", each.span, f"Point '{each}' has no effect: the "
+                    "statement that it is about has been removed or computed elsewhere.",
+                    severity="warning")), stacklevel=2)
+        self._wanted.clear()
+
+    # Schedules
+
+    def _replayed(self, fun: Fun, names: Names, *, fused: bool) -> Fun:
+        assert self.asked.schedule is not None
+        for step in self.asked.schedule.of(fun.name):
+            if step.fused is not fused:
+                continue
+            place = find(fun, step.place)
+            if place is None:
+                raise _unknown_place(fun, step)
+            fun = self._taken(fun, names, place, step, ()) or fun
+        return fun
+
+    # Both
+
+    def _taken(self, fun: Fun, names: Names, place: Place, step: Step, rest: tuple[str, ...]
+               ) -> Fun | None:
+        """``fun`` after a step; None if it is left out; ProgramError if it does not match."""
+        skipped = step.request.skip and self.asked.values.get(step.skip_name(self.taken)) == 1
+        self.taken.append(step)
+        if skipped:
+            self.left_out.add(len(self.taken) - 1)
+            return None
+        point = self.book.get(step.request.point)
+        if point is None:
+            raise _mismatch(step, place, "this point cannot be applied yet")
+        given = given_of(point, step.request, _Values(self.asked))
+        needs = None if self.needs is None else list[Constraint]()
+        found = apply_point(fun, names, place.name, point, given, rest, needs)
+        if isinstance(found, str):
+            raise _mismatch(step, place, found)
+        if self.needs is not None:
+            self.needs += (replace(each, origin=(*each.origin, str(step))) for each in needs or ())
+        if self.watch is not None:
+            self.watch(step, found)
+        return found
+
+
+class _Values(dict[str, int]):
+    """The values of program parameters, with those that are not given."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self.asked = asked
+
+    def __missing__(self, name: str) -> int:
+        return self.asked.value(name)
+
+
+def _without_points(fun: Fun) -> Fun:
+    return with_attributes(fun, {
+        stm.pat[0].name: settings(stm) for stm in statements_inside([fun.body])
+        if stm.pat and points_of(stm.attrs)})
+
+
+def _mismatch(step: Step, place: Place, reason: str) -> ProgramError:
+    where = f" (at {place.stm.loc})" if place.stm.loc is not None else ""
+    message = f"Point '{step.request}' does not match {step.place}{where}: {reason}."
+    return _error("point-does-not-match", step.span, message, step)
+
+
+def _conflicting(both: tuple[str, str], place: Place) -> ProgramError:
+    spans = [each.span if isinstance(each, PlacedAttribute) else None for each in both]
+    message = (f"Points '{both[0]}' and '{both[1]}' are about one statement, {place.path}, which "
+               "can have one of them only.")
+    first, second = spans
+    if first is None or second is None:
+        return _error("conflicting-points", first or second, message, None)
+    return ProgramError(Diagnostic("conflicting-points", first, message,
+                                   (Label(second, "The other is here."),)))
+
+
+def _unknown_place(fun: Fun, step: Step) -> ProgramError:
+    known = [each.path for each in places(fun)]
+    near = get_close_matches(step.place, known, n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else (
+        "'runelift explain --schedule' lists the places where points match.")
+    return _error("unknown-place", step.span, f"There is no statement '{step.place}' at this "
+                  "step of the schedule.", step, hint)
+
+
+def _error(code: Code, span: Span | None, message: str, step: Step | None, hint: str = ""
+           ) -> ProgramError:
+    if span is None:
+        text = str(step) if step is not None else message
+        span = Span(Source("<schedule>", text), 0, len(text))
+    return ProgramError(Diagnostic(code, span, message, hints=(hint,) if hint else ()))

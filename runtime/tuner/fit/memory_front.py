@@ -1,0 +1,164 @@
+"""The front of time and device memory: choices of thresholds of which no other one is better.
+
+Memory is known before versions run, and time is measured.  For each amount of memory that some
+version needs, thresholds are fitted with a penalty on the versions that need more.  What they lead
+to is then counted and added up without penalties.
+
+Sources: Mogers 2023, section 4.5.3, asks for such a front.  The method is that of epsilon
+constraints (Haimes, Lasdon and Wismer 1971).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts
+from runelift.runtime.tuner.costs.host_device_time import Cost
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.costs.pareto import below, undominated
+from runelift.runtime.tuner.fit.fit import fit
+
+PENALTY = 1e3
+"""The cost of a version that needs too much memory, in times of the default thresholds."""
+
+
+class _Need(Protocol):
+    @property
+    def bytes(self) -> int | None:
+        """The bytes at the peak; None if they are not known."""
+
+
+class _Encounter(Protocol):
+    @property
+    def site(self) -> str:
+        """The name of the site."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The sizes at the encounter."""
+
+    @property
+    def needs(self) -> Mapping[int, _Need]:
+        """The needs of the versions."""
+
+
+class RunMemory(Protocol):
+    """The device memory of a run (:class:`runelift.runtime.memory.memory_run.MemoryEstimate`)."""
+
+    @property
+    def bytes(self) -> int:
+        """The bytes at the peak, as far as they are known."""
+
+    @property
+    def unknown(self) -> str:
+        """The reason why not all is known; empty if all is."""
+
+    @property
+    def encounters(self) -> Sequence[_Encounter]:
+        """The encounters, with the needs of all versions."""
+
+
+EstimateMemory: TypeAlias = Callable[[str, Mapping[str, int]], RunMemory]
+"""The memory of a run on a dataset, by name, under thresholds."""
+_Place: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChoice:
+    """Thresholds: their ``score`` by the objective, and times and bytes by dataset."""
+
+    thresholds: dict[str, int]
+    score: float
+    times: dict[str, float]
+    bytes: dict[str, int]
+
+    @property
+    def greatest(self) -> int:
+        """The bytes that suffice for all datasets."""
+        return max(self.bytes.values(), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFront:
+    """Choices by ascending bytes, and so by descending score; ``unknown`` has reasons by dataset.
+
+    Bytes of datasets with a reason are those of the part of a run that is known.
+    """
+
+    choices: tuple[MemoryChoice, ...]
+    unknown: Mapping[str, str]
+
+    def least_within(self, slack: float) -> MemoryChoice:
+        """The choice of least bytes whose score is at most this fraction above the best."""
+        best = min(choice.score for choice in self.choices)
+        return next(choice for choice in self.choices if choice.score <= (1 + slack) * best)
+
+
+def memory_front(costs: Costs, defaults: Mapping[str, int], fitted: Mapping[str, int],
+                 aim: Objective, estimate: EstimateMemory) -> MemoryFront:
+    """The front of the score of ``aim`` and the greatest bytes of a dataset.
+
+    The thresholds that hold without tuning and those that were ``fitted`` to time are considered,
+    too.
+    """
+    datasets = [d for d in costs.compact().datasets if math.isfinite(d.least())]
+    known = {d.name: estimate(d.name, defaults) for d in datasets}
+    needs = {name: _needs(each) for name, each in known.items()}
+    tried = [dict(fitted), dict(defaults)]
+    for limit in _levels(needs.values(), costs.policy.fit.memory_levels):
+        burdened = replace(costs, datasets=tuple(
+            _burdened(d, needs.get(d.name, {}), limit, defaults) for d in costs.datasets))
+        found = fit(burdened, defaults, aim=aim).thresholds
+        if found not in tried:
+            tried.append(found)
+    choices = [_choice(datasets, thresholds, aim, estimate) for thresholds in tried]
+    usable = [choice for choice in choices if math.isfinite(choice.score)] or choices[:1]
+    rows = np.array([[choice.greatest, choice.score] for choice in usable])
+    keep = undominated(rows, below(np.array([math.inf, math.inf])))
+    return MemoryFront(tuple(usable[k] for k in keep),
+                       {name: each.unknown for name, each in known.items() if each.unknown})
+
+
+def _choice(datasets: Sequence[DatasetCosts], thresholds: dict[str, int], aim: Objective,
+            estimate: EstimateMemory) -> MemoryChoice:
+    """The score, times and bytes that thresholds lead to."""
+    return MemoryChoice(thresholds, aim.score(datasets, thresholds),
+                        {d.name: d.total(thresholds) for d in datasets},
+                        {d.name: estimate(d.name, thresholds).bytes for d in datasets})
+
+
+def _needs(found: RunMemory) -> dict[_Place, Mapping[int, _Need]]:
+    """The needs of versions by site and sizes."""
+    return {(each.site, tuple(sorted(each.sizes.items()))): each.needs
+            for each in found.encounters}
+
+
+def _levels(needs: Iterable[Mapping[_Place, Mapping[int, _Need]]], most: int) -> list[int]:
+    """The bytes that versions need, the greatest first: all, or so many with equal distances."""
+    found = sorted({need.bytes for each in needs for versions in each.values()
+                    for need in versions.values() if need.bytes is not None}, reverse=True)
+    if len(found) <= most:
+        return found
+    return [found[k * (len(found) - 1) // (most - 1)] for k in range(most)]
+
+
+def _burdened(dataset: DatasetCosts, needs: Mapping[_Place, Mapping[int, _Need]], limit: int,
+              defaults: Mapping[str, int]) -> DatasetCosts:
+    """The dataset with a penalty on versions that need more than ``limit`` bytes."""
+    total = dataset.total(defaults)
+    penalty = Cost(PENALTY * max(total if math.isfinite(total) else dataset.least(), 1e-6))
+
+    def burdened(point: EncounterCosts) -> EncounterCosts:
+        known = needs.get((point.site.name, tuple(sorted(point.sizes.items()))), {})
+        too_large: Collection[int] = {
+            k for k, need in known.items() if need.bytes is not None and need.bytes > limit}
+        return replace(point, own={k: cost + penalty if k in too_large else cost
+                                   for k, cost in point.own.items()},
+                       inner={k: tuple(map(burdened, each)) for k, each in point.inner.items()})
+
+    return replace(dataset, points=tuple(map(burdened, dataset.points)))

@@ -1,0 +1,65 @@
+"""The front of time and device memory, as text, as rows of a table, and as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from runelift.runtime.memory.byte_sizes import show_bytes
+from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.tuner.fit.memory_front import MemoryChoice
+from runelift.runtime.tuner.result import EntryTuning
+
+
+def front_rows(entry: EntryTuning) -> list[list[str]]:
+    """The choices by ascending memory, the head first; a star marks the one that was taken."""
+    front = entry.front
+    if front is None:
+        return []
+    names = list(front.choices[0].times)
+    versions = [_versions(entry, choice) for choice in front.choices]
+    return [["", "memory", *names, "versions"], *(
+        ["*" if choice.thresholds == entry.fit.thresholds else "",
+         ("at least " if front.unknown else "") + show_bytes(choice.greatest),
+         *(f"{show_seconds(choice.times[name])}, {show_bytes(choice.bytes[name])}"
+           for name in names), run]
+        for choice, run in zip(front.choices, versions, strict=True))]
+
+
+def _versions(entry: EntryTuning, choice: MemoryChoice) -> str:
+    """The versions that a choice leads to, those of different datasets together."""
+    sites, found = entry.forest.sites(), dict[str, None]()
+    for dataset in entry.costs.compact().datasets:
+        for tree in entry.forest.trees:
+            for point in dataset.by_site().get(tree.name, ()):
+                for site, index in point.taken(choice.thresholds):
+                    if label := sites[site].alternatives[index].label:
+                        found[label] = None
+    return " ".join(sorted(found, key=lambda label: int(label[1:])))
+
+
+def notes(entry: EntryTuning) -> Iterator[str]:
+    """Remarks on a front."""
+    if entry.front is not None:
+        for name, reason in entry.front.unknown.items():
+            yield f"{name}: not all memory is known before a run: {reason}"
+
+
+def render_fronts(entries: Sequence[EntryTuning]) -> str:
+    """The fronts of entry points as text; nothing if there are none."""
+    return "\n\n".join(
+        "\n".join([f"{entry.forest.entry}: time and device memory (by ascending memory; * taken)",
+                   table(front_rows(entry), "  "), *(f"  note: {note}" for note in notes(entry))])
+        for entry in entries if entry.front is not None)
+
+
+def front_facts(entry: EntryTuning) -> dict[str, Any] | None:
+    """The front of an entry point for the JSON file."""
+    if entry.front is None:
+        return None
+    return {"unknown": dict(entry.front.unknown), "choices": [
+        {"bytes": choice.greatest, "score": choice.score, "thresholds": choice.thresholds,
+         "taken": choice.thresholds == entry.fit.thresholds,
+         "datasets": {name: {"seconds": seconds, "bytes": choice.bytes[name]}
+                      for name, seconds in choice.times.items()}}
+        for choice in entry.front.choices]}

@@ -1,0 +1,58 @@
+"""Candidates of a search over schedules, and which of them are worth a version."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runelift.runtime.tuner.schedules.drawing import Drawn
+from runelift.runtime.tuner.schedules.measuring import Measured
+
+LEAST = 1e-6
+"""The least relative time that is told apart from none."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A drawn schedule with its time on datasets, relative to the program without it.
+
+    A dataset is missing whose sizes do not meet the needs.  ``failed`` says why no version could
+    run that should have.  ``times`` counts the times that it was measured.
+    """
+
+    drawn: Drawn
+    ratios: Mapping[str, float] = field(default_factory=dict)
+    failed: str = ""
+    times: int = 0
+
+    def score(self, datasets: Sequence[str]) -> float:
+        """The mean time relative to the program without it, which runs where that is quicker."""
+        if self.failed or not self.times:
+            return math.inf
+        logs = [math.log(min(1.0, max(self.ratios.get(name, 1.0), LEAST))) for name in datasets]
+        return math.exp(sum(logs) / len(logs)) if logs else math.inf
+
+    def take(self, found: Measured, datasets: Sequence[str]) -> None:
+        """Take what runs have found out."""
+        lines = self.drawn.lines
+        ratios = found.ratios.get(lines, {})
+        if ratios:
+            self.ratios = {**self.ratios, **ratios}
+            self.times += 1
+        elif lines in found.errors:
+            self.failed = found.errors[lines]
+        elif found.datasets >= set(datasets) and not self.ratios:
+            self.failed = "no dataset meets its needs"
+
+
+def best_somewhere(found: Sequence[Candidate], datasets: Sequence[str], worthwhile: float
+                   ) -> list[Candidate]:
+    """The candidates that are the best on a dataset, and gain there; the better ones first."""
+    best = list[Candidate]()
+    for name in datasets:
+        quick = min(found, key=lambda each: each.ratios.get(name, math.inf), default=None)
+        if quick is not None and quick.ratios.get(name, math.inf) < 1 - worthwhile:
+            best.append(quick)
+    kept = [each for each in found if any(each is other for other in best)]
+    return sorted(kept, key=lambda each: each.score(datasets))

@@ -1,0 +1,197 @@
+"""Schedules drawn at random: steps that match, with numbers that the sizes of datasets allow.
+
+A schedule is a walk: of the steps that match the program so far, one is drawn, and so on.  What can
+be known before anything is compiled for a device is looked at here.  So few drawn schedules fail
+later: those that give an equal program, do not match, or need what no dataset has are drawn again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeAlias
+
+from runelift.ir.canonical import canonical_text
+from runelift.ir.constraints import Constraint
+from runelift.ir.errors import CompilerLimitation, ProgramError
+from runelift.ir.names import Names
+from runelift.ir.points import POINTS, Number
+from runelift.ir.syntax import Fun, Program
+from runelift.rewrite.lift.points import BOOK
+from runelift.rewrite.lift.schedule import Schedule, Step
+from runelift.rewrite.lift.scheduling import Asked, Book
+from runelift.rewrite.pipeline import possible_steps
+from runelift.runtime.compilation.entry_points import rewritten_by
+
+NUMBERS = (2, 3, 4, 5, 7, 8, 14, 16, 28, 32, 64, 128, 256)
+"""The values that are drawn for numbers of points, besides those that match already."""
+MOST_STEPS = 3
+"""The most steps that a walk takes."""
+TRIES = 20
+"""The most schedules that are drawn in place of one."""
+
+
+Draw: TypeAlias = Callable[[], Schedule | None]
+"""A function that draws a schedule; None if it finds none."""
+
+
+class Refusal(Enum):
+    """The reason why a schedule is not tried, before it costs anything."""
+
+    UNCHANGED = "change nothing"
+    EQUAL = "give a program that another one gives, too"
+    MISMATCH = "do not match with their numbers"
+    UNMET = "need what no dataset has"
+    UNSUPPORTED = "cannot be compiled"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A schedule that gives another program, and what this needs."""
+
+    schedule: Schedule
+    needs: tuple[Constraint, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The steps as text, by which versions name their schedule."""
+        return tuple(map(str, self.schedule.steps))
+
+    def __str__(self) -> str:
+        return "; ".join(self.lines)
+
+
+@dataclass(slots=True)
+class Drawing:
+    """The schedules of an entry point, as they are drawn.
+
+    ``sizes`` has the numbers among the arguments of each dataset.  ``base`` is the schedule by
+    which the program runs without tuning; ``values`` are those of program parameters, and
+    ``book`` has the points.
+    """
+
+    fun: Fun
+    names: Names
+    sizes: Sequence[Mapping[str, int]]
+    values: Mapping[str, int]
+    random: random.Random
+    base: Schedule = field(default_factory=Schedule)
+    book: Book = field(default_factory=lambda: BOOK)
+    refused: Counter[Refusal] = field(default_factory=Counter)
+    _seen: dict[str, Refusal] = field(default_factory=dict)
+    _steps: dict[str, list[Step]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for schedule in (Schedule(), self.base):
+            done = rewritten_by(self.fun, schedule, Asked(values=self.values), copy(self.names),
+                                book=self.book)
+            self._seen[canonical_text(done.fun)] = Refusal.UNCHANGED
+
+    def draws(self) -> Iterator[Drawn]:
+        """Schedules at random, each of which gives another program."""
+        while (found := self._first(self._walk)) is not None:
+            yield found
+
+    def near(self, known: Schedule) -> Iterator[Drawn]:
+        """Schedules like a known one: with another number or word, a step more, or one less."""
+        while (found := self._first(lambda: self._changed(known))) is not None:
+            yield found
+
+    def _first(self, draw: Draw) -> Drawn | None:
+        """The first drawn schedule that is not refused; None if there seem to be no more."""
+        for _ in range(TRIES):
+            schedule = draw()
+            if schedule is None:
+                continue
+            found = self.look_at(schedule)
+            if isinstance(found, Drawn):
+                return found
+            self.refused[found] += 1
+        return None
+
+    def look_at(self, schedule: Schedule) -> Drawn | Refusal:
+        """The schedule, if it gives another program that runs on a dataset; else why not."""
+        try:
+            found = rewritten_by(self.fun, schedule, Asked(values=self.values), copy(self.names),
+                                 book=self.book)
+        except ProgramError:
+            return Refusal.MISMATCH
+        except CompilerLimitation:
+            return Refusal.UNSUPPORTED
+        text = canonical_text(found.fun)
+        if text in self._seen:
+            return self._seen[text]
+        self._seen[text] = Refusal.EQUAL
+        if not any(all(self._holds(need, each) for need in found.needs) for each in self.sizes):
+            return Refusal.UNMET
+        return Drawn(schedule, found.needs)
+
+    def _holds(self, need: Constraint, sizes: Mapping[str, int]) -> bool:
+        """True unless a need is known not to hold for these arguments."""
+        env = {name: sizes[str(name)] for name in need.variables() if str(name) in sizes}
+        return len(env) < len(need.variables()) or need.holds(env)
+
+    def _walk(self) -> Schedule | None:
+        """Steps at random, one after the other."""
+        schedule = Schedule()
+        for _ in range(self.random.randint(1, MOST_STEPS)):
+            longer = self._longer(schedule)
+            if longer is None:
+                break
+            schedule = longer
+        return schedule if schedule.steps else None
+
+    def _longer(self, schedule: Schedule) -> Schedule | None:
+        """A schedule with one more step; each point is drawn as often as any other."""
+        steps = self._possible(schedule)
+        if not steps:
+            return None
+        point = self.random.choice(sorted({each.request.point for each in steps}))
+        step = self.random.choice([each for each in steps if each.request.point == point])
+        return _with(schedule, self._numbered(step))
+
+    def _possible(self, schedule: Schedule) -> list[Step]:
+        """The steps that match behind those of a schedule."""
+        text = schedule.text
+        if text not in self._steps:
+            try:
+                self._steps[text] = [
+                    each for each in possible_steps(
+                        Program((self.fun,)), self.names, Asked(schedule, self.values),
+                        self.book)
+                    if each.entry == self.fun.name]
+            except (ProgramError, CompilerLimitation):
+                self._steps[text] = []
+        return self._steps[text]
+
+    def _numbered(self, step: Step) -> Step:
+        """A step with other numbers."""
+        kinds = POINTS[step.request.point].parameters
+        arguments = tuple(
+            self.random.choice((each, *NUMBERS)) if isinstance(kind, Number) else each
+            for kind, each in zip(kinds, step.request.arguments, strict=True))
+        return replace(step, request=replace(step.request, arguments=arguments))
+
+    def _changed(self, known: Schedule) -> Schedule | None:
+        """A schedule that differs from a known one in a step."""
+        steps = list(known.steps)
+        match self.random.choice(("longer", "number", "shorter")):
+            case "number" if steps:
+                place = self.random.randrange(len(steps))
+                steps[place] = self._numbered(steps[place])
+            case "shorter" if len(steps) > 1:
+                del steps[self.random.randrange(len(steps))]
+            case _ if len(steps) < 2 * MOST_STEPS:
+                return self._longer(known)
+        return Schedule(tuple(steps))
+
+
+def _with(schedule: Schedule, step: Step) -> Schedule:
+    """A schedule with a step behind the others that are taken before, or after, fusion."""
+    steps = [*schedule.steps, step]
+    return Schedule((*(each for each in steps if not each.fused),
+                     *(each for each in steps if each.fused)))

@@ -1,0 +1,148 @@
+"""The times of schedules, whose versions run beside the original one, in one program.
+
+At first each schedule runs with the versions inside of it that run by default: few kernels have to
+be built.  The better ones are replayed, which tells what all their versions cost and notices
+results that differ (:mod:`runelift.runtime.replay`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts
+from runelift.runtime.tuner.costs.host_device_time import Cost, total
+from runelift.runtime.tuner.measure.measurable import Force, Measurable
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.versions.forest import Forest, Site
+
+REPEATS = 3
+"""The runs of each schedule in a first comparison, after one that warms up."""
+Lines: TypeAlias = tuple[str, ...]
+"""The steps of a schedule as text, by which versions name it."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """The results of runs: times relative to the original, by schedule and dataset.
+
+    ``datasets`` were run.  ``errors`` are those of schedules, ``runs`` the program runs made.
+    """
+
+    ratios: dict[Lines, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    datasets: set[str] = field(default_factory=set)
+    errors: dict[Lines, str] = field(default_factory=dict)
+    runs: int = 0
+    interrupted: bool = False
+
+
+def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset], seconds: float
+               ) -> Measured:
+    """Time each schedule with the versions inside of it that run by default, all in turn."""
+    found, end = Measured(), time.perf_counter() + seconds
+    made = list(_scheduled(forest))
+    originals = {site.name: len(site.alternatives) - 1 for site, _, _ in made}
+    forces: list[Force] = [originals, *({**originals, site.name: index}
+                                        for site, index, _ in made)]
+    for dataset in datasets:
+        if time.perf_counter() > end and found.datasets:
+            break
+        args = program.place(dataset.arguments())
+        program.prebuild_all(forest.entry, [args], forces)
+        alive = _warmed_up(program, forest, args, forces, made, found)
+        if 0 not in alive:  # the original
+            continue
+        times = dict[int, list[float]]()
+        for _ in range(REPEATS):
+            for number in alive:
+                try:
+                    times.setdefault(number, []).append(
+                        program.time(forest.entry, args, force=forces[number]))
+                except RuneliftError as error:
+                    found.errors.setdefault(made[number - 1][2] if number else (), _first(error))
+        found.runs += len(alive) * (1 + REPEATS)
+        found.datasets.add(dataset.name)
+        for number in alive[1:]:
+            if number in times and 0 in times:
+                found.ratios[made[number - 1][2]][dataset.name] = (
+                    min(times[number]) / max(min(times[0]), 1e-9))
+    return found
+
+
+def _warmed_up(program: Measurable, forest: Forest, args: Sequence[object],
+               forces: Sequence[Force], made: Sequence[tuple[Site, int, Lines]], found: Measured
+               ) -> list[int]:
+    """The numbers of those that run where they are forced to; the first is the original."""
+    alive = list[int]()
+    for number, force in enumerate(forces):
+        try:
+            record = program.record(forest.entry, args, force=force)
+        except RuneliftError as error:
+            found.errors.setdefault(made[number - 1][2] if number else (), _first(error))
+            continue
+        met = {each.site: each for each in record.encounters}
+        site, index = (made[number - 1][0].name, made[number - 1][1]) if number else ("", 0)
+        if not number or (site in met and met[site].chosen == index):
+            alive.append(number)
+        elif why := record.infeasible.get(f"{site}/{index}"):
+            found.errors.setdefault(made[number - 1][2], why.partition("\n")[0])
+    return alive
+
+
+def _first(error: RuneliftError) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _scheduled(forest: Forest) -> Iterator[tuple[Site, int, Lines]]:
+    """The versions that schedules made."""
+    for site in forest.sites().values():
+        for index, each in enumerate(site.alternatives):
+            if each.schedule:
+                yield site, index, each.schedule
+
+
+def of_replay(tuning: EntryTuning) -> Measured:
+    """The times that replays tell, with the best versions inside of each schedule."""
+    found = Measured(runs=tuning.program_runs, interrupted=tuning.interrupted)
+    names = {f"{site.name}/{index}": lines for site, index, lines in _scheduled(tuning.forest)}
+    for dataset in tuning.costs.datasets:
+        found.datasets.add(dataset.name)
+        for site, index, lines in _scheduled(tuning.forest):
+            ratio = _ratio(dataset, site, index)
+            if ratio is not None and math.isfinite(ratio):
+                found.ratios[lines][dataset.name] = ratio
+    for run in tuning.measurements.runs:
+        for version, why in run.record.infeasible.items() if run.record else ():
+            if version in names:
+                found.errors.setdefault(names[version], why.partition("\n")[0])
+        for name, index in run.force.items() if run.error else ():
+            if f"{name}/{index}" in names and run.error:
+                found.errors.setdefault(names[f"{name}/{index}"], run.error.partition("\n")[0])
+    return found
+
+
+def _ratio(dataset: DatasetCosts, site: Site, index: int) -> float | None:
+    """The time of a run with a version, relative to one without; None if it cannot be chosen."""
+    plain, ours, chosen = [dataset.rest], [dataset.rest], False
+    for point in dataset.points:
+        original = _of_version(point, len(point.site.alternatives) - 1) if any(
+            each.schedule for each in point.site.alternatives) else point.bounds()[0]
+        plain.append(original)
+        runs = point.site.name == site.name and index in point.feasible
+        ours.append(_of_version(point, index) if runs else original)
+        chosen |= runs
+    whole = total(plain).time
+    return total(ours).time / whole if chosen and whole > 0 else None
+
+
+def _of_version(point: EncounterCosts, index: int) -> Cost:
+    """The cost of a version with the best choices inside of it."""
+    return total([point.own.get(index, Cost(math.inf)),
+                  *(inner.bounds()[0] for inner in point.inner.get(index, ()))])
+

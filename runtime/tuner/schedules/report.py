@@ -1,0 +1,45 @@
+"""The result of a search over schedules, in words and as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tuner.schedules.search import ScheduleSearch
+
+
+def render_schedules(entry: str, search: ScheduleSearch) -> str:
+    """The schedules that became versions, and what happened to the others."""
+    return "\n".join(_lines(entry, search))
+
+
+def _lines(entry: str, search: ScheduleSearch) -> Iterator[str]:
+    measured = [each for each in search.candidates if each.times]
+    spent = show_seconds(search.advances[-1].seconds) if search.advances else "no time"
+    yield (f"Schedules of {entry}: {len(search.winners)} of {len(measured)} are versions now "
+           f"({search.made} runs, {spent})")
+    for each in search.winners:
+        times = ", ".join(f"{name} {ratio:.2f}" for name, ratio in each.ratios.items())
+        yield f"  {each.drawn}"
+        yield f"    time relative to the program without it: {times}"
+    failed = ", ".join(f"{count} {why}" for why, count in search.failures.most_common())
+    yield (f"  failed later: {sum(search.failures.values())} of {len(search.candidates)}"
+           f"{f' ({failed})' if failed else ''}")
+    refused = search.drawing.refused
+    if refused:
+        reasons = ", ".join(f"{count} {why.value}" for why, count in refused.most_common())
+        yield f"  not tried, of {refused.total() + len(search.candidates)} drawn: {reasons}"
+
+
+def schedule_facts(search: ScheduleSearch) -> dict[str, Any]:
+    """The same for the JSON file, with all that was measured and how the best score fell."""
+    return {
+        "winners": [each.drawn.schedule.text.splitlines() for each in search.winners],
+        "measured": [{"schedule": each.drawn.schedule.text.splitlines(),
+                      "times": dict(each.ratios), "failed": each.failed}
+                     for each in search.candidates if each.times or each.failed],
+        "refused": {why.value: count for why, count in search.drawing.refused.items()},
+        "failed_share": search.failed_share,
+        "advances": [{"runs": each.runs, "seconds": each.seconds, "score": each.score}
+                     for each in search.advances]}

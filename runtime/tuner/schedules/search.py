@@ -1,0 +1,179 @@
+"""Successive halving over schedules, each measured as a version of the program.
+
+Half of the candidates are drawn at random, the others near the best ones so far.  Several are
+measured together, beside the program without a schedule, so that a drift of clock frequencies
+affects all alike.  The better half is measured again, with more rounds, until all that are left fit
+in one program.  Those that are the best on a dataset become versions for good.
+
+Source: Karnin, Koren and Somekh 2013; Mogers 2023, chapter 6, draws at random.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeAlias
+
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.rewrite.lift.alternatives import MOST_VERSIONS
+from runelift.rewrite.lift.schedule import Schedule
+from runelift.runtime.tuner.policy import SchedulePolicy
+from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
+from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
+from runelift.runtime.tuner.schedules.measuring import Measured
+
+Measure: TypeAlias = Callable[[Schedule, int, float], Measured]
+"""Compile a program with these versions, and measure all of them on all datasets.
+
+It is given the rounds of a replay, 0 for a first comparison, and the seconds that are left.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """The best score after so many program runs and seconds."""
+
+    runs: int
+    seconds: float
+    score: float
+
+
+@dataclass(slots=True)
+class ScheduleSearch:
+    """A search over the schedules of an entry point, and what it has found so far.
+
+    ``most`` candidates are drawn, in so many ``seconds``.  ``near`` is the part of them that is
+    drawn near the best, and ``runs`` the program runs that are allowed.
+    """
+
+    drawing: Drawing
+    measure: Measure
+    datasets: Sequence[str]
+    most: int
+    policy: SchedulePolicy
+    seconds: float = math.inf
+    runs: int | None = None
+    progress: Callable[[str], None] = lambda _: None
+    clock: Callable[[], float] = time.perf_counter
+    candidates: list[Candidate] = field(default_factory=list)
+    winners: list[Candidate] = field(default_factory=list)
+    advances: list[Advance] = field(default_factory=list)
+    made: int = 0
+    interrupted: bool = False
+    _begun: float = 0.0
+
+    def run(self) -> list[Candidate]:
+        """Draw, measure, and halve; the result are the schedules that are worth a version.
+
+        Ctrl-C ends it: the result is then what has been found.
+        """
+        self._begun = self.clock()
+        try:
+            self._search()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self.winners = best_somewhere(self._ranked()[:self._together], self.datasets,
+                                          self.policy.worthwhile)
+        return self.winners
+
+    def _search(self) -> None:
+        """All phases of the search, one after the other."""
+        first = math.ceil(self.most * (1 - self.policy.near))
+        self._try(list(islice(self.drawing.draws(), first)))
+        while len(self.candidates) < self.most and self._goes_on():
+            count = min(self._together, self.most - len(self.candidates))
+            drawn = list(islice(self._near(), count))
+            if not drawn:
+                break
+            self._try(drawn)
+        alive, rounds = self._ranked(), self.policy.rounds
+        while len(alive) > self._together and self._goes_on():
+            alive = alive[:max(self._together, len(alive) // 2)]
+            if len(alive) > self._together:
+                self._measure_all(alive, rounds)
+            alive, rounds = self._ranked(alive), 2 * rounds
+        alive = [each for each in alive[:self._together] if each.score(self.datasets) < 1]
+        if alive and self._goes_on():
+            self._measure_all(alive, rounds)
+        self.winners = best_somewhere(alive, self.datasets, self.policy.worthwhile)
+
+    @property
+    def failures(self) -> Counter[str]:
+        """The reasons why drawn schedules failed later, and how many did."""
+        return Counter(each.failed for each in self.candidates if each.failed)
+
+    @property
+    def failed_share(self) -> float:
+        """The part of the drawn schedules that failed when they were compiled, built or run."""
+        return sum(self.failures.values()) / max(1, len(self.candidates))
+
+    @property
+    def _together(self) -> int:
+        """The candidates that are measured in one program, beside the one that runs untuned.
+
+        If that is scheduled itself, it may be a version, beside the program as it is written.
+        """
+        return MOST_VERSIONS - (2 if self.drawing.base.steps else 1)
+
+    def _goes_on(self) -> bool:
+        """True if there is time, and runs are left."""
+        return self.clock() - self._begun < self.seconds and (
+            self.runs is None or self.made < self.runs)
+
+    def _near(self) -> Iterator[Drawn]:
+        """Schedules near the best ones so far, in turn; at random if none gains."""
+        best = [each for each in self._ranked()[:self.policy.parents]
+                if each.score(self.datasets) < 1]
+        sources = [self.drawing.near(each.drawn.schedule) for each in best] or [
+            self.drawing.draws()]
+        while sources:
+            for source in list(sources):
+                found = next(source, None)
+                if found is None:
+                    sources.remove(source)
+                else:
+                    yield found
+
+    def _try(self, drawn: Sequence[Drawn]) -> None:
+        new = [Candidate(each) for each in drawn]
+        self.candidates += new
+        self._measure_all(new, 0)
+
+    def _measure_all(self, candidates: Sequence[Candidate], rounds: int) -> None:
+        for start in range(0, len(candidates), self._together):
+            if not self._goes_on():
+                break
+            self._measure(candidates[start:start + self._together], rounds)
+
+    def _measure(self, together: Sequence[Candidate], rounds: int) -> None:
+        """Measure candidates in one program; each alone if it cannot be compiled."""
+        versions = Schedule(self.drawing.base.steps,
+                            tuple(each.drawn.schedule for each in together))
+        try:
+            found = self.measure(versions, rounds, self.seconds - (self.clock() - self._begun))
+        except (UserError, CompilerLimitation) as error:
+            if len(together) > 1:
+                for each in together:
+                    self._measure([each], rounds)
+            else:
+                together[0].failed = str(error).partition("\n")[0]
+            return
+        self.made += found.runs
+        for each in together:
+            each.take(found, self.datasets)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        best = min((each.score(self.datasets) for each in self.candidates), default=1.0)
+        self.advances.append(Advance(self.made, self.clock() - self._begun, min(1.0, best)))
+        self.progress(f"{sum(each.times > 0 for each in self.candidates)} of {self.most} schedules")
+
+    def _ranked(self, candidates: Sequence[Candidate] | None = None) -> list[Candidate]:
+        """The candidates that were measured and can run, the best first."""
+        found = [each for each in (self.candidates if candidates is None else candidates)
+                 if each.times and not each.failed]
+        return sorted(found, key=lambda each: each.score(self.datasets))
+

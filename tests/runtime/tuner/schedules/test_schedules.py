@@ -1,0 +1,250 @@
+"""The search over schedules: with times that are known, and of a program that is tuned."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.frontend.load import load
+from runelift.ir.canonical import canonical_text
+from runelift.ir.errors import UserError
+from runelift.ir.interpret import interpret
+from runelift.ir.names import Names
+from runelift.ir.source import Source
+from runelift.ir.syntax import Program, Versions
+from runelift.rewrite.lift.schedule import Schedule
+from runelift.rewrite.lift.scheduling import Asked
+from runelift.runtime.commands.cli import main
+from runelift.runtime.compilation.entry_points import rewritten_by
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.policy import SchedulePolicy
+from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
+from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn, Refusal
+from runelift.runtime.tuner.schedules.measuring import Measured, by_default
+from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
+from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from runelift.runtime.tuner.workers.result_checks import ResultChecks
+
+PRODUCT = """\
+-- ==
+-- "square" random input { [12][8]f32 [8][4]f32 }
+-- "odd" random input { [7][5]f32 [5][3]f32 }
+entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
+  map (\\xs -> map (\\ys -> reduce (+) 0 (map2 (*) xs ys)) (transpose yss)) xss
+"""
+SIZES = [{"n_1": 12, "m_2": 8, "p_4": 4}, {"n_1": 7, "m_2": 5, "p_4": 3}]
+
+
+def drawing(seed: int = 0) -> Drawing:
+    names = Names()
+    fun = load(Source("product", PRODUCT), names).funs[0]
+    assert {str(p.name) for p in fun.params} >= SIZES[0].keys()
+    return Drawing(fun, names, SIZES, {}, random.Random(seed))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_drawn_schedules_differ_match_and_suit_a_dataset(seed: int) -> None:
+    source = drawing(seed)
+    drawn = list(islice(source.draws(), 9))
+    texts = set()
+    for each in drawn:
+        done = rewritten_by(source.fun, each.schedule, Asked(), source.names)
+        texts.add(canonical_text(done.fun))
+        suited = [sizes for sizes in SIZES if all(
+            need.holds({name: sizes[str(name)] for name in need.variables()})
+            for need in done.needs)]
+        assert suited
+        for sizes in suited:
+            n, m, p = sizes.values()
+            xss, yss = (np.random.default_rng(seed).random(shape).astype(np.float32)
+                        for shape in ((n, m), (m, p)))
+            np.testing.assert_allclose(
+                interpret(Program((done.fun,)), "main", [xss, yss])[0], xss @ yss, rtol=1e-4)
+    assert len(texts) == len(drawn) == 9
+    assert source.refused[Refusal.UNMET] + source.refused[Refusal.MISMATCH] > 0
+
+
+def test_schedules_near_another_one_are_new() -> None:
+    source = drawing()
+    known = next(source.draws())
+    near = list(islice(source.near(known.schedule), 5))
+    assert known.lines not in [each.lines for each in near]
+    assert len({each.lines for each in near}) == len(near) > 0
+
+
+def test_a_space_that_is_exhausted_ends() -> None:
+    names = Names()
+    fun = load(Source("p", "entry main (x: i32): i32 = x + 1"), names).funs[0]
+    assert list(Drawing(fun, names, [{}], {}, random.Random(0)).draws()) == []
+
+
+# Searches with known times
+
+
+class Known:
+    """Measurements whose results are known: more tiles take less time, on one dataset only."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, int]] = []
+
+    def __call__(self, versions: Schedule, rounds: int, seconds: float) -> Measured:
+        self.calls.append((len(versions.versions), rounds))
+        found = Measured(datasets={"square", "odd"}, runs=len(versions.versions))
+        for each in versions.versions:
+            lines = tuple(map(str, each.steps))
+            if any("private" in line for line in lines):
+                found.errors[lines] = "too many registers"
+            else:
+                found.ratios[lines] = {"square": self.time(lines), "odd": 1.5}
+        return found
+
+    @staticmethod
+    def time(lines: tuple[str, ...]) -> float:
+        return 1.2 - 0.3 * sum("interchange()" in line for line in lines) + 0.01 * len(lines)
+
+
+def searched(most: int, known: Known, **options: object) -> ScheduleSearch:
+    search = ScheduleSearch(drawing(), known, ["square", "odd"], most, SchedulePolicy(),
+                            **options)  # type: ignore[arg-type]
+    search.run()
+    return search
+
+
+def test_the_best_schedules_win() -> None:
+    known = Known()
+    search = searched(16, known)
+    able = [each for each in search.candidates if not each.failed]
+    best = min(Known.time(each.drawn.lines) for each in able)
+    assert len(search.candidates) == 16
+    assert len(search.winners) == 1
+    assert search.winners[0].ratios == {"square": best, "odd": 1.5}
+    assert max(together for together, _ in known.calls) == 5
+    assert {rounds for _, rounds in known.calls} >= {0, SchedulePolicy().rounds}
+    assert [each.score for each in search.advances] == sorted(
+        (each.score for each in search.advances), reverse=True)
+    failed = [each for each in search.candidates if each.failed]
+    assert search.failures == ({"too many registers": len(failed)} if failed else {})
+    assert search.failed_share == len(failed) / 16
+    text = render_schedules("main", search)
+    assert "1 of" in text
+    assert "not tried, of" in text
+    assert json.loads(json.dumps(schedule_facts(search)))["winners"] == [
+        search.winners[0].drawn.schedule.text.splitlines()]
+
+
+def test_a_budget_of_runs_or_seconds_ends_the_search() -> None:
+    known = Known()
+    search = searched(14, known, runs=6)
+    assert search.made < 6 + 5
+    ticks: Iterator[float] = iter(range(1000))
+    search = searched(14, Known(), seconds=6.0, clock=lambda: float(next(ticks)))
+    assert sum(each.times > 0 for each in search.candidates) < 14
+
+
+def test_an_interruption_keeps_what_was_found() -> None:
+    class Interrupted(Known):
+        def __call__(self, versions: Schedule, rounds: int, seconds: float) -> Measured:
+            if len(self.calls) == 2:
+                raise KeyboardInterrupt
+            return super().__call__(versions, rounds, seconds)
+
+    search = searched(20, Interrupted())
+    assert search.interrupted
+    assert search.winners == best_somewhere(search.winners, ["square", "odd"], 0.03)
+
+
+def test_a_program_that_cannot_be_compiled_costs_only_the_schedule_at_fault() -> None:
+    class Refusing(Known):
+        def __call__(self, versions: Schedule, rounds: int, seconds: float) -> Measured:
+            if any("interchange" in str(step) for each in versions.versions
+                   for step in each.steps):
+                raise UserError("no such kernel")
+            return super().__call__(versions, rounds, seconds)
+
+    search = searched(8, Refusing())
+    for each in search.candidates:
+        if any("interchange" in line for line in each.drawn.lines):
+            assert each.failed == "no such kernel"
+        else:
+            assert each.times or "registers" in each.failed
+
+
+def test_scores_count_where_a_schedule_is_chosen() -> None:
+    one, other = (Candidate(Drawn(Schedule()), ratios, times=1) for ratios in (
+        {"a": 0.5, "b": 3.0}, {"b": 0.9}))
+    assert math.isclose(one.score(["a", "b"]), math.sqrt(0.5))
+    assert math.isclose(other.score(["a", "b"]), math.sqrt(0.9))
+    assert best_somewhere([other, one], ["a", "b"], 0.03) == [one, other]
+    assert best_somewhere([other, one], ["a"], 0.03) == [one]
+    assert best_somewhere([other], ["b"], 0.2) == []
+
+
+# Programs that run
+
+SCHEDULES = "main.ys interchange()\nor\nmain.ys ab_tile(4, 4, none)\nor\n"
+
+
+def test_times_of_schedules_are_those_of_versions_that_run() -> None:
+    program = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=SCHEDULES)
+    forest = program.tree.entry("main")
+    inputs = [Dataset(name, "main", lambda n=n, m=m, p=p: [
+        np.ones((n, m), np.float32), np.ones((m, p), np.float32)])
+        for name, (n, m, p) in (("square", (12, 8, 4)), ("odd", (7, 5, 3)))]
+    found = by_default(MeasuredProgram(program, ResultChecks()), forest, inputs, math.inf)
+    assert found.datasets == {"square", "odd"}
+    assert found.errors == {}
+    assert {lines: set(times) for lines, times in found.ratios.items()} == {
+        ("main.ys interchange()",): {"square", "odd"},
+        ("main.ys ab_tile(4, 4)",): {"square"}}  # 4 divides neither 7 nor 3
+
+
+def test_autotune_searches_and_its_file_gives_the_same_kernels(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "product.fut"
+    path.write_text(PRODUCT)
+    assert main(["autotune", str(path), "--schedules", "2", "--device", "pocl", "--time-limit",
+                 "none", "--no-parameters", "--runs", "1", "--effort", "quick"]) == 0
+    out = capsys.readouterr().out
+    assert "Schedules of main:" in out
+    facts = json.loads((tmp_path / "product.fut.tuning.json").read_text())
+    searched_ = facts["schedules"]["main"]
+    assert len(searched_["measured"]) == 2
+    assert searched_["failed_share"] == 0
+    assert bool(searched_["winners"]) == ("schedule" in facts)
+    lines = facts.get("schedule", [])
+    again = runelift.compile(path, device="pocl")
+    direct = runelift.compile(path, device="pocl", tuning={},
+                              schedule="".join(f"{line}\n" for line in lines) or None)
+    assert again.source("kernels") == direct.source("kernels")
+
+
+def test_a_file_with_several_schedules_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "product.fut"
+    path.write_text(PRODUCT)
+    (tmp_path / "product.schedule").write_text(SCHEDULES)
+    assert main(["autotune", str(path), "--schedule", str(tmp_path / "product.schedule"),
+                 "--device", "pocl", "--time-limit", "none", "--no-parameters", "--effort",
+                 "quick"]) == 0
+    program = runelift.compile(path, device="pocl")
+    (site,) = [stm.exp for stm in program.compiled.optimised.funs[0].body.stms
+               if isinstance(stm.exp, Versions)]
+    assert [each.schedule for each in site.alternatives] == [
+        ("main.ys interchange()",), ("main.ys ab_tile(4, 4)",), ()]
+    xss, yss = np.ones((12, 8), np.float32), np.ones((8, 4), np.float32)
+    np.testing.assert_allclose(program.main(xss, yss), xss @ yss)
+
+
+@pytest.mark.parametrize("options", [["--replay", "x.log"], ["--resume"], ["--import-t4", "x"]])
+def test_options_that_need_runs_of_before_are_refused(
+        options: list[str], path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["autotune", str(path), "--schedules", "3", *options]) == 1
+    assert "--schedules runs programs that there are no runs of yet" in capsys.readouterr().err
