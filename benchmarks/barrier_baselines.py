@@ -5,8 +5,8 @@
   sequential loop around such loops.
 - :func:`by_paths`: the memory access graph of the thesis (algorithm 3).  For each pair of
   accesses that depend on each other, one edge of the shortest path gets a barrier.  That is the
-  edge on most paths.  Edges between different buffers may have one, too: else most kernels here
-  would be refused.
+  edge on most paths.  Edges between different buffers may have one, too: otherwise most kernels
+  here would be refused.
 
 Both know what the compiler knows: laws of ownership, and memories in one place.
 """

@@ -264,15 +264,16 @@ def read_request(text: str) -> Request:
     skip = words[-1:] == [SKIP]
     kinds = POINTS[name].parameters
     words = words[:-1] if skip else words
-    words += [str(kind.default) for kind in kinds[len(words):] if kind.default is not None]
-    if len(words) != len(kinds):
+    least = sum(each.default is None for each in kinds)
+    if not least <= len(words) <= len(kinds):
         wanted = ", ".join(each.name for each in kinds)
+        most = f"{least} to {len(kinds)}" if least < len(kinds) else f"{len(kinds) or 'no'}"
         raise PointMistake(
             "point-arguments",
-            f"Point '{name}' takes {len(kinds) or 'no'} argument{'s' * (len(kinds) != 1)}, not "
-            f"{len(words)}.",
+            f"Point '{name}' takes {most} argument{'s' * (len(kinds) != 1)}, not {len(words)}.",
             f"Write {name}({wanted})." + ("" if skip or not kinds else
                                           "  The word 'skip' may follow."))
+    words += [str(kind.default) for kind in kinds[len(words):]]
     return Request(name, tuple(_argument(name, kind, word)
                                for kind, word in zip(kinds, words, strict=True)), skip)
 

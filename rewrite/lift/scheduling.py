@@ -15,7 +15,15 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from runelift.ir.constraints import Constraint
-from runelift.ir.errors import Code, CompilerBug, Diagnostic, Label, ProgramError, ProgramWarning
+from runelift.ir.errors import (
+    Code,
+    CompilerBug,
+    CompilerLimitation,
+    Diagnostic,
+    Label,
+    ProgramError,
+    ProgramWarning,
+)
 from runelift.ir.names import Names
 from runelift.ir.points import (
     DEFAULT,
@@ -139,7 +147,8 @@ class Scheduling:
             if place is None:
                 return fun
             fun = self._first_of(fun, names, place, fused=fused)
-        raise CompilerBug(f"points of '{fun.name}' come to no end")
+        raise CompilerLimitation(f"entry point '{fun.name}' has more than {MOST_STEPS} rewrite "
+                                 "points, once its calls are inlined")
 
     def _is_due(self, attrs: tuple[str, ...], *, fused: bool) -> bool:
         """True if the first point of a statement is to be taken now."""

@@ -11,8 +11,8 @@ from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars, size_of, statements_inside
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64
 from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.lift.outside.goals import Match, Surroundings
 from runelift.rewrite.lift.outside.instance import instance
-from runelift.rewrite.lift.outside.matching import Match, Surroundings
 from runelift.rewrite.lift.outside.pattern import OutsideRule, Promise
 from runelift.rewrite.passes.simplify import simplify
 from runelift.rewrite.rules.commutativity import commutes

@@ -18,7 +18,7 @@ from runelift.ir.traverse import (
     substitute_body,
 )
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
-from runelift.rewrite.lift.outside.matching import Match
+from runelift.rewrite.lift.outside.goals import Match
 
 NOTHING: Mapping[VName, VName] = MappingProxyType({})
 

@@ -8,80 +8,37 @@ tried in every order.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from itertools import islice, product
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 from runelift.ir import syntax as ir
 from runelift.ir.meaning import apply
-from runelift.ir.names import Names, VName
-from runelift.ir.pretty import pretty_const, pretty_stm
+from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import binders, free_vars
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, row_of, shape_of
-from runelift.rewrite.engine.scope import is_whole
+from runelift.rewrite.lift.outside.goals import (
+    Goal,
+    Match,
+    Surroundings,
+    base_of,
+    inputs_paired,
+    names_of,
+    pairs,
+    shown,
+    whole_rows,
+)
 from runelift.rewrite.lift.outside.pattern import OutsideRule, definitions
 
 MOST_STEPS = 20_000
 """The most comparisons of a match, so that one with very many orders comes to an end."""
-MOST_ORDERS = 64
-"""The most assignments of inputs of an array operation that are tried."""
-
-_Goal: TypeAlias = tuple[str, Any, Any]
-
-
-@dataclass(slots=True)
-class Match:
-    """The state of a match; complete once nothing is left to compare.
-
-    ``atoms``, ``functions`` and ``types`` are what parameters stand for.  ``locals_`` pairs
-    variables that the sides bind.  ``inner`` are names of the program bound in matched lambdas.
-    ``statements`` are those that the left side stands for, by the first name that they bind.
-    """
-
-    atoms: dict[VName, Atom] = field(default_factory=dict)
-    functions: dict[VName, ir.Lambda] = field(default_factory=dict)
-    types: dict[Prim, Type] = field(default_factory=dict)
-    locals_: dict[VName, Atom] = field(default_factory=dict)
-    inner: set[VName] = field(default_factory=set)
-    statements: dict[VName, ir.Stm] = field(default_factory=dict)
-    open_calls: set[VName] = field(default_factory=set)
-    """The first results of calls of which other results have not been found yet."""
-
-    def copy(self) -> Match:
-        """A match that goes on in another way."""
-        return Match(self.atoms.copy(), self.functions.copy(), self.types.copy(),
-                     self.locals_.copy(), self.inner.copy(), self.statements.copy(),
-                     self.open_calls.copy())
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The definitions and types of names that are known at a statement, and a supply of others."""
-
-    defs: MutableMapping[VName, ir.Stm]
-    types: MutableMapping[VName, Type]
-    names: Names
-
-    def learn(self, params: Iterable[ir.Param], body: ir.Body) -> None:
-        """Add the names that a lambda binds."""
-        self.types.update((p.name, p.type) for p in params)
-        for stm in body.stms:
-            for param in stm.pat:
-                self.defs[param.name] = stm
-                self.types[param.name] = param.type
-
-    def type(self, atom: Atom) -> Type:
-        """The type of an atom."""
-        return atom.prim if isinstance(atom, Const) else self.types[atom]
 
 
 def match_rule(rule: OutsideRule, stm: ir.Stm, around: Surroundings) -> Match | str:
     """The match of a rule's left side at a statement, or in words why there is none."""
     if type(stm.exp) is not type(rule.root.exp) or len(stm.pat) != len(rule.root.pat):
-        return f"{_shown(stm)} stands where the rule has {_shown(rule.root)}"
+        return f"{shown(stm)} stands where the rule has {shown(rule.root)}"
     matcher = _Matcher({p.name: p.type for p in rule.before.params}, rule.markers,
                        definitions((rule.before.body,)), around)
     found = matcher.solve([("stm", rule.root, stm)], Match())
@@ -93,7 +50,7 @@ def match_rule(rule: OutsideRule, stm: ir.Stm, around: Surroundings) -> Match | 
 def alike(one: ir.Lambda, two: ir.Lambda, around: Surroundings) -> bool:
     """True if lambdas of a program differ in the names of variables only."""
     matcher = _Matcher({}, frozenset(), definitions((one.body,)), around)
-    return matcher.solve([("lambda", one, (two, _names(two)))], Match()) is not None
+    return matcher.solve([("lambda", one, (two, names_of(two)))], Match()) is not None
 
 
 class _Matcher:
@@ -112,7 +69,7 @@ class _Matcher:
 
     # Search
 
-    def solve(self, goals: list[_Goal], match: Match) -> Match | None:
+    def solve(self, goals: list[Goal], match: Match) -> Match | None:
         """The first match in which all goals hold."""
         while goals:
             self._steps += 1
@@ -136,7 +93,7 @@ class _Matcher:
         return match
 
     def _step(self, kind: str, ours: Any, theirs: Any, match: Match
-              ) -> list[_Goal] | Iterator[list[_Goal]] | None:
+              ) -> list[Goal] | Iterator[list[Goal]] | None:
         """Goals that are equivalent to one, or several ways to reach it; None if it fails."""
         match kind:
             case "atom":
@@ -153,18 +110,18 @@ class _Matcher:
                     return self._fail(match, "a check, as of an index, stands in a lambda there")
                 if len(ours.result) != len(theirs.result):
                     return self._fail(match, "a lambda has other results")
-                return _pairs("atom", ours.result, theirs.result)
+                return pairs("atom", ours.result, theirs.result)
             case "type":
                 return self._type(ours, theirs, match)
             case "value":
                 value = self._value(ours, match)
                 if value == theirs:
                     return []
-                return self._fail(match, f"{_base(theirs)} is given, where the rule has "
-                                  f"{_shown(self.own[ours])}")
+                return self._fail(match, f"{base_of(theirs)} is given, where the rule has "
+                                  f"{shown(self.own[ours])}")
         raise AssertionError(kind)
 
-    def _fail(self, match: Match, reason: str) -> list[_Goal] | None:
+    def _fail(self, match: Match, reason: str) -> list[Goal] | None:
         """No goals; notes why a match fails if none has come further."""
         size = len(match.locals_) + len(match.atoms)
         if size > self._furthest:
@@ -173,20 +130,20 @@ class _Matcher:
 
     # Atoms
 
-    def _atom(self, ours: Atom, theirs: Atom, match: Match) -> list[_Goal] | None:
+    def _atom(self, ours: Atom, theirs: Atom, match: Match) -> list[Goal] | None:
         theirs = self._origin(theirs)
         if isinstance(ours, Const):
             if ours == theirs:
                 return []
-            return self._fail(match, f"{_base(theirs)} stands where the rule has "
-                              f"{_base(ours)}")
+            return self._fail(match, f"{base_of(theirs)} stands where the rule has "
+                              f"{base_of(ours)}")
         if ours in self.params:
             return self._parameter(ours, theirs, match)
         if ours in match.locals_:
             if match.locals_[ours] == theirs:
                 return []
-            return self._fail(match, f"{_base(theirs)} stands where the rule has "
-                              f"{_base(match.locals_[ours])}")
+            return self._fail(match, f"{base_of(theirs)} stands where the rule has "
+                              f"{base_of(match.locals_[ours])}")
         stm = self.own.get(ours)
         if stm is None:  # of both sides, where two parts of a program are compared
             return [] if ours == theirs else self._fail(match, f"{ours} is not {theirs}")
@@ -196,11 +153,11 @@ class _Matcher:
             return [("value", ours, theirs)]
         other = self.around.defs.get(theirs) if isinstance(theirs, VName) else None
         if other is None:
-            return self._fail(match, f"{_base(theirs)} is given, where the rule has "
-                              f"{_shown(stm)}")
+            return self._fail(match, f"{base_of(theirs)} is given, where the rule has "
+                              f"{shown(stm)}")
         place = [p.name for p in stm.pat].index(ours)
         if len(stm.pat) != len(other.pat) or other.pat[place].name != theirs:
-            return self._fail(match, f"{_shown(other)} stands where the rule has {_shown(stm)}")
+            return self._fail(match, f"{shown(other)} stands where the rule has {shown(stm)}")
         return [("stm", stm, other)]
 
     def _origin(self, atom: Atom) -> Atom:
@@ -210,25 +167,25 @@ class _Matcher:
             atom = stm.exp.atom
         return atom
 
-    def _parameter(self, ours: VName, theirs: Atom, match: Match) -> list[_Goal] | None:
+    def _parameter(self, ours: VName, theirs: Atom, match: Match) -> list[Goal] | None:
         if ours in match.atoms:
             if match.atoms[ours] == theirs:
                 return []
-            return self._fail(match, f"'{ours.base}' would be {_base(match.atoms[ours])} and "
-                              f"{_base(theirs)}")
+            return self._fail(match, f"'{ours.base}' would be {base_of(match.atoms[ours])} and "
+                              f"{base_of(theirs)}")
         if theirs in match.inner:
-            return self._fail(match, f"'{ours.base}' would be {_base(theirs)}, which is known only "
-                              "in a lambda")
+            return self._fail(match, f"'{ours.base}' would be {base_of(theirs)}, which is known "
+                              "only in a lambda")
         match.atoms[ours] = theirs
         type_, given = self.params[ours], self.around.type(theirs)
         own, theirs_ = shape_of(type_), shape_of(given)
         if len(own) > len(theirs_) or (
                 len(own) < len(theirs_) and elem_of(type_) not in self.markers):
-            return self._fail(match, f"'{ours.base}' would be {_base(theirs)}, an array of "
+            return self._fail(match, f"'{ours.base}' would be {base_of(theirs)}, an array of "
                               "another rank")
-        return [("type", type_, given), *_pairs("atom", own, theirs_[:len(own)])]
+        return [("type", type_, given), *pairs("atom", own, theirs_[:len(own)])]
 
-    def _type(self, ours: Type, theirs: Type, match: Match) -> list[_Goal] | None:
+    def _type(self, ours: Type, theirs: Type, match: Match) -> list[Goal] | None:
         """Elements of types agree; sizes follow from those of parameters.
 
         A type parameter stands for the rest of a type: a primitive type, or rows.
@@ -271,7 +228,7 @@ class _Matcher:
     # Functions
 
     def _application(self, stm: ir.Stm, ours: VName, theirs: Atom, match: Match
-                     ) -> list[_Goal] | None:
+                     ) -> list[Goal] | None:
         """Take what computes ``theirs`` for the function that is applied.
 
         Its free names but for the arguments must be known outside of the matched lambdas.  Of
@@ -299,7 +256,7 @@ class _Matcher:
         before = match.functions.setdefault(stm.exp.function, lam)
         if before is not lam and not alike(before, lam, self.around):
             return self._fail(match, f"'{stm.exp.function.base}' would be two functions")
-        return _pairs("type", [p.type for p in stm.pat], types)
+        return pairs("type", [p.type for p in stm.pat], types)
 
     def _computation(self, wanted: Sequence[Atom], given: set[VName], inner: set[VName]
                      ) -> tuple[ir.Stm, ...] | None:
@@ -331,15 +288,15 @@ class _Matcher:
     # Expressions
 
     def _statement(self, ours: ir.Stm, theirs: ir.Stm, match: Match
-                   ) -> list[_Goal] | Iterator[list[_Goal]] | None:
+                   ) -> list[Goal] | Iterator[list[Goal]] | None:
         """The expressions agree; then so do the names that they are bound to."""
         one, two = ours.exp, theirs.exp
         if type(one) is not type(two):
-            return self._fail(match, f"{_shown(theirs)} stands where the rule has {_shown(ours)}")
+            return self._fail(match, f"{shown(theirs)} stands where the rule has {shown(ours)}")
         for param, other in zip(ours.pat, theirs.pat, strict=True):
             match.locals_[param.name] = other.name
         match.statements[theirs.pat[0].name] = theirs
-        types: list[_Goal] = [("type", p.type, q.type)
+        types: list[Goal] = [("type", p.type, q.type)
                               for p, q in zip(ours.pat, theirs.pat, strict=True)]
         match one, two:
             case ir.PrimOp(op, prim, args), ir.PrimOp(other_op, other_prim, others):
@@ -347,17 +304,17 @@ class _Matcher:
                     return self._fail(match, f"{other_op}.{other_prim} stands where the rule has "
                                       f"{op}.{prim}")
                 if OPS[op].commutative:
-                    return iter([[*types, *_pairs("atom", args, order)]
+                    return iter([[*types, *pairs("atom", args, order)]
                                  for order in (others, others[::-1])])
-                return [*types, *_pairs("atom", args, others)]
+                return [*types, *pairs("atom", args, others)]
             case ir.Map(), ir.Map():
                 types.append(("atom", one.width, two.width))
-                choices = [[*types, *choice] for choice in _inputs(one, two)]
+                choices = [[*types, *choice] for choice in inputs_paired(one, two)]
                 return iter(choices) if choices else self._fail(match, "a map has other inputs")
             case ir.Index(array, dims, checked), ir.Index(given_array, given_dims, tested):
                 if tested and not checked:
-                    return self._fail(match, f"{_shown(theirs)} checks its index")
-                rows = _whole_rows(self.around.types[given_array], len(dims), given_dims)
+                    return self._fail(match, f"{shown(theirs)} checks its index")
+                rows = whole_rows(self.around.types[given_array], len(dims), given_dims)
                 return self._parts((array, dims), (given_array, given_dims[:len(dims)] if rows else
                                                    given_dims), match, types)
             case ir.Rearrange(perm, array), ir.Rearrange(given_perm, given_array):
@@ -371,8 +328,8 @@ class _Matcher:
         mine = [getattr(one, f.name) for f in fields(one)]
         return self._parts(mine, [getattr(two, f.name) for f in fields(two)], match, types)
 
-    def _parts(self, ours: Any, theirs: Any, match: Match, goals: list[_Goal]
-               ) -> list[_Goal] | None:
+    def _parts(self, ours: Any, theirs: Any, match: Match, goals: list[Goal]
+               ) -> list[Goal] | None:
         """Add goals for the parts of expressions; None if they differ."""
         match ours:
             case VName() | Const():
@@ -380,7 +337,7 @@ class _Matcher:
                     return self._fail(match, "an index stands where the rule has a slice")
                 goals.append(("atom", ours, theirs))
             case ir.Lambda():
-                goals.append(("lambda", ours, (theirs, _names(theirs))))
+                goals.append(("lambda", ours, (theirs, names_of(theirs))))
             case ir.Body():
                 goals.append(("body", ours, theirs))
             case Prim() | ArrayType():
@@ -405,8 +362,8 @@ class _Matcher:
                     return self._fail(match, f"{theirs} stands where the rule has {ours}")
         return goals
 
-    def _loop(self, ours: ir.Loop, theirs: ir.Loop, match: Match, goals: list[_Goal]
-              ) -> list[_Goal] | None:
+    def _loop(self, ours: ir.Loop, theirs: ir.Loop, match: Match, goals: list[Goal]
+              ) -> list[Goal] | None:
         if len(ours.params) != len(theirs.params):
             return self._fail(match, "a loop carries other values")
         for mine, other in zip(ours.params, theirs.params, strict=True):
@@ -428,55 +385,15 @@ class _Matcher:
         return [*goals, ("body", ours.body, theirs.body)]
 
     def _lambda(self, ours: ir.Lambda, theirs: ir.Lambda, order: Sequence[VName], match: Match
-                ) -> list[_Goal] | None:
+                ) -> list[Goal] | None:
         """Lambdas agree if ours has the parameters ``order`` of theirs."""
         if len(ours.params) != len(order):
             return self._fail(match, "a lambda has other parameters")
         types = {p.name: p.type for p in theirs.params}
         self.around.learn(theirs.params, theirs.body)
         match.inner.update(binders(theirs))
-        goals: list[_Goal] = []
+        goals: list[Goal] = []
         for param, name in zip(ours.params, order, strict=True):
             match.locals_[param.name] = name
             goals.append(("type", param.type, types[name]))
         return [*goals, ("body", ours.body, theirs.body)]
-
-
-def _whole_rows(array: Type, rank: int, dims: tuple[ir.Dim, ...]) -> bool:
-    """True if all dimensions from ``rank`` on are taken as they are."""
-    return all(isinstance(dim, ir.SliceDim) and is_whole(dim, size)
-               for dim, size in zip(dims[rank:], shape_of(array)[rank:], strict=True))
-
-
-def _inputs(ours: ir.Map, theirs: ir.Map) -> Iterator[list[_Goal]]:
-    """Every way to pair the inputs of maps; one of theirs may be several of ours."""
-    count = len(theirs.arrays)
-    straight = tuple(range(count))
-    orders = [order for order in islice(product(range(count), repeat=len(ours.arrays)), MOST_ORDERS)
-              if len(set(order)) == count and order != straight]
-    if len(ours.arrays) == count:
-        orders.insert(0, straight)
-    names = _names(theirs.lam)
-    for order in orders:
-        yield [*_pairs("atom", ours.arrays, [theirs.arrays[k] for k in order]),
-               ("lambda", ours.lam, (theirs.lam, [names[k] for k in order]))]
-
-
-def _pairs(kind: str, ours: Sequence[Any], theirs: Sequence[Any]) -> list[_Goal]:
-    """A goal for each pair."""
-    return [(kind, one, two) for one, two in zip(ours, theirs, strict=True)]
-
-
-def _names(lam: ir.Lambda) -> list[VName]:
-    return [p.name for p in lam.params]
-
-
-def _shown(stm: ir.Stm) -> str:
-    """The first line of the expression of a statement, for a message."""
-    first = pretty_stm(stm).splitlines()[0]
-    return re.sub(r"(\w)_\d+", r"\1", first.partition(" = ")[2])
-
-
-def _base(atom: Atom) -> str:
-    """An atom without the number of its name."""
-    return atom.base if isinstance(atom, VName) else pretty_const(atom)

@@ -12,8 +12,9 @@ from runelift.ir.traverse import free_vars, rename_body
 from runelift.ir.types import TRUE, shape_of
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.lift.outside.conditions import as_constraints, broken_promise, condition
+from runelift.rewrite.lift.outside.goals import Match, Surroundings
 from runelift.rewrite.lift.outside.instance import instance, speaks_of_elements
-from runelift.rewrite.lift.outside.matching import Match, Surroundings, match_rule
+from runelift.rewrite.lift.outside.matching import match_rule
 from runelift.rewrite.lift.outside.pattern import OutsideRule
 from runelift.rewrite.lift.point import Arguments, Point, Rewrite
 

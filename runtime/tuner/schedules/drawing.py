@@ -19,7 +19,7 @@ from runelift.ir.canonical import canonical_text
 from runelift.ir.constraints import Constraint
 from runelift.ir.errors import CompilerLimitation, ProgramError
 from runelift.ir.names import Names
-from runelift.ir.points import POINTS, Number
+from runelift.ir.points import Number, parameters_of
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Schedule, Step
@@ -170,7 +170,7 @@ class Drawing:
 
     def _numbered(self, step: Step) -> Step:
         """A step with other numbers."""
-        kinds = POINTS[step.request.point].parameters
+        kinds = parameters_of(step.request.point)
         arguments = tuple(
             self.random.choice((each, *NUMBERS)) if isinstance(kind, Number) else each
             for kind, each in zip(kinds, step.request.arguments, strict=True))

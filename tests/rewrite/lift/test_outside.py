@@ -372,4 +372,4 @@ def test_random_programs_compute_as_before(sweeps: bool) -> None:
             assert (expected is None) == (found is None), f"seed {seed}"
             if expected is not None and found is not None:
                 assert first_difference(expected, found) is None, f"seed {seed}"
-    assert {each.name for each in always} & fired.keys() >= {"by_index", "minus"}
+    assert {each.name for each in always} & fired.keys() >= {"by_index", "fuse"}

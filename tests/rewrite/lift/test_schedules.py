@@ -13,13 +13,14 @@ from runelift.codegen.emit.opencl import opencl_program
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan.plan import kernels
 from runelift.frontend.load import load
-from runelift.ir.errors import ProgramError, ProgramWarning
+from runelift.ir.errors import CompilerLimitation, ProgramError, ProgramWarning
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.points import POINTS, Request, read_request
 from runelift.ir.pretty import pretty
 from runelift.ir.source import Source
 from runelift.ir.syntax import Versions
+from runelift.rewrite.lift import scheduling
 from runelift.rewrite.lift.candidates import candidates
 from runelift.rewrite.lift.places import find, places
 from runelift.rewrite.lift.points import BOOK, LATE
@@ -194,6 +195,14 @@ def test_points_without_a_match(program: str) -> None:
     (found,) = caught.value.diagnostics
     assert found.code == "point-does-not-match"
     assert found.span.text.strip("#[]").startswith("split_join(")
+
+
+def test_too_many_points_are_a_limitation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduling, "MOST_STEPS", 3)
+    text = ("def f [n] (xs: [n]i32): [n]i32 = #[split_join(4)] map (* 2) xs\n"
+            "entry main [n] (xs: [n]i32): [n]i32 = f (f (f xs))\n")
+    with pytest.raises(CompilerLimitation, match="more than 3 rewrite points"):
+        _ = compiled(text).optimised
 
 
 def test_a_point_of_a_statement_that_is_gone_is_a_warning() -> None:

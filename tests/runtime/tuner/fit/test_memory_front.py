@@ -15,7 +15,9 @@ from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory, MemoryFront, memory_front
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.report.html import tuned
 from runelift.runtime.tuner.report.memory_fronts import front_facts, front_rows, render_fronts
+from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from tests.runtime.tuner.simulated import Simulated, job_for, site
 
@@ -106,6 +108,9 @@ def test_the_tuner_takes_the_choice_of_least_memory_or_only_shows_the_front() ->
         assert facts is not None
         assert [choice["bytes"] for choice in facts["choices"]] == [1000, 3000, 5000]
         assert "2.9 KiB" in render_fronts([entry])
+        page = "".join(tuned.tuned(Tuning((entry,)), {}))
+        assert "Time and device memory" in page
+        assert "4.9 KiB" in page
 
 
 def test_without_the_objective_there_is_no_front() -> None:
