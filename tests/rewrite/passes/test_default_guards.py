@@ -89,7 +89,7 @@ def test_products_are_not_done_row_by_row() -> None:
     cpu = replace(gpu, together=False)
     assert not gpu.holds(one, 5000, (5000, 100))
     assert not cpu.holds(one, 5000, (5000, 100))  # strips of several rows share columns
-    by_groups, _ = group_guards(PRODUCT)
+    by_groups, *_ = group_guards(PRODUCT)
     assert not any(device.holds(by_groups, 100, (100, 100)) for device in (gpu, cpu))
     assert gpu.holds(by_groups, 50, (4, 50))
 
