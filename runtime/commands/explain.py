@@ -45,6 +45,7 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.geometry.explained_spaces import facts, render
 from runelift.runtime.testing import error_index as explained
+from runelift.runtime.versions.tuning_file import schedule_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +73,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="with --schedule, also the program after each step")
     parser.add_argument("--file", type=Path, metavar="FILE",
                         help="with --schedule, the schedule to explain (default: that of the "
-                             "tuning file, or the points that are written in the program)")
+                             "tuning file, or the points that are written in the program); else "
+                             "the schedule of the program that is explained")
     parser.add_argument("--barriers", action="store_true",
                         help="list the barriers of the kernels, with the accesses that each one "
                              "separates")
@@ -139,7 +141,7 @@ def _explain_code(args: argparse.Namespace) -> None:
 
 def _list_parameters(args: argparse.Namespace, path: Path) -> None:
     program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules)
+                              runs=False, rules=args.rules, schedule=args.file)
     if program.device_info is None:
         raise UserError("What parameters can be depends on the device, and there is none here; "
                         "'runelift doctor' says why.")
@@ -152,7 +154,7 @@ def _list_parameters(args: argparse.Namespace, path: Path) -> None:
 
 def _list_kernels(args: argparse.Namespace, path: Path) -> None:
     program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules)
+                              runs=False, rules=args.rules, schedule=args.file)
     info = program.device_info
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     works = [(entry, work_of(program.compiled.plan(
@@ -167,7 +169,7 @@ def _list_kernels(args: argparse.Namespace, path: Path) -> None:
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting,
-                              rules=rules_of(args))
+                              rules=rules_of(args), schedule=schedule_of(args.file))
     funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
     if not funs:
         raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
@@ -183,7 +185,7 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args),
-                              rules=rules_of(args))
+                              rules=rules_of(args), schedule=schedule_of(args.file))
     derivations = compiled.derivations
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)

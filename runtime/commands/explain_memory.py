@@ -28,7 +28,7 @@ from runelift.runtime.testing.test_blocks import datasets_of
 def explain_memory(args: argparse.Namespace, path: Path) -> None:
     """``runelift explain --memory``."""
     program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules)
+                              runs=False, rules=args.rules, schedule=args.file)
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     if args.sizes and len(entries) > 1:
         raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")

@@ -32,6 +32,9 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.rules.read import load_rules
 from runelift.runtime.versions.tuning_file import schedule_of, tuning_of
 
+MOST_WORDS = 8
+"""The most words of a choice that a listing shows all of."""
+
 
 def explain_schedule(args: argparse.Namespace, path: Path) -> None:
     """Print a schedule; all else is in comments, so that the output is a schedule again."""
@@ -136,6 +139,16 @@ def _joined(requests: Iterable[Request]) -> Iterator[str]:
         words = [dict.fromkeys(map(str, column))
                  for column in zip(*(each.arguments for each in (first, *rest)), strict=True)]
         if prod(map(len, words)) == len(rest) + 1:
-            yield first.text(tuple(map("|".join, words)))
+            yield first.text(tuple(map(_one_of, words)))
         else:
             yield from map(str, (first, *rest))
+
+
+def _one_of(words: Iterable[str]) -> str:
+    """Words that exclude each other, the first of them if they are many.
+
+    >>> _one_of("abcdefghijk")
+    'a|b|c|...'
+    """
+    *shown, = words
+    return "|".join(shown if len(shown) <= MOST_WORDS else [*shown[:3], "..."])
