@@ -131,12 +131,31 @@ class Ranges:
                     x, depth) and self.natural(y, depth) and (
                     left.offset * right.offset <= LARGEST_OFFSET):
                 return Upper(None, left.offset * right.offset)
+            case "mul" if right.base is None:
+                return self._times(left, y)
+            case "mul" if left.base is None:
+                return self._times(right, x)
             case "max":
                 return _greatest(left, right)
             case "min" if left.base == right.base:
                 return min(left, right, key=lambda upper: upper.offset)
             case "min":
                 return right if left.base is None else left
+        return None
+
+    def _times(self, upper: Upper, factor: Atom) -> Upper | None:
+        """The bound of ``factor`` times a number that is bounded by a quotient by ``factor``.
+
+        That is at most the dividend, as division rounds down.
+        """
+        match self.exp(upper.base) if upper.base is not None else None:
+            case PrimOp("div" | "quot" as op, Prim.I64, (size, Const(int() as k))) if (
+                    factor == i64(k) and 0 < k <= LARGEST_OFFSET
+                    and max(abs(upper.offset), abs(upper.floor)) <= LARGEST_OFFSET // k
+                    and (op == "div" or self.natural(size))):
+                base, further = self._with_offset(size)
+                if base is not None and self.upper(base) is not None:
+                    return Upper(base, further + k * upper.offset, further + k * upper.floor)
         return None
 
     def quotient(self, index: Atom, size: Atom) -> tuple[Atom, Atom] | None:

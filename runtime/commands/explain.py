@@ -8,8 +8,8 @@ the kernels that each code version may run, their launches, and stored intermedi
 or for --sizes.  With --access, it lists the class of each reference to an array, which says what
 elements work-items have in common.  With --barriers, it lists the barriers of kernels, and the
 accesses that each of them separates; --dot draws the graph of accesses.  With --schedule, it
-prints the rewrite points of the program, a step a line, with --steps the program after each.
---file FILE gives another schedule, here and with the other options.
+prints the rewrite points of the program, a step a line, and which others match; --steps adds the
+program after each step.  --file FILE explains the program with another schedule.
 
 Without an argument, list the codes.
 """
@@ -74,9 +74,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", action="store_true",
                         help="with --schedule, also the program after each step")
     parser.add_argument("--file", type=Path, metavar="FILE",
-                        help="explain the program with this schedule (default: with the points "
-                             "that are written in it; --schedule also takes that of the tuning "
-                             "file)")
+                        help="explain the program with this schedule (default: the points that "
+                             "are written in it, or for --schedule the tuning file's schedule)")
     parser.add_argument("--barriers", action="store_true",
                         help="list the barriers of the kernels, with the accesses that each one "
                              "separates")
@@ -171,7 +170,7 @@ def _list_kernels(args: argparse.Namespace, path: Path) -> None:
 def _list_accesses(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting,
-                              schedule=schedule_of(args.file), rules=rules_of(args))
+                              rules=rules_of(args), schedule=schedule_of(args.file))
     funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
     if not funs:
         raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
@@ -187,7 +186,7 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args),
-                              schedule=schedule_of(args.file), rules=rules_of(args))
+                              rules=rules_of(args), schedule=schedule_of(args.file))
     derivations = compiled.derivations
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)

@@ -32,8 +32,8 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.rules.read import load_rules
 from runelift.runtime.versions.tuning_file import schedule_of, tuning_of
 
-SHOWN = 6
-"""Of more words for one argument some are left out."""
+MOST_WORDS = 8
+"""The most words of a choice that a listing shows all of."""
 
 
 def explain_schedule(args: argparse.Namespace, path: Path) -> None:
@@ -133,20 +133,22 @@ def _joined(requests: Iterable[Request]) -> Iterator[str]:
     >>> from runelift.ir.points import read_request
     >>> list(_joined([read_request("materialise(local)"), read_request("materialise(private)")]))
     ['materialise(local|private)']
-
-    Of many words the first and the last are shown.
     """
     for _, found in groupby(requests, key=lambda each: each.point):
         first, *rest = found
         words = [dict.fromkeys(map(str, column))
                  for column in zip(*(each.arguments for each in (first, *rest)), strict=True)]
         if prod(map(len, words)) == len(rest) + 1:
-            yield first.text(tuple(map(_either, words)))
+            yield first.text(tuple(map(_one_of, words)))
         else:
             yield from map(str, (first, *rest))
 
 
-def _either(words: Iterable[str]) -> str:
-    """``a|b`` for words of which one is meant, ``a|b|...|z`` for many."""
-    found = list(words)
-    return "|".join(found if len(found) <= SHOWN else [*found[:SHOWN - 2], "...", found[-1]])
+def _one_of(words: Iterable[str]) -> str:
+    """Words that exclude each other, the first of them if they are many.
+
+    >>> _one_of("abcdefghijk")
+    'a|b|c|...'
+    """
+    *shown, = words
+    return "|".join(shown if len(shown) <= MOST_WORDS else [*shown[:3], "..."])

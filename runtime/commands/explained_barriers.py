@@ -19,8 +19,8 @@ from runelift.runtime.compile import compile as compile_program
 
 def list_barriers(args: argparse.Namespace, path: Path) -> None:
     """Print the barriers of the kernels of a program, and draw their graphs if told to."""
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False,
-                              rules=args.rules, schedule=args.file)
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
+                              runs=False, rules=args.rules, schedule=args.file)
     info = program.device_info
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     found: list[ExplainedKernel] = []

@@ -88,8 +88,8 @@ def test_products_are_not_done_row_by_row() -> None:
     gpu = Defaults(threshold=1000, groups=8, short=64, long=512, together=True)
     cpu = replace(gpu, together=False)
     assert not gpu.holds(one, 5000, (5000, 100))
-    assert cpu.holds(one, 5000, (5000, 100))  # the rows of a product are strips there
-    by_groups, _ = group_guards(PRODUCT)
+    assert not cpu.holds(one, 5000, (5000, 100))  # strips of several rows share columns
+    by_groups, *_ = group_guards(PRODUCT)
     assert not any(device.holds(by_groups, 100, (100, 100)) for device in (gpu, cpu))
     assert gpu.holds(by_groups, 50, (4, 50))
 

@@ -203,3 +203,14 @@ def test_schedules_of_versions_are_explained(plain: Path, capsys: pytest.Capture
     first, second = (compile_program(plain, schedule=each, runs=False).source("kernels")
                      for each in (file, again))
     assert first == second
+
+
+@pytest.mark.parametrize("option", ["--kernels", "--memory", "--access", "--barriers", ""])
+def test_programs_are_explained_with_a_schedule(option: str, plain: Path, schedule: Path,
+                                                capsys: pytest.CaptureFixture[str]) -> None:
+    """What is explained is the program after the schedule, of which a wrong one is an error."""
+    options = [option] if option else []
+    assert main(["explain", str(plain), *options, "--file", str(schedule)]) == 0
+    schedule.write_text("main.ys split_join(0)\n")
+    assert main(["explain", str(plain), *options, "--file", str(schedule)]) == 1
+    assert "point-arguments" in capsys.readouterr().err
