@@ -95,6 +95,15 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift explain``."""
     if not args.barriers and (args.kernel is not None or args.dot is not None):
         raise UserError("--kernel and --dot go with --barriers.")
+    if args.steps and not args.schedule:
+        raise UserError("--steps goes with --schedule.")
+    if args.sizes and not args.memory:
+        raise UserError("--sizes goes with --memory.")
+    if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
+        args.subject = args.sizes.pop()  # the program behind the sizes
+    asked = (args.parameters, args.kernels, args.memory, args.access, args.schedule, args.barriers)
+    if args.subject is None and any(asked):
+        raise UserError("Which program?  Name its file as well.")
     if args.subject is None:
         if args.json:
             print_json({code: each.title for code, each in CODES.items()})

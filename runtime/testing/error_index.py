@@ -131,7 +131,7 @@ def page(code: str) -> str:
 
 def index() -> str:
     """All codes with their titles."""
-    return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<24}{each.title}"
+    return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<25}{each.title}"
                                                  for each in codes)])
                        for group, codes in GROUPS.items())
 

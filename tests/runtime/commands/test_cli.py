@@ -384,6 +384,24 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
         "run", path, "--device", "pocl", "-i", data, "--memory", "lots").err
 
 
+@pytest.mark.parametrize(("options", "said"), [
+    (["--schedule"], "Which program?"), (["--memory"], "Which program?"),
+    (["--steps", "FILE"], "--steps goes with --schedule"),
+    (["FILE", "--sizes", "n=3"], "--sizes goes with --memory")])
+def test_explain_says_what_is_missing(run: Run, program: Path, options: list[str], said: str
+                                      ) -> None:
+    result = run("explain", *(str(program) if each == "FILE" else each for each in options))
+    assert result.status == 1
+    assert said in result.err
+
+
+def test_the_program_may_stand_behind_the_sizes(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "sums.fut"
+    path.write_text("entry main [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss\n")
+    result = run("explain", "--memory", "--sizes", "n=3", "m=5", str(path))
+    assert "n=3, m=5" in result.out
+
+
 def test_explain_a_code(run: Run) -> None:
     page = run("explain", "use-after-consume")
     assert page.status == 0
