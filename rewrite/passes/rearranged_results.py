@@ -1,8 +1,8 @@
 """Results that are rearranged, written in their order by the operation that makes them.
 
-If ``t = rearrange ys`` is a result of a body, perhaps reshaped, it gets separate memory.  If nothing
-else looks at ``ys``, its maker can write there, through the inverse of the rearrangement.  A reshape
-of all of a memory costs nothing.
+If ``t = rearrange ys`` is a result of a body, perhaps reshaped, it gets separate memory.  If
+nothing else looks at ``ys``, its maker can write there, through the inverse of the rearrangement.
+A reshape of all of a memory costs nothing.
 
 This is done if the last dimension of ``ys`` is also the last one of ``t``.  Else neighbouring
 work-items would write elements far apart.  It is faster then to store ``ys`` and to copy it, as
