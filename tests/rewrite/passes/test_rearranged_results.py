@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -118,3 +124,22 @@ def test_every_version_gives_the_same(name: str) -> None:
                 assert np.asarray(got).shape == np.asarray(want).shape
                 np.testing.assert_array_equal(np.asarray(got), np.asarray(want),
                                               err_msg=f"{shape} {force}")
+
+
+def test_no_races(tmp_path: Path, simulator: str) -> None:
+    """Also with the layouts of a GPU, which the simulator has."""
+    entries = ""
+    for number, (name, text) in enumerate(TEXTS.items()):
+        array = str(cube((3, 3, 2) if name == "carried by a loop" else (5, 3, 2)).tolist())
+        literal = re.sub(r"(\d+)", r"\1i32", array)
+        entries += f"-- ==\n-- entry: e{number}\n-- input {{ {literal} }}\n-- auto output\n"
+        entries += text.strip().replace("entry main", f"entry e{number}") + "\n\n"
+    path = tmp_path / "all.fut"
+    path.write_text(entries)
+    command = [sys.executable, "-m", "runelift", "test", "--all-versions", "--device", simulator,
+               str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, "OCLGRIND_DATA_RACES": "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 failed" in done.stdout
+    assert "data race" not in done.stderr
