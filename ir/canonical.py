@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.pretty import pretty
 from runelift.ir.traverse import Mapper, map_body, map_lambda, map_stm
-from runelift.ir.types import Atom
+from runelift.ir.types import Atom, Type, elem_of, shape_of
+
+Types: TypeAlias = tuple[Mapping[VName, Type], Mapping[VName, Type]]
+"""The types of names in the first and in the second of two programs."""
 
 
 def canonical_text(fun: ir.Fun) -> str:
@@ -43,12 +47,15 @@ class Pairing:
         """The names of the first program, by those of the second."""
         return self._right
 
-    def pair_statements(self, left: ir.Stm, right: ir.Stm) -> bool:
-        """True if the statements are alike; then their names are paired, if they were not yet."""
+    def pair_statements(self, left: ir.Stm, right: ir.Stm, types: Types = ({}, {})) -> bool:
+        """True if the statements are alike; then their names are paired, if they were not yet.
+
+        Names that both ``types`` know must have like types, whose sizes are paired as well.
+        """
         if type(left.exp) is not type(right.exp) or len(left.pat) != len(right.pat):
             return False
         (one, ours), (other, theirs) = _anonymous(left), _anonymous(right)
-        return one == other and self._pair(ours, theirs)
+        return one == other and _like_types(ours, theirs, types) and self._pair(ours, theirs)
 
     def pair_atoms(self, left: Iterable[Atom], right: Iterable[Atom]) -> bool:
         """True if the atoms are alike; then names among them are paired."""
@@ -70,6 +77,24 @@ class Pairing:
                     del self.left[x], self._right[y]
                 return False
         return True
+
+
+def _like_types(ours: list[VName], theirs: list[VName], types: Types) -> bool:
+    """True if names have like types; then the names of sizes are added to both lists."""
+    for one, other in list(zip(ours, theirs, strict=True)):
+        left, right = types[0].get(one), types[1].get(other)
+        if left is None or right is None:
+            continue
+        shapes = shape_of(left), shape_of(right)
+        if elem_of(left) is not elem_of(right) or len(shapes[0]) != len(shapes[1]):
+            return False
+        for a, b in zip(*shapes, strict=True):
+            if isinstance(a, VName) and isinstance(b, VName):
+                ours.append(a)
+                theirs.append(b)
+            elif a != b:
+                return False
+    return True
 
 
 def _anonymous(stm: ir.Stm) -> tuple[ir.Stm, list[VName]]:

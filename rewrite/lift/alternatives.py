@@ -25,9 +25,11 @@ from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size, greatest, product
 from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars, rename_body, size_of, substitute_body
-from runelift.ir.types import Atom, Const, Type, shape_of
+from runelift.ir.types import ArrayType, Atom, Const, Type, shape_of
 from runelift.rewrite.lift.needs import Impossible, Knowledge, Unknown
 
+VIEWS = (ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad, ir.Index, ir.Iota, ir.Replicate)
+"""Expressions whose arrays are not stored where they are read."""
 MOST_VERSIONS = 6
 """The most versions of a site, with the original one."""
 
@@ -141,13 +143,43 @@ def _align(original: ir.Fun, rewritten: Rewritten) -> _Aligned:
     before = pairing.copy()
     if not pairing.pair_atoms(ours.result, theirs.result):
         return _Aligned(rewritten, first, None, before)
-    last = 0
-    while last < most - first and pairing.pair_statements(ours.stms[-1 - last],
-                                                          theirs.stms[-1 - last]):
+    last, types = 0, (_types(original), _types(rewritten.fun))
+    while last < most - first and pairing.pair_statements(
+            ours.stms[-1 - last], theirs.stms[-1 - last], types):
         last += 1
     if first + last == len(ours.stms):  # something is new, and nothing in its place
         first, last = (first, last - 1) if last else (first - 1, last)
-    return _Aligned(rewritten, first, last, pairing)
+    return _Aligned(rewritten, first, _without_views(first, last, ours, theirs, pairing), pairing)
+
+
+def _without_views(first: int, last: int, ours: ir.Body, theirs: ir.Body, pairing: Pairing) -> int:
+    """The number of like statements at the end, none of which reads a view that versions make.
+
+    Because: results of versions are stored.  A view must not be, so its readers belong to the
+    versions as well.
+    """
+    views = {*_views(ours.stms[first:]),
+             *(pairing.right.get(name) for name in _views(theirs.stms[first:]))}
+    inside = views.intersection(p.name for stm in ours.stms[first:len(ours.stms) - last]
+                                for p in stm.pat)
+    end = len(ours.stms) - last
+    for number in range(end, len(ours.stms)):
+        if not inside.isdisjoint(free_vars(ours.stms[number])):
+            inside.update(p.name for stm in ours.stms[end:number + 1] for p in stm.pat
+                          if p.name in views)
+            end = number + 1
+    return len(ours.stms) - end
+
+
+def _views(stms: Iterable[ir.Stm]) -> Iterator[VName]:
+    """The arrays that statements make as views of others."""
+    return (p.name for stm in stms if isinstance(stm.exp, VIEWS) for p in stm.pat
+            if isinstance(p.type, ArrayType))
+
+
+def _types(fun: ir.Fun) -> dict[VName, Type]:
+    """The types of the names that a function binds, but for those inside its statements."""
+    return {p.name: p.type for p in (*fun.params, *(p for stm in fun.body.stms for p in stm.pat))}
 
 
 def _sites(found: Iterable[_Aligned], statements: int

@@ -7,7 +7,9 @@ the kernels that each code version may run, their launches, and stored intermedi
 --memory, it lists the device memory that each code version needs, for the datasets of the program
 or for --sizes.  With --access, it lists the class of each reference to an array, which says what
 elements work-items have in common.  With --barriers, it lists the barriers of kernels, and the
-accesses that each of them separates; --dot draws the graph of accesses.
+accesses that each of them separates; --dot draws the graph of accesses.  With --schedule, it
+prints the rewrite points of the program, a step a line, and which others match; --steps adds the
+program after each step.  --file FILE explains the program with another schedule.
 
 Without an argument, list the codes.
 """
@@ -72,9 +74,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", action="store_true",
                         help="with --schedule, also the program after each step")
     parser.add_argument("--file", type=Path, metavar="FILE",
-                        help="with --schedule, the schedule to explain (default: that of the "
-                             "tuning file, or the points that are written in the program); else "
-                             "the schedule of the program that is explained")
+                        help="explain the program with this schedule (default: the points that "
+                             "are written in it, or for --schedule the tuning file's schedule)")
     parser.add_argument("--barriers", action="store_true",
                         help="list the barriers of the kernels, with the accesses that each one "
                              "separates")

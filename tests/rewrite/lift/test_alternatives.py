@@ -14,15 +14,18 @@ from runelift.ir.constraints import Constraint, at_least, divides, equal
 from runelift.ir.errors import CompilerBug, VersionUnavailable
 from runelift.ir.guards import Kind
 from runelift.ir.interpret import interpret
+from runelift.ir.names import VName
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 from runelift.ir.sizes import Size
+from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program, Versions
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.lift.alternatives import MOST_VERSIONS, Merged, Reason
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.commands.version_runs import plans
+from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.versions.forest import forest_of
 from tests.replays import replayed
 from tests.rewrite.lift.versions_of import compiled, merged, nothing
@@ -253,6 +256,30 @@ def test_a_program_may_be_rewritten_as_a_whole() -> None:
         for force in plans(program.tree.entry("main")):
             np.testing.assert_array_equal(program.run("main", [xs], force=force)[0][0],
                                           (xs + 1)[xs + 1 > 2])
+
+
+PRODUCT = """
+entry main [c][h][w][m] (image: [c][h][w]f32) (filters: [m][c][3][3]f32): [m][h][w]f32 =
+  let padded = map (lift.pad2d 1 1 1 1 0) image
+  let windows = map (\\plane -> lift.slide2d 3 1 3 1 plane :> [h][w][3][3]f32) padded
+  let pixels = map flatten_3d (flatten (lift.transpose_nd_120 windows))
+  let rows = map flatten_3d filters
+  let sums = map (\\row -> map (\\pixel -> f32.sum (map2 (*) row pixel)) pixels) rows
+  in map unflatten sums
+"""
+
+
+def test_readers_of_a_view_belong_to_the_versions_that_make_it() -> None:
+    """Else each version would store it, since results of versions are."""
+    schedule = Source("s", "main.pixels materialise(global)\nor\n"
+                      "main.padded materialise(global)\n")
+    made = compile_source(Source("t", PRODUCT), schedule=schedule)
+    (choice,) = versions(made.optimised)
+    for version in choice.alternatives:
+        makers = {p.name: stm.exp for stm in version.body.stms for p in stm.pat}
+        assert any(isinstance(exp, ir.Map) for exp in makers.values())
+        assert not any(isinstance(makers.get(out), ir.Reshape | ir.Rearrange | ir.Slide)
+                       for out in version.body.result if isinstance(out, VName))
 
 
 def test_loops_hold_choices_and_optimisation_keeps_them() -> None:

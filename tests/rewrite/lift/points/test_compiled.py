@@ -59,6 +59,11 @@ entry main [n][k] (a: [n][k]i32): [k]i32 =
   let b = #[layout(10)] map (map (\\x -> x * x)) a
   in map (reduce (+) 0) (transpose b)
 """, ("nk",)),
+    "tiles of a result with other dimensions": ("""
+entry main [n][k][m] (a: [n][k]i32) (b: [m][n][k]i32): [n][m][n]i32 =
+  map unflatten (#[ab_tile(4, 8)] map (\\r -> map (\\c -> reduce (+) 0 (map2 (*) r c))
+                                                 (flatten b)) a)
+""", ("nk", "mnk")),
     "local row": ("""
 entry main [n][k] (a: [n][k]i32): [n][k]i32 =
   map (\\r -> let s = #[materialise(local)] scan (+) 0 r in map (\\x -> x * s[0]) s) a
@@ -104,7 +109,8 @@ def test_every_version_in_the_interpreter(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["tiles in local memory", "padded", "private", "two kernels",
-                                  "windows stored", "another order", "a loop of sums"])
+                                  "windows stored", "another order", "a loop of sums",
+                                  "tiles of a result with other dimensions"])
 def test_every_version_on_a_device(name: str) -> None:
     program = runelift.compile(PROGRAMS[name][0], device="portable")
     without = load(Source("t", plain(PROGRAMS[name][0])), Names())
