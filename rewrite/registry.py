@@ -25,6 +25,7 @@ from runelift.rewrite.passes.hoist import (
 from runelift.rewrite.passes.in_place import made_in_place
 from runelift.rewrite.passes.layouts import LAYOUTS, arrange
 from runelift.rewrite.passes.predicate import predicate, predicated_scatter, predicated_updates
+from runelift.rewrite.passes.rearranged_results import rearranged_result
 from runelift.rewrite.passes.rivals import maps_share_nothing
 from runelift.rewrite.passes.save_launches import (
     copy_beside,
@@ -75,7 +76,8 @@ LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", s
 ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
                 (*EVERYWHERE, maps_share_nothing))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
-                     short_circuit, (concat_in_parts, update_early, made_in_place))
+                     short_circuit,
+                     (rearranged_result, concat_in_parts, update_early, made_in_place))
 
 PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
                             HOIST_ARRAYS, WRITE_OUT, BOUNDS, PREDICATE, LAUNCHES, ESTIMATE,

@@ -123,6 +123,9 @@ class Arrays(Packed):
             assert mem is not None
             self.adopt(param, mem)
             return
+        if self._is_whole(exp):
+            self._overwrite(param, exp)
+            return
         if exp.checked:
             self._check_bounds(exp, stm)
         slices = [d for d in exp.dims if isinstance(d, ir.SliceDim)]
@@ -154,6 +157,24 @@ class Arrays(Packed):
         body = ir.Body(tuple(stms), (*indices, value))
         scatter = ir.SegScatter(ir.Level.GRID, inner, (ir.Dest(exp.array, len(indices)),), body)
         self.operation(ir.Stm(stm.pat, scatter, stm.attrs, stm.loc), scatter)
+
+    def _is_whole(self, exp: ir.Update) -> bool:
+        """True if an update replaces all elements by those of an array."""
+        shape = shape_of(self.types[exp.array])
+        return isinstance(exp.value, VName) and exp.value in self.views and exp.dims == tuple(
+            ir.SliceDim(i64(0), size, i64(1)) for size in shape)
+
+    def _overwrite(self, param: ir.Param, exp: ir.Update) -> None:
+        """A copy of the value, in the memory of the operand if nothing reads that later."""
+        view, value = self.views[exp.array], exp.value
+        assert isinstance(value, VName)
+        if view.mem is None or not view.dense or not self.dead(exp.array) or (
+                self.touches(self.views[value], view.mem)):
+            self.adopt(param, self.own_buffer(value))
+            return
+        self.adopt(param, view.mem)
+        self.copy_into(param, value)
+        self.commit_versions([param.name])
 
     def concat(self, stm: ir.Stm, dim: int, arrays: tuple[VName, ...]) -> None:
         """A kernel for each part, which copies it to its place."""

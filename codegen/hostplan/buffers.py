@@ -201,13 +201,17 @@ class Buffers:
         if outer:
             name = self._with_outer_last(name, outer)
         param = ir.Param(self.names.fresh(name), self.types[name])
+        self.allocate(param)
+        self.copy_into(param, name)
+        return param.name
+
+    def copy_into(self, param: ir.Param, name: VName) -> None:
+        """Copy an array into the row-major buffer of ``param``."""
         view = self.views[name]
         if view.dense and view.mem is not None:
-            self.allocate(param)
             self.emit(plan.CopyBuffer(param.name, view.mem, view.prim, self.count(param.type)))
         else:
             self._elementwise(param, lambda indices: ir.Index(name, indices))
-        return param.name
 
     def _with_outer_last(self, name: VName, outer: int) -> VName:
         """A view with the ``outer`` first dimensions behind the others."""
@@ -219,12 +223,11 @@ class Buffers:
         return view.name
 
     def _elementwise(self, param: ir.Param, element: Callable[[tuple[VName, ...]], ir.Exp]) -> None:
-        """A kernel that computes each element of an array from its indices."""
+        """A kernel that computes each element of an array in its buffer from its indices."""
         dims = tuple(ir.SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
         prim = elem_of(param.type)
         out = ir.Param(self.names.fresh("x"), prim)
         body = ir.Body((ir.Stm((out,), element(tuple(d.index for d in dims))),), (out.name,))
-        self.allocate(param)
         self.segop(ir.Stm((param,), ir.SegMap(ir.Level.GRID, dims, body, (prim,))))
 
     def segop(self, stm: ir.Stm) -> None:

@@ -88,10 +88,15 @@ def place_of(target: View, perm: tuple[int, ...], exp: SegMap, mem: VName, *,
     """The view of the part ``target`` of an array into which the result of a map goes.
 
     None if neighbouring work-items would write long rows far apart, on a device that coalesces
-    writes.
+    writes.  None also for a whole array in another order, if neighbours would write elements far
+    apart: copies are made by tiles, which is faster.
     """
     view = target.rearrange([perm.index(d) for d in range(len(perm))])
     rank, dims = len(exp.space), len(view.shape)
+    rows = exp.level is Level.GRID and dims > rank > 0
+    if target.order is not None and target.order != view.order and not view.unit and not (
+            interleave and rows and view.near == rank - 1):
+        return None
     if exp.level is Level.GROUP:
         return view
     if interleave and dims > rank > 0:

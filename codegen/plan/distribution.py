@@ -156,21 +156,25 @@ class ScanTileShape:
 class ProductTileShape:
     """Choose the blocks in which groups compute the last two dimensions of a product.
 
-    A group has ``side`` x ``side`` work-items (``group`` in all).  Each has ``rows`` x ``columns``
-    points (``cells`` in all).  The group goes through the reduction ``depth`` elements at a time.
+    A group has ``side`` x ``across`` work-items (``group`` in all).  Each has ``rows`` x
+    ``columns`` points (``cells`` in all).  The group goes through the reduction ``depth`` elements
+    at a time.  Of these a work-item fetches ``down`` elements for rows and ``along`` for columns.
     ``rows`` is 0 if blocks do not pay.
 
     If there are few blocks, the reduction of ``length`` elements is cut into ``pieces``, with a
     group for each.  There is local memory for ``slabs``.  With two of them, one is filled while the
     other is combined.  ``bytes`` are those of an element along the height and along the width.
-    ``wanted`` are side, rows and columns.
+    ``wanted`` are side, rows, columns, across and depth.
     """
 
     group: VName
     side: VName
+    across: VName
     rows: VName
     columns: VName
     depth: VName
+    down: VName
+    along: VName
     cells: VName
     slabs: VName
     pieces: VName
@@ -179,11 +183,12 @@ class ProductTileShape:
     batch: Size
     length: Size
     bytes: tuple[int, int]
-    wanted: tuple[Atom, Atom, Atom] = (i64(0), i64(0), i64(0))
+    wanted: tuple[Atom, ...] = (i64(0),) * 5
 
     def constants(self) -> tuple[VName, ...]:
         """The sizes that kernels are built for."""
-        return (self.group, self.side, self.rows, self.columns, self.depth, self.cells, self.slabs)
+        return (self.group, self.side, self.across, self.rows, self.columns, self.depth, self.down,
+                self.along, self.cells, self.slabs)
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""

@@ -24,6 +24,8 @@ class Quantity(Enum):
     TEAMS = "teams"
     WIDTH = "width"
     SIDE = "side"
+    ACROSS = "across"
+    DEPTH = "depth"
     ROWS = "rows"
     COLUMNS = "columns"
     POINTS = "points"
@@ -47,7 +49,9 @@ MEANINGS = {
     Quantity.CHUNK: "elements of a chunk of a work-item",
     Quantity.TEAMS: "rows that a group handles side by side",
     Quantity.WIDTH: "points of a map that a work-item has",
-    Quantity.SIDE: "rows and columns of work-items in a group",
+    Quantity.SIDE: "rows of work-items in a group",
+    Quantity.ACROSS: "columns of work-items in a group, 0 for as many as rows",
+    Quantity.DEPTH: "steps of a product in local memory at a time (0: chosen from the sizes)",
     Quantity.ROWS: "rows of the points of a work-item",
     Quantity.COLUMNS: "columns of the points of a work-item",
     Quantity.POINTS: "segments that a work-item reduces together",

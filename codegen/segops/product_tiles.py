@@ -69,12 +69,13 @@ def lower_product(lowering: launches.Lowering, product: Product,
     sizes = [sum(elem_of(o.param.type).bytes for o in product.operands if o.param.name in some)
              for some in (product.left, product.right)]
     block = distribution.ProductTileShape(
-        fresh("group"), fresh("side"), fresh("rows"), fresh("columns"), fresh("depth"),
-        fresh("cells"), fresh("slabs"), fresh("pieces"), height, width,
+        fresh("group"), fresh("side"), fresh("across"), fresh("rows"), fresh("columns"),
+        fresh("depth"), fresh("down"), fresh("along"), fresh("cells"), fresh("slabs"),
+        fresh("pieces"), height, width,
         batch, Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
         (sizes[0], sizes[1]),
-        (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
-         lowering.setting(Quantity.COLUMNS)))
+        tuple(map(lowering.setting, (Quantity.SIDE, Quantity.ROWS, Quantity.COLUMNS,
+                                     Quantity.ACROSS, Quantity.DEPTH))))
     lowering.steps.append(block)
     lowering.env = launches.WithScalar(lowering.env, block.pieces)
     several = max(map(len, (product.rows, product.columns, product.walks))) > 1
@@ -114,14 +115,14 @@ class _ProductTile:
         if lowering.parameters is not None:
             self.unroll = launches.as_name(lowering.setting(Quantity.UNROLL))
             self.k.settings = [self.unroll]
-        self.side, self.rows, self.columns, self.depth = (
-            imp.Var(n) for n in (block.side, block.rows, block.columns, block.depth))
+        self.side, self.across, self.rows, self.columns, self.depth = (imp.Var(n) for n in (
+            block.side, block.across, block.rows, block.columns, block.depth))
         shape = launches.widths(self.k, product.exp.space)
         self.down, self.along, self.batch = (
             Side(dims, tuple(shape[n] for n in dims))
             for dims in (product.rows, product.columns, product.batch))
-        self.height, self.width = op("mul", self.side, self.rows), op("mul", self.side,
-                                                                      self.columns)
+        self.height, self.width = (op("mul", self.side, self.rows),
+                                   op("mul", self.across, self.columns))
         self.lengths = [self.k.scalar(width) for width in product.lengths]
         self.length = volume(self.lengths)
         self.slabs: dict[VName, VName] = {}
@@ -131,36 +132,37 @@ class _ProductTile:
         self.addresses: dict[VName, Address] = {}
         self.bases: dict[VName, VName] = {}
         self.digits: dict[bool, Digits] = {}
+        self.fetched_first: dict[bool, tuple[Exp, Exp]] = {}
         self.results = ProductResults(lowering, product, self.batch, self.down, self.along)
 
     def launch(self) -> None:
         """The kernel for whole reductions."""
         self.place(launches.GROUP_ID)
         totals = self.reduce(lit(0), self.length)
-        for side, origin, count, own in (
-                (self.down, self.top, self.block.rows, self.y),
-                (self.along, self.start_j, self.block.columns, self.x)):
-            self.results.hold(self.k, side, count, partial(self.numbered, origin, count, own))
+        for left, side in ((True, self.down), (False, self.along)):
+            self.results.hold(self.k, side, self.points_of(left=left),
+                              partial(self.numbered, left=left))
         self.points(lambda r, c: self.finish(totals, r, c))
         self.lowering.launch(self.k, "segmap_tiled", self.blocks(), Size.var(self.block.group),
                              fits=True)
 
     def blocks(self) -> Size:
         """The number of blocks."""
-        names, side = self.block, Size.var(self.block.side)
-        return (names.batch * ceil_div(names.height, side * Size.var(names.rows))
-                * ceil_div(names.width, side * Size.var(names.columns)))
+        names = self.block
+        return (names.batch
+                * ceil_div(names.height, Size.var(names.side) * Size.var(names.rows))
+                * ceil_div(names.width, Size.var(names.across) * Size.var(names.columns)))
 
     def reduce(self, start: Exp, end: Exp) -> list[list[VName]]:
         """Reduce the elements from ``start`` up to ``end``: the totals at the item's points."""
         k, names, product = self.k, self.block, self.product
-        side, depth = Size.var(names.side), Size.var(names.depth)
         for array in sorted(product.left | product.right, key=lambda n: n.tag):
-            across = Size.var(names.rows if array in product.left else names.columns)
+            items, points = ((names.side, names.rows) if array in product.left
+                             else (names.across, names.columns))
             slab = k.names.fresh("slab")
-            k.locals.append(imp.LocalArray(slab, self.prim(array),
-                                           Size.var(names.slabs) * depth * (
-                                               side * across + Size.of(RUN_LENGTH))))
+            k.locals.append(imp.LocalArray(
+                slab, self.prim(array), Size.var(names.slabs) * Size.var(names.depth) * (
+                    Size.var(items) * Size.var(points) + Size.of(RUN_LENGTH))))
             self.slabs[array] = slab
             self.ahead[array] = k.names.fresh("ahead")
         totals = self.start()
@@ -192,8 +194,8 @@ class _ProductTile:
         self.number = k.declare("batch", Prim.I64, op("quot", rest, down))
         self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
             self.number, self.batch.widths)]
-        self.y = k.declare("y", Prim.I64, op("quot", launches.LID, self.side))
-        self.x = k.declare("x", Prim.I64, op("rem", launches.LID, self.side))
+        self.y = k.declare("y", Prim.I64, op("quot", launches.LID, self.across))
+        self.x = k.declare("x", Prim.I64, op("rem", launches.LID, self.across))
         self.whole = k.declare("whole", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
             imp.Apply("le", Prim.I64, (op("add", self.top, self.height), self.down.size)),
             imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.along.size)))))
@@ -238,8 +240,11 @@ class _ProductTile:
     def prepare(self, start: Exp, end: Exp) -> None:
         """Fetch the first slab."""
         k = self.k
+        self.apart = k.declare("apart", Prim.I64, op(
+            "quot", imp.Var(self.block.group), self.depth))
         self.find_addresses(start)
         for array, ahead in self.ahead.items():
+            self.first_fetched(array)
             k.emit(imp.DeclareArray(ahead, self.prim(array), self.count(array)))
         with k.block() as some:
             for array in self.slabs:
@@ -252,7 +257,7 @@ class _ProductTile:
         turn = k.declare("turn", Prim.I64, op("rem", op("quot", first, self.depth), slabs))
         for array in self.slabs:
             self.starts[array] = k.declare("start", Prim.I64, op("mul", turn, op(
-                "mul", self.depth, op("add", self.across(array), lit(RUN_LENGTH)))))
+                "mul", self.depth, op("add", self.extent(array), lit(RUN_LENGTH)))))
             self.store_slab(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", end, first))
@@ -277,28 +282,34 @@ class _ProductTile:
         k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (slabs, lit(1))), (imp.Barrier(imp.Space.LOCAL),)))
 
-    def across(self, array: VName) -> Exp:
+    def extent(self, array: VName) -> Exp:
         """The number of rows or columns of a block in an array."""
         return self.height if array in self.product.left else self.width
 
     def count(self, array: VName) -> VName:
-        """The number of elements of a slab that a work-item fetches.
+        """The number of elements of a slab that a work-item fetches."""
+        return self.block.down if array in self.product.left else self.block.along
 
-        Slabs are as deep as the side of a block has work-items.
-        """
-        return self.block.rows if array in self.product.left else self.block.columns
+    def first_fetched(self, array: VName) -> tuple[Exp, Exp]:
+        """The depth and the offset in a slab of the first element that the work-item fetches."""
+        k, along_k = self.k, self.runs_along_steps(array)
+        if along_k not in self.fetched_first:
+            across = self.depth if along_k else self.apart
+            places = (k.declare("high", Prim.I64, op("quot", launches.LID, across)),
+                      k.declare("low", Prim.I64, op("rem", launches.LID, across)))
+            self.fetched_first[along_k] = places[::-1] if along_k else places
+        return self.fetched_first[along_k]
 
     def fetched(self, array: VName, work: Callable[[Exp, Exp, Exp], None]) -> None:
         """All elements that the work-item fetches: number, depth and offset within the slab.
 
-        Neighbouring work-items fetch neighbours.  The elements of one work-item are as far apart as
-        there are work-items on a side.
+        Neighbouring work-items fetch neighbours.  The elements of one work-item have the same
+        depth; they are as far apart as there are work-items for a depth.
         """
         k, n = self.k, self.k.names.fresh("load")
-        along_k = self.runs_along_steps(array)
-        low, high = (self.x, self.y) if along_k else (self.y, self.x)
+        depth, offset = self.first_fetched(array)
         with k.block() as code:
-            work(imp.Var(n), low, op("add", high, op("mul", imp.Var(n), self.side)))
+            work(imp.Var(n), depth, op("add", offset, op("mul", imp.Var(n), self.apart)))
         count = self.count(array)
         k.emit(*coarsen(k.names, code, Lanes(((n, count),), count, imp.Var(n))))
 
@@ -358,7 +369,7 @@ class _ProductTile:
             along_k = self.runs_along_steps(array)
             if along_k not in self.digits:
                 self.digits[along_k] = Digits(k, self.index, self.lengths, op(
-                    "add", start, self.x if along_k else self.y), self.depth)
+                    "add", start, self.first_fetched(array)[0]), self.depth)
             self.find_bases(array)
 
     def find_bases(self, array: VName) -> None:
@@ -367,10 +378,10 @@ class _ProductTile:
         self.bases[array] = k.names.fresh("bases")
         k.emit(imp.DeclareArray(self.bases[array], self.index, self.count(array)))
         origin = self.top if array in self.product.left else self.start_j
-        own = self.y if self.runs_along_steps(array) else self.x
+        own = self.first_fetched(array)[1]
 
         def base(n: Exp) -> None:
-            offset = op("add", own, op("mul", n, self.side))
+            offset = op("add", own, op("mul", n, self.apart))
             point = k.declare("point", Prim.I64, imp.Apply("min", Prim.I64, (
                 op("add", origin, offset), op("sub", side.size, lit(1)))))
             k.emit(*(imp.Declare(name, Prim.I64, index) for name, index in zip(
@@ -389,12 +400,17 @@ class _ProductTile:
     def cell(self, array: VName, depth: Exp, offset: Exp) -> Exp:
         """The place of an element; padded rows put columns in different banks."""
         return op("add", self.starts[array], op("add", op("mul", depth, op(
-            "add", self.across(array), lit(RUN_LENGTH))), offset))
+            "add", self.extent(array), lit(RUN_LENGTH))), offset))
 
-    def position(self, number: Exp, count: VName, own: Exp) -> Exp:
+    def points_of(self, *, left: bool) -> VName:
+        """The number of rows or columns of a work-item."""
+        return self.block.rows if left else self.block.columns
+
+    def position(self, number: Exp, *, left: bool) -> Exp:
         """The place in the block of the work-item's row or column, by runs."""
-        run = imp.Apply("min", Prim.I64, (imp.Var(count), lit(RUN_LENGTH)))
-        start = op("mul", op("add", op("mul", op("quot", number, run), self.side), own), run)
+        items, own = (self.side, self.y) if left else (self.across, self.x)
+        run = imp.Apply("min", Prim.I64, (imp.Var(self.points_of(left=left)), lit(RUN_LENGTH)))
+        start = op("mul", op("add", op("mul", op("quot", number, run), items), own), run)
         return op("add", start, op("rem", number, run))
 
     def runs_along_steps(self, array: VName) -> bool:
@@ -416,11 +432,8 @@ class _ProductTile:
         k, product = self.k, self.product
         mine: dict[VName, VName] = {}
         for array in self.slabs:
-            left = array in product.left
-            count, start = ((self.block.rows, self.y) if left else (self.block.columns, self.x))
             mine[array] = k.names.fresh("mine")
-            k.emit(imp.DeclareArray(mine[array], self.prim(array), count))
-            self.collect(array, mine[array], count, n, start)
+            self.collect(array, mine[array], n)
         shared: dict[VName, Exp] = {}
         for array, operand in self.operands.items():
             if array not in self.slabs:
@@ -446,23 +459,25 @@ class _ProductTile:
 
         self.points(point)
 
-    def collect(self, array: VName, mine: VName, count: VName, n: Exp, start: Exp) -> None:
+    def collect(self, array: VName, mine: VName, n: Exp) -> None:
         """The elements at depth ``n`` of a slab that the work-item needs, in registers."""
-        prim = self.prim(array)
+        prim, left = self.prim(array), array in self.product.left
+        count = self.points_of(left=left)
+        self.k.emit(imp.DeclareArray(mine, prim, count))
         self.each(imp.Var(count), lambda r: self.k.emit(imp.Store(mine, r, imp.Load(
-            self.slabs[array], self.cell(array, n, self.position(r, count, start)), prim), prim)))
+            self.slabs[array], self.cell(array, n, self.position(r, left=left)), prim), prim)))
 
     # Results
 
-    def numbered(self, origin: Exp, count: VName, own: Exp, lane: Exp) -> Exp:
+    def numbered(self, lane: Exp, *, left: bool) -> Exp:
         """A row or column of the work-item."""
-        return op("add", origin, self.position(lane, count, own))
+        return op("add", self.top if left else self.start_j, self.position(lane, left=left))
 
     def numbers(self, r: Exp, c: Exp) -> tuple[Exp, Exp, Exp]:
         """The row and the column of a point of the work-item, and the condition that it exists."""
-        k, block = self.k, self.block
-        i = k.declare("i", Prim.I64, self.numbered(self.top, block.rows, self.y, r))
-        j = k.declare("j", Prim.I64, self.numbered(self.start_j, block.columns, self.x, c))
+        k = self.k
+        i = k.declare("i", Prim.I64, self.numbered(r, left=True))
+        j = k.declare("j", Prim.I64, self.numbered(c, left=False))
         exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.down.size)),
                                               imp.Apply("lt", Prim.I64, (j, self.along.size))))
         return i, j, exists

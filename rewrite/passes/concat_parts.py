@@ -26,17 +26,14 @@ def maker(array: VName, stms: Sequence[ir.Stm], place: Callable[[VName], int]
           ) -> tuple[int, int | None] | None:
     """The statement that makes an array and could make it elsewhere, and its rearrangement.
 
-    ``place`` gives the place where a name is bound, -1 if that is not here.  Results of versions
-    are not looked at through a rearrangement.
+    ``place`` gives the place where a name is bound, -1 if that is not here.
     """
     made, view = place(array), None
     if made >= 0 and isinstance(turned := stms[made].exp, ir.Rearrange):
         made, view = place(turned.array), made
     if made < 0:
         return None
-    exp = stms[made].exp
-    fits = makes(exp) if view is None else isinstance(exp, ir.SegMap)
-    return (made, view) if fits else None
+    return (made, view) if makes(stms[made].exp) else None
 
 
 def scalars_for(atoms: Iterable[Atom], stms: Sequence[ir.Stm], place: int) -> list[int] | None:

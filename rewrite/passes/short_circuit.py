@@ -36,6 +36,7 @@ from runelift.rewrite.analysis.regions import Region, accesses, disjoint, region
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.passes.concat_parts import concat_in_parts, maker, scalars_for
 from runelift.rewrite.passes.in_place import Views, made_in_place, note_view, shown
+from runelift.rewrite.passes.rearranged_results import with_rearranged_results
 
 
 def short_circuit(program: ir.Program, names: Names,
@@ -59,7 +60,9 @@ class _Walk:
 
     def body(self, body: ir.Body, known: Known, views: Views) -> ir.Body:
         """A body of the host; ``views`` are those of arrays that are known around it."""
-        body = self._with_moves(self._with_parts(body, known), known.inner(), views)
+        body = with_rearranged_results(body, known.types, self.names, self.rewriting)
+        body = self._with_parts(body, known)
+        body = self._with_moves(body, known.inner(), views)
         views = dict(views)
         stms = list(body.stms)
         for place, stm in enumerate(stms):
@@ -361,6 +364,8 @@ def _front(site: _Site, made: _Made) -> int | None:
     array = site.done.place(site.update.array)
     if array <= made.place:
         return made.place + 1
+    if isinstance(site.done.stms[made.place].exp, ir.Versions):
+        return None
     for stm in site.done.stms[made.place + 1:array + 1]:
         if not (MOVED in stm.attrs or isinstance(stm.exp, ir.Rearrange)):
             return None
@@ -387,7 +392,8 @@ def _moved(site: _Site, made: _Made, front: int, scalars: list[int], between: li
     maker, copies = _without_copies(site, old[made.place], (*followers, *between))
     stm = replace(site.stm, attrs=tuple(dict.fromkeys((*site.stm.attrs, MOVED))))
     if isinstance(maker.exp, ir.Versions):
-        behind = [_in_versions(site.names, maker, maker.exp, stm, site.update)]
+        view = old[made.view] if made.view is not None else None
+        behind = [_in_versions(site.names, maker, maker.exp, stm, site.update, view)]
     else:
         views = [old[made.view]] if made.view is not None else []
         behind = [maker, *followers, *views, stm]
@@ -423,14 +429,17 @@ class _Again:
 
 
 def _in_versions(names: Names, maker: ir.Stm, exp: ir.Versions, stm: ir.Stm,
-                 update: ir.Update) -> ir.Stm:
+                 update: ir.Update, view: ir.Stm | None) -> ir.Stm:
     """The versions with the update at the end of each, for the result that was its value.
 
-    The array may be another result of theirs, which they need not return then.
+    The array may be another result of theirs, which they need not return then.  ``view``: the
+    value is a rearrangement of the result, made by this statement.
     """
     (param,) = stm.pat
     pat = [p.name for p in maker.pat]
-    value, array = pat.index(update.value), (  # type: ignore[arg-type]
+    turned = view.exp if view is not None else None
+    made = turned.array if isinstance(turned, ir.Rearrange) else update.value
+    value, array = pat.index(made), (  # type: ignore[arg-type]
         pat.index(update.array) if update.array in pat else None)
     kept = [k for k in range(len(pat)) if k != array]
 
@@ -438,9 +447,15 @@ def _in_versions(names: Names, maker: ir.Stm, exp: ir.Versions, stm: ir.Stm,
         fresh = names.fresh(param.name)
         old = update.array if array is None else body.result[array]
         assert isinstance(old, VName)
+        stms, there = list(body.stms), body.result[value]
+        if view is not None and isinstance(turned, ir.Rearrange):
+            assert isinstance(there, VName)
+            copy = ir.Param(names.fresh(view.pat[0].name), view.pat[0].type)
+            stms.append(replace(view, pat=(copy,), exp=replace(turned, array=there)))
+            there = copy.name
         new = replace(stm, pat=(ir.Param(fresh, param.type),),
-                      exp=replace(update, array=old, value=body.result[value]))
-        return ir.Body((*body.stms, new),
+                      exp=replace(update, array=old, value=there))
+        return ir.Body((*stms, new),
                     tuple(fresh if k == value else body.result[k] for k in kept))
 
     alternatives = tuple(replace(v, body=updated(v.body)) for v in exp.alternatives)

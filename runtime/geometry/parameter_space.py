@@ -221,7 +221,7 @@ def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
 
 def _precedence(quantity: Quantity) -> int:
     """The place of a parameter in the order of choosing."""
-    first = (Quantity.GROUP, Quantity.SIDE, Quantity.ROWS, Quantity.POINTS)
+    first = (Quantity.GROUP, Quantity.SIDE, Quantity.ACROSS, Quantity.ROWS, Quantity.POINTS)
     return first.index(quantity) if quantity in first else len(first)
 
 
@@ -255,7 +255,7 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return _powers(max(1, most // 64), most)
         case Quantity.CHUNK:
             return _powers(1, shares.max_chunk)
-        case Quantity.SIDE:
+        case Quantity.SIDE | Quantity.ACROSS | Quantity.DEPTH:
             return _powers(4, 32)
         case Quantity.SPLIT:
             return _powers(1, MOST_SPLIT)

@@ -58,6 +58,7 @@ def constraints_of(operation: plan.Operation, defaults: Mapping[VName, int], inf
             tiles += _scan_tile_fits(step, info, span)
         elif isinstance(step, distribution.ProductTileShape):
             derived.append(_derived(step, _product_tile, info))
+            tiles += _product_tile_fits(step, span)
         elif isinstance(step, distribution.SegmentBlockShape):
             derived.append(_derived(step, _segment_block, info))
             tiles += _segment_block_fits(step, span)
@@ -79,16 +80,14 @@ def span_of(operation: plan.Operation) -> Loc | None:
 def limits_of(operation: plan.Operation) -> Iterator[Constraint]:
     """The limits of the device on single parameters."""
     span, largest = span_of(operation), Size.var(MAX_GROUP)
-    at_most = {Quantity.GROUP: (largest,), Quantity.SPLIT: (largest,),
+    at_most = {Quantity.GROUP: (largest,), Quantity.SPLIT: (largest,), Quantity.SIDE: (largest,),
+               Quantity.ACROSS: (largest,),
                Quantity.LANES: (largest, Size.var(LARGEST_SHARED_GROUP)),
                Quantity.TEAMS: (Size.var(LIKED_GROUP),)}
     for parameter in operation.parameters:
         quantity, size = parameter.quantity, Size.var(parameter.variable)
         for limit in at_most.get(quantity, ()):
             yield at_least(limit, size, f"'{quantity.value}' is a size of groups on this device",
-                           operation.name, span=span)
-        if quantity is Quantity.SIDE:
-            yield at_least(largest, size * size, "a group has a square of work-items",
                            operation.name, span=span)
 
 
@@ -102,7 +101,7 @@ def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc |
             yield at_least(least(ONE, points), least(ONE, size),
                            f"'{quantity.value}' needs 'points' to be set", operation.name,
                            span=span)
-        if quantity in (Quantity.ROWS, Quantity.COLUMNS):
+        if quantity in (Quantity.ROWS, Quantity.COLUMNS, Quantity.ACROSS, Quantity.DEPTH):
             yield at_least(least(ONE, side), least(ONE, size),
                            f"'{quantity.value}' needs 'side' to be set", operation.name,
                            span=span)
@@ -120,6 +119,11 @@ def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc |
     if {Quantity.SPLIT, Quantity.GROUP} <= own.keys():
         yield divides(greatest(ONE, own[Quantity.SPLIT]), own[Quantity.GROUP],
                       "a group is split evenly", operation.name, span=span)
+    if {Quantity.SIDE, Quantity.ACROSS} <= own.keys():
+        across = own[Quantity.ACROSS]
+        square = side * (ONE - least(ONE, across))
+        yield at_least(Size.var(MAX_GROUP), side * (across + square),
+                       "a group has work-items in rows and columns", operation.name, span=span)
     if {Quantity.ROWS, Quantity.COLUMNS} <= own.keys():
         yield at_least(Size.of(MOST_CELLS), own[Quantity.ROWS] * own[Quantity.COLUMNS],
                        "a work-item keeps its points in registers", operation.name, span=span)
@@ -183,6 +187,18 @@ def _product_tile(step: distribution.ProductTileShape, info: DeviceInfo, wanted:
                   ) -> Sequence[int]:
     return block(info.shares, PLENTY_OF_DATA, PLENTY_OF_DATA, 1, 1, 1, step.bytes,
                  info.local_bytes, tuple(wanted))
+
+
+def _product_tile_fits(step: distribution.ProductTileShape, span: Loc | None
+                       ) -> Iterator[Constraint]:
+    """Blocks for groups that were asked for, and slabs as deep as was asked for."""
+    *_, across, depth = step.wanted
+    if isinstance(across, VName):
+        yield at_least(Size.var(step.rows), least(ONE, Size.var(across)),
+                       "slabs of a group that is not square fit into local memory", span=span)
+    if isinstance(depth, VName):
+        yield equal(least(ONE, Size.var(depth)) * Size.var(step.depth), Size.var(depth),
+                    "each work-item copies an element of a slab", span=span)
 
 
 def _segment_block(step: distribution.SegmentBlockShape, info: DeviceInfo, wanted: Sequence[int]

@@ -92,60 +92,76 @@ SLAB_PADDING = 4
 @lru_cache(MOST_REMEMBERED)
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
           units: int, sizes: tuple[int, int], local_bytes: int,
-          wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
+          wanted: tuple[int, ...] = (0,) * 5) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.distribution.ProductTileShape` for elements of
     ``sizes`` bytes.
 
     Work-items have as many points as make the product quickest.  Many points are combined in less
     time, but large blocks do not come out even with the compute units.  There are few shapes, since
     a kernel is built for each.  Long reductions are done in pieces where most units would have no
-    block.  ``wanted`` are side, rows and columns, 0 for those that fit best.  Blocks are no larger
-    than the product.
+    block.  ``wanted`` are side, rows, columns, across and depth, 0 for those that fit best.  Blocks
+    are no larger than the product.  Slabs are so deep that each work-item has an element to fetch.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
-    >>> def some(height, width, length, sizes=(4, 4)):
-    ...     return block(gpu, height, width, 1, length, 132, sizes, 48 << 10)
+    >>> def some(height, width, length, sizes=(4, 4), wanted=(0,) * 5):
+    ...     return block(gpu, height, width, 1, length, 132, sizes, 48 << 10, wanted)
     >>> some(4096, 4096, 4096), some(4096, 4096, 4096, (8, 8))
-    ((256, 16, 8, 8, 16, 64, 2, 1), (256, 16, 8, 8, 16, 64, 1, 1))
+    ((256, 16, 16, 8, 8, 16, 8, 8, 64, 2, 1), (256, 16, 16, 8, 8, 16, 8, 8, 64, 1, 1))
     >>> some(1024, 1056, 992)
-    (256, 16, 4, 2, 16, 8, 2, 1)
+    (256, 16, 16, 4, 2, 16, 4, 2, 8, 2, 1)
     >>> some(1024, 1024, 1024), some(262144, 16, 64)
-    ((256, 16, 4, 4, 16, 16, 2, 1), (256, 16, 8, 1, 16, 8, 2, 1))
+    ((256, 16, 16, 4, 4, 16, 4, 4, 16, 2, 1), (256, 16, 16, 8, 1, 16, 8, 1, 8, 2, 1))
     >>> some(16, 16, 1 << 20), some(8, 8, 1 << 20)
-    ((256, 16, 1, 1, 16, 1, 2, 528), (256, 16, 0, 0, 16, 0, 1, 1))
+    ((256, 16, 16, 1, 1, 16, 1, 1, 1, 2, 528), (256, 16, 16, 0, 0, 16, 0, 0, 0, 1, 1))
+    >>> some(4096, 4096, 4096, wanted=(8, 8, 8, 32, 0))
+    (256, 8, 32, 8, 8, 8, 2, 8, 64, 2, 1)
+    >>> some(4096, 4096, 4096, wanted=(16, 4, 4, 0, 8)), some(64, 16, 64, wanted=(16, 4, 4, 0, 8))
+    ((256, 16, 16, 4, 4, 8, 2, 2, 16, 2, 1), (256, 16, 16, 4, 1, 16, 4, 1, 4, 2, 1))
     """
     side = wanted[0] or isqrt(limits.group)
-    group = side * side
+    across = wanted[3] or side
+    group = side * across
     alike = limits.staged or any(wanted)
-    if not alike or min(height, width) < side or (not wanted[0] and group != limits.group):
-        return limits.group, side, 0, 0, side, 0, 1, 1
-    most = [min(most or MOST_BLOCK_POINTS, power_of_two_below(size // side))
-            for most, size in zip(wanted[1:], (height, width), strict=True)]
+    none = limits.group, side, across, 0, 0, side, 0, 0, 0, 1, 1
+    if not alike or height < side or width < across or (
+            not wanted[0] and group != limits.group):
+        return none
+    most = [min(most or MOST_BLOCK_POINTS, power_of_two_below(size // items))
+            for most, size, items in zip(wanted[1:3], (height, width), (side, across), strict=True)]
 
     def blocks(rows: int, columns: int) -> int:
-        return batch * ceil_div(height, side * rows) * ceil_div(width, side * columns)
+        return batch * ceil_div(height, side * rows) * ceil_div(width, across * columns)
+
+    def depth(rows: int, columns: int) -> int:
+        found = min(wanted[4] or min(side, across), group)
+        return max(found, across // rows, side // columns)
 
     def time(shape: tuple[int, int]) -> int:
         waves = FILL_PARTS * ceil_div(blocks(*shape), units) + 1
         return waves * (COMBINE_COST * prod(shape) + LOAD_COST * sum(shape))
 
     def slab(shape: tuple[int, int]) -> int:
-        return side * sum(size * (side * count + SLAB_PADDING)
-                          for size, count in zip(sizes, shape, strict=True))
+        return depth(*shape) * sum(
+            size * (items * count + SLAB_PADDING)
+            for size, items, count in zip(sizes, (side, across), shape, strict=True))
 
     shapes = [(most[0], most[1])]
-    if not any(wanted[1:]):
+    if not any(wanted[1:3]):
         shapes = [(min(MOST_BLOCK_POINTS >> n // 2, most[0]),
                    min(MOST_BLOCK_POINTS >> (n + 1) // 2, most[1]))
                   for n in range(2 * MOST_BLOCK_POINTS.bit_length() - 1)]
         shapes = [shape for shape in shapes if slab(shape) <= local_bytes] or shapes[-1:]
     rows, columns = min(shapes, key=time)
-    pieces, useful = 1, length // (LEAST_SLABS * side)
+    pieces, useful = 1, length // (LEAST_SLABS * depth(rows, columns))
     if useful > 1 and UNITS_PER_BLOCK * blocks(rows, columns) < units:
         rows, columns = shapes[0]
         pieces = max(1, min(useful, PIECES_PER_UNIT * units // max(1, blocks(rows, columns))))
-    slabs = 2 if 2 * slab((rows, columns)) <= local_bytes else 1
-    return group, side, rows, columns, side, rows * columns, slabs, pieces
+    deep, room = depth(rows, columns), slab((rows, columns))
+    if deep > (wanted[4] or min(side, across)) and room > local_bytes:
+        return none
+    slabs = 2 if 2 * room <= local_bytes else 1
+    return (group, side, across, rows, columns, deep, deep * rows // across,
+            deep * columns // side, rows * columns, slabs, pieces)
 
 
 # Segments that share elements

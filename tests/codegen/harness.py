@@ -69,6 +69,9 @@ ROWS = VName("rows", -3)
 SLABS = VName("slabs", -6)
 """How many slabs have room, see :class:`distribution.ProductTileShape`."""
 
+ACROSS, DEPTH = VName("across", -21), VName("depth", -22)
+"""How many work-items a block has in a row, and how deep its slabs are."""
+
 COLUMNS = 2
 """How many columns a work-item reduces at a time, see :class:`distribution.StripShape`."""
 
@@ -92,7 +95,7 @@ FLAT = VName("flat", -8)
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, COHERENT: 0, ROWS: 0,
           STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, FLAT: 0,
-          SLABS: 1}
+          SLABS: 1, ACROSS: 2, DEPTH: 2}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -365,8 +368,9 @@ class Machine:
                     if name not in self.buffers:
                         self.put(name, np.zeros(self.size(words), np.uint64))
                 case distribution.ProductTileShape():
-                    values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS],
-                              self.scalars[SLABS], 1)
+                    rows, across, depth = map(self.scalars.get, (ROWS, ACROSS, DEPTH))
+                    values = (2 * across, 2, across, rows, 1, depth, depth * rows // across,
+                              depth // 2, rows, self.scalars[SLABS], 1)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case distribution.SegmentBlockShape():
                     self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0, 0), strict=True))

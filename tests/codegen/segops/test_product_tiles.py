@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from runelift.runtime.geometry import launch_geometry
 from runelift.runtime.geometry.tiles import LEAST_SLABS as LEAST_SLABS
 from runelift.runtime.geometry.tiles import SLAB_PADDING, block
 from runelift.runtime.versions.forest import plans
-from tests.codegen.harness import ROWS, SLABS
+from tests.codegen.harness import ACROSS, DEPTH, ROWS, SLABS
 from tests.codegen.test_programs import Choices, modelled
 
 GPU = ShareLimits(32, 256, 1024, 16, 32, True, 1)
@@ -42,16 +43,41 @@ entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p](i32, i32) =
 """
 
 
+class Blocks(NamedTuple):
+    """Blocks of products: work-items, their points, the depth of slabs, and pieces."""
+
+    side: int
+    across: int
+    rows: int
+    columns: int
+    depth: int
+    slabs: int
+    pieces: int
+
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes as the runtime sets them."""
+        down, along = self.depth * self.rows // self.across, self.depth * self.columns // self.side
+        assert min(down, along) > 0
+        return (self.side * self.across, *self[:5], down, along, self.rows * self.columns,
+                *self[5:])
+
+
+NOT_SQUARE = [Blocks(2, 4, 2, 2, 2, 1, 1), Blocks(4, 2, 1, 2, 4, 2, 1), Blocks(1, 4, 4, 1, 1, 2, 3),
+              Blocks(2, 2, 2, 2, 1, 2, 1), Blocks(2, 2, 1, 1, 4, 2, 2), Blocks(2, 1, 2, 4, 2, 1, 2)]
+"""Groups that are not square, and slabs that are not as deep as groups have rows."""
+
+
 @pytest.mark.sweep(every=7)
-@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4, 1, 1), (4, 2, 1, 4, 2, 4, 2, 1),
-                                    (16, 4, 4, 1, 4, 4, 2, 1), (4, 2, 1, 1, 2, 1, 1, 2),
-                                    (4, 2, 2, 8, 2, 16, 2, 3), (4, 2, 1, 2, 2, 2, 1, 9)])
+@pytest.mark.parametrize("blocks", [
+    Blocks(2, 2, 2, 2, 2, 1, 1), Blocks(2, 2, 1, 4, 2, 2, 1), Blocks(4, 4, 4, 1, 4, 2, 1),
+    Blocks(2, 2, 1, 1, 2, 1, 2), Blocks(2, 2, 2, 8, 2, 2, 3), Blocks(2, 2, 1, 2, 2, 1, 9),
+    *NOT_SQUARE])
 @pytest.mark.parametrize("size", [(1, 1, 1), (8, 4, 8), (9, 7, 10), (17, 3, 5), (4, 0, 4)])
 @pytest.mark.parametrize("text", [PRODUCT, SCALED, BATCHED, ORDERED],
                          ids=["product", "scaled", "batched", "ordered"])
-def test_blocks(text: str, size: tuple[int, int, int], blocks: tuple[int, ...],
+def test_blocks(text: str, size: tuple[int, int, int], blocks: Blocks,
                 monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks)
+    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
     program = runelift.compile(text, device="oclgrind", tuning={})
     for kernel in ("segmap_tiled", "segmap_pieces", "segmap_combined"):
         assert f"kernel {kernel}" in program.source("imp")
@@ -70,17 +96,19 @@ def test_blocks(text: str, size: tuple[int, int, int], blocks: tuple[int, ...],
             np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
 
 
+@pytest.mark.parametrize(("across", "depth"), [(2, 2), (4, 2), (1, 2), (2, 4)])
 @pytest.mark.parametrize("slabs", [1, 2])
 @pytest.mark.parametrize("size", [(4, 6, 5), (5, 7, 4), (3, 1, 2)])
-def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs: int,
-                                               tmp_path: Path) -> None:
+def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs: int, across: int,
+                                               depth: int, tmp_path: Path) -> None:
     """The interpreter of kernels finds it if there is a barrier too few."""
     (tmp_path / "product.fut").write_text(PRODUCT)
     code = compile_source(read_source(tmp_path / "product.fut"), policy="all").plan("main")
     n, m, p = size
     rng = np.random.default_rng(n)
     xss, yss = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((n, m), (m, p)))
-    found = modelled(code, (xss, yss), Choices(0, kind="segmap_tiled"), {ROWS: 2, SLABS: slabs})
+    found = modelled(code, (xss, yss), Choices(0, kind="segmap_tiled"),
+                     {ROWS: 2, SLABS: slabs, ACROSS: across, DEPTH: depth})
     np.testing.assert_array_equal(found, xss @ yss)
 
 
@@ -89,9 +117,11 @@ def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs
 def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
                           sizes: tuple[int, int]) -> None:
     """Blocks are no larger than the product, fit into local memory, and leave few units idle."""
-    group, side, rows, columns, depth, cells, slabs, pieces = block(
+    group, side, across, rows, columns, depth, down, along, cells, slabs, pieces = block(
         GPU, height, width, 1, length, units, sizes, 48 << 10)
     assert group == side * side
+    assert (across, depth) == (side, side)
+    assert (down, along) == (rows, columns)
     assert cells == rows * columns
     if min(height, width) < side:
         assert rows == 0
@@ -103,6 +133,29 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
     blocks = ceil_div(height, side * rows) * ceil_div(width, side * columns)
     assert (2 * blocks * pieces >= units or (rows, columns) == (1, 1)
             or length < LEAST_SLABS * side * (pieces + 1))
+
+
+@given(st.integers(1, 600), st.integers(1, 600), st.integers(0, 5000),
+       st.sampled_from([1 << 10, 1 << 12, 48 << 10]), st.sampled_from([4, 8, 16, 32]),
+       st.lists(st.sampled_from([0, 1, 2, 4, 8, 16]), min_size=2, max_size=2),
+       st.lists(st.sampled_from([0, 4, 8, 16, 32]), min_size=2, max_size=2))
+def test_every_work_item_fetches_a_part_of_a_slab(
+        height: int, width: int, length: int, local_bytes: int, side: int, points: list[int],
+        others: list[int]) -> None:
+    """A group fetches every element of a slab exactly once, whatever is wanted."""
+    group, tall, across, rows, columns, depth, down, along, cells, _, pieces = block(
+        GPU, height, width, 1, length, 132, (4, 4), local_bytes, (side, *points, *others))
+    if rows == 0:
+        return
+    assert (group, tall, across) == (side * across, side, others[0] or side)
+    assert group % depth == 0
+    assert down * group == depth * tall * rows
+    assert along * group == depth * across * columns
+    assert cells == rows * columns
+    assert tall * rows <= height
+    assert across * columns <= width
+    assert pieces == 1 or pieces * LEAST_SLABS * depth <= length
+    assert depth >= min(others[1], group)
 
 
 CONVOLUTION = """
@@ -129,16 +182,17 @@ entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [m][h][
 
 
 @pytest.mark.sweep(every=5)
-@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4, 1, 1), (4, 2, 1, 4, 2, 4, 2, 1),
-                                    (16, 4, 4, 1, 4, 4, 2, 1), (4, 2, 2, 1, 2, 2, 2, 3)])
+@pytest.mark.parametrize("blocks", [
+    Blocks(2, 2, 2, 2, 2, 1, 1), Blocks(2, 2, 1, 4, 2, 2, 1), Blocks(4, 4, 4, 1, 4, 2, 1),
+    Blocks(2, 2, 2, 1, 2, 2, 3), *NOT_SQUARE])
 @pytest.mark.parametrize("size", [(1, 1, 1, 1, 1), (2, 3, 5, 4, 3), (3, 5, 2, 7, 4),
                                   (2, 0, 3, 4, 5), (2, 4, 3, 0, 2), (1, 9, 4, 4, 2)])
 @pytest.mark.parametrize("text", [CONVOLUTION, STRIDED, GATHERED],
                          ids=["convolution", "strided", "gathered"])
-def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: tuple[int, ...],
+def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: Blocks,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows, columns and steps of a product may each have several dimensions."""
-    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks)
+    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
     program = _compiled(text, "oclgrind")
     for kernel in ("segmap_tiled", "segmap_pieces"):
         assert (f"kernel {kernel}" in program.source("imp")) == (text is not GATHERED)

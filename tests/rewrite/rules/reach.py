@@ -257,6 +257,9 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
     "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),
     "concat_in_parts": (VECTOR + "map (+ 1) xs ++ xs", [XS]),
+    "rearranged_result": (
+        "entry main [n][m] (xss: [n][m]i32): [m][n][3]i32 = "
+        "transpose (map (map (\\x -> [x, x + 1, x * 2])) xss)", [XSS]),
     "products_share": (
         "entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p]i32 = "
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",

@@ -138,8 +138,7 @@ def test_each_setting_is_as_likely_as_another() -> None:
 
 def test_an_impossible_setting_is_refused_with_both_sizes_and_its_source() -> None:
     text = PROGRAMS["product"][0]
-    (space,) = (s for s in runelift.compile(text).spaces("main")
-                if any(r.parameter.quantity is Quantity.SIDE for r in s.ranges))
+    space = _product_space()
     name = space.operation.name
 
     def refused(**values: int) -> str:
@@ -159,6 +158,70 @@ def test_an_impossible_setting_is_refused_with_both_sizes_and_its_source() -> No
         runelift.compile(text, settings={f"{name}.rows": 4})
     assert "error[impossible-setting]" in str(caught.value)
     assert runelift.compile(text, settings={f"{name}.rows": 4, f"{name}.side": 4}).thresholds
+
+
+def test_slabs_and_groups_that_do_not_go_together_are_refused() -> None:
+    """A group is no larger than the device's, and has an element of a slab for each work-item."""
+    space = _product_space()
+    name = space.operation.name
+
+    def refused(**values: int) -> str:
+        return space.obstacle(space.chosen({f"{name}.{key}": value
+                                            for key, value in values.items()}))
+
+    assert refused(side=4, across=16, rows=4, columns=4, depth=8) == ""
+    assert "min(1, across) = 1 is more than min(1, side) = 0" in refused(across=8)
+    assert "min(1, depth) = 1 is more than min(1, side) = 0" in refused(depth=8)
+    for values in ({"side": 32, "rows": 1, "columns": 1, "depth": 4},
+                   {"side": 4, "across": 32, "rows": 2, "columns": 8, "depth": 4},
+                   {"side": 4, "depth": 32}):
+        assert "(each work-item copies an element of a slab;" in refused(**values)
+    small = space_of(space.operation, replace(space.info, max_group=256))
+    for values, wrong in (({"side": 32}, True), ({"side": 32, "across": 8}, False),
+                          ({"side": 8, "across": 32}, False), ({"side": 16, "across": 32}, True)):
+        found = small.obstacle(small.chosen({f"{name}.{k}": v for k, v in values.items()}))
+        assert ("a group has work-items in rows and columns" in found) == wrong
+
+
+PRODUCTS = {
+    "matrix": (PROGRAMS["product"][0], ()),
+    "steps of two dimensions": (
+        "def main [n][m][k] (xsss: [n][m][3]i32) (ysss: [m][3][k]i32) =\n"
+        "  tabulate_2d n k (\\i j -> i32.sum (tabulate m (\\a ->\n"
+        "    i32.sum (tabulate 3 (\\b -> xsss[i, a, b] * ysss[a, b, j])))))", (3,)),
+}
+"""Products, and the lengths of their further steps."""
+
+
+@pytest.mark.sweep(every=12)
+@pytest.mark.parametrize("setting", [
+    (4, 32, 8, 2, 4), (32, 4, 1, 1, 32), (8, 0, 2, 2, 4), (4, 0, 4, 4, 16), (8, 16, 0, 0, 0),
+    (16, 8, 0, 0, 32)])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_right_for_all_groups_and_slabs(name: str, setting: tuple[int, ...]) -> None:
+    """Extreme groups that are not square, and slabs, at sizes 0, 1 and odd ones."""
+    text, further = PRODUCTS[name]
+    program, oracle = (runelift.compile(text, device=d) for d in (None, "interpreter"))
+    space = _product_space(program)
+    force = leading_to(program.loaded.plan("main").steps, space.operation.name)
+    quantities = (Quantity.SIDE, Quantity.ACROSS, Quantity.ROWS, Quantity.COLUMNS, Quantity.DEPTH)
+    chosen = {f"{space.operation.name}.{quantity.value}": value
+              for quantity, value in zip(quantities, setting, strict=True)}
+    assert space.obstacle(space.chosen(chosen)) == ""
+    for rows, length in [(70, 37), (33, 1), (64, 0), (0, 5)]:
+        args = [RANDOM.integers(-50, 50, shape).astype(np.int32)
+                for shape in ((rows, length, *further), (length, *further, rows + 1))]
+        ((expected,), _) = oracle.run("main", args)
+        ((found,), _) = program.run("main", args, force=force, thresholds=chosen)
+        np.testing.assert_array_equal(found, expected)
+
+
+def _product_space(program: Program | None = None) -> ParameterSpace:
+    """The parameters of the blocks of a product."""
+    program = program or runelift.compile(PROGRAMS["product"][0])
+    (space,) = (s for s in program.spaces("main")
+                if any(r.parameter.quantity is Quantity.SIDE for r in s.ranges))
+    return space
 
 
 def test_a_group_that_does_not_split_evenly_is_refused() -> None:

@@ -122,8 +122,8 @@ def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
     info = select(simulator)
     assert info is not None
     plain = info.plain()
-    assert block(info.shares, 4096, 4096, 1, 4096, 8, (4, 4), 1 << 15)[2] > 0
-    assert block(plain.shares, 4096, 4096, 1, 4096, 8, (4, 4), 1 << 15)[2] == 0
+    assert block(info.shares, 4096, 4096, 1, 4096, 8, (4, 4), 1 << 15)[3] > 0
+    assert block(plain.shares, 4096, 4096, 1, 4096, 8, (4, 4), 1 << 15)[3] == 0
     for slides, roots in ((True, False), (False, True)):
         combining = Combining(slides, roots, 1, 4)
         points, none = (coarse(each.shares, SegmentBatch(64, 64, 1, 64), combining, 8, 9999,
