@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 def measured(program: Program, entry: str, args: list[Any], force: Mapping[str, int]) -> int:
     """The greatest memory of a run whose arguments are on the device."""
+    gc.collect()  # arrays of other tests that would be freed meanwhile
     runner, before = MeasuredProgram(program), program.device.pool.live
     placed = runner.place(args)
     return runner.record(entry, placed, force=force, samples=False).peak_bytes - before

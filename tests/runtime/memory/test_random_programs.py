@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ FAMILIES = {"nests": NESTS, "groups": GROUPS, "updates": UPDATES}
 
 def measured(program: Program, args: list[Any], force: dict[str, int]) -> int | None:
     """The greatest memory of a run whose arguments are on the device; None if it cannot run."""
+    gc.collect()  # arrays of other tests that would be freed meanwhile
     runner, before = MeasuredProgram(program), program.device.pool.live
     placed = runner.place(args)
     try:
