@@ -479,15 +479,17 @@ class _Writer:
     def _trials(self, step: plan.Operation, version: str) -> None:
         """A loop over settings of an operation; buffers that it reads and writes are restored."""
         settings = "".join(f"{_var(p.variable)}, " for p in step.parameters)
-        read, written = (", ".join(map(_var, names)) for names in _accessed(step.steps))
+        fills, steps = plan.apart_from_fills(step.steps)
+        self.steps(fills, version)
+        read, written = (", ".join(map(_var, names)) for names in _accessed(steps))
         self.line(f"for {settings}in rt.trials({len(self.operations)}, [{read}], [{written}]):")
         self.operations.append(step)
         self.depth += 1
         self.line("try:")
-        self.nested((*step.early, *step.steps), version)
+        self.nested((*step.early, *steps), version)
         self.line("except rt.CannotRun as reason:")
         self.depth += 1
-        if allocated := set(_allocated(step.steps)):
+        if allocated := set(_allocated(steps)):
             self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
         self.line("if rt.gives_up(reason): raise")
         self.depth -= 2

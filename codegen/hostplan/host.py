@@ -47,7 +47,7 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
     device writes elements of the same index together.  ``coherent``: groups see what others
     wrote in the same launch, so that one kernel can run all iterations of a loop.
     """
-    fun = store_margins(fun, names)
+    fun = store_margins(fun, names, lazily=interleave)
     if interleave:
         fun = coalesce(fun, names)
     host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave,
@@ -131,9 +131,9 @@ class HostBuilder(Control):
                 self.bind_view(stm.pat[0], self.views[array].slide(
                     dim, self.scalar(size), self.scalar(step), self.scalar(count)))
             case ir.Pad(dim, before, _, value, array):
-                self.bind_view(stm.pat[0], self.views[array].pad(
-                    dim, self.scalar(before), self.shape(stm.pat[0].type)[dim],
-                    self.scalar(value)))
+                padded = self.views[array].pad(dim, self.scalar(before), self.shape(
+                    stm.pat[0].type)[dim], self.scalar(value))
+                (self.store_lazily if LAZY in stm.attrs else self.bind_view)(stm.pat[0], padded)
             case ir.Copy(array) if LAZY in stm.attrs:
                 beside = attribute_number(stm, WALKED_TOGETHER)
                 self.copy_lazily(stm.pat[0], array, attribute_number(stm, CONTIGUOUS_ALONG),

@@ -2,16 +2,19 @@
 
 :mod:`runelift.codegen.hostplan.coalescing` chooses them.  The version that wants a copy makes it; a
 copy that another version has made is used.
+
+Stored margins of products (:mod:`runelift.codegen.hostplan.margins`) are lazy copies, too.  If only
+one side of a branch reads such a copy, it is made there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runelift.codegen.hostplan.device_scalars import DeviceScalars
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.views import Indices, View, flat_index, op, volume
+from runelift.codegen.plan.views import Indices, View, flat_index, op, row_major, volume
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -40,9 +43,10 @@ class _Copy:
 
 @dataclass(slots=True)
 class LazyCopies(DeviceScalars):
-    """The lazy copies of a plan, and their layouts."""
+    """The lazy copies of a plan, and their layouts; ``margins`` are those of padded arrays."""
 
     lazy_copies: dict[VName, _Copy] = field(default_factory=dict)
+    margins: set[VName] = field(default_factory=set)
 
     def copy_lazily(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
         """``param`` is ``array`` with dimension ``dim`` nearest in memory.
@@ -51,8 +55,9 @@ class LazyCopies(DeviceScalars):
         walk along so many arrays.
         """
         view, shape = self.views[array], shape_of(param.type)
+        found, view = view, view.stored or view
         if view.near == dim or (beside is not None and not view.dense):
-            self.bind_view(param, view)
+            self.bind_view(param, found)
             return
         self.emit(plan.LazyCopy(param.name))
         before, behind = shape[:dim], shape[dim + 1:]
@@ -71,6 +76,15 @@ class LazyCopies(DeviceScalars):
             near, far = self._either(short, (rest, i64(1)), (near, far))
         self.lazy_copies[param.name] = _Copy(transposed, view.mem or array, short)
         self.bind_view(param, self._view_in_memory(param, dim, near, far))
+
+    def store_lazily(self, param: Param, view: View) -> None:
+        """``param`` is ``view``, and in memory where kernels read it there."""
+        copy = self.names.fresh(param.name)
+        self.emit(plan.LazyCopy(copy))
+        source = self._array(param, shape_of(param.type), view)
+        self.lazy_copies[copy] = _Copy(source, source, None)
+        self.margins.add(copy)
+        self.bind_view(param, replace(view, stored=row_major(copy, view.prim, view.shape)))
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
         """True if ``rows`` rows of ``rest`` elements need no copy."""
@@ -134,6 +148,7 @@ class LazyCopies(DeviceScalars):
                            key=lambda n: n.tag):
             lazy = self.lazy_copies[name]
             with self.block() as steps:
+                self.fill([lazy.source])
                 with self.block() as copying:
                     self.emit(plan.Bind(name, self.copy(lazy.transposed)))
                 if lazy.short is None:
@@ -143,3 +158,43 @@ class LazyCopies(DeviceScalars):
                                           tuple(copying)))
             self.filled[-1].add(name)
             self.emit(plan.Fill(name, tuple(steps)))
+
+    def fill_where_read(self, steps: tuple[plan.Step, ...]) -> tuple[plan.Step, ...]:
+        """Fill the lazy copies that ``steps`` read; these, with margins filled where they are read.
+
+        A margin that only one side of a branch reads is filled there.
+        """
+        read = buffers_of(steps)
+        apart = {name for name in read & self.margins - self.filled[-1]
+                 if all(_is_one_sided(step, name) for step in steps if name in buffers_of([step]))}
+        self.fill(read - apart)
+        return tuple(self._sides_filled(step) if apart & buffers_of([step]) else step
+                     for step in steps)
+
+    def _sides_filled(self, step: plan.Step) -> plan.Step:
+        """A branch that fills what its sides read."""
+        assert isinstance(step, plan.Branch)
+        sides = list[tuple[plan.Step, ...]]()
+        for side in (step.then_, step.else_):
+            with self.block() as filling:
+                found = self.fill_where_read(side)
+            sides.append((*filling, *found))
+        return plan.Branch(step.cond, *sides)
+
+
+def buffers_of(steps: Iterable[plan.Step]) -> set[VName]:
+    """The buffers that the kernels of steps get as arguments, or that are copied."""
+    found: set[VName] = set()
+    for step in plan.all_steps(steps):
+        match step:
+            case plan.Launch(_, args):
+                found.update(arg for arg in args if isinstance(arg, VName))
+            case plan.CopyBuffer(target, source):
+                found.update((target, source))
+    return found
+
+
+def _is_one_sided(step: plan.Step, name: VName) -> bool:
+    """True if a step is a branch, and one of its sides does not read a buffer."""
+    return isinstance(step, plan.Branch) and not all(
+        name in buffers_of(side) for side in (step.then_, step.else_))

@@ -3,6 +3,9 @@
 A pad is a view: each element that is read of it costs tests, and vector loads need neighbours in
 memory.  So what reductions read is stored with its margin, which takes little more memory than the
 array.
+
+Blocks of products (:mod:`~runelift.codegen.segops.product_tiles`) fetch an element once for many
+uses, so they test.  What they read is a lazy copy, which only other kernels make.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import replace
 
+from runelift.codegen.hostplan.coalescing import LAZY
 from runelift.ir import syntax as ir
 from runelift.ir.consumption import root_of
 from runelift.ir.names import Names, VName
+from runelift.ir.products import product_of
 from runelift.ir.traverse import (
     bodies_inside,
     bodies_of,
@@ -25,13 +30,29 @@ from runelift.ir.traverse import (
 REDUCING = (ir.Redomap, ir.SegRed, ir.Loop)
 
 
-def store_margins(fun: ir.Fun, names: Names) -> ir.Fun:
-    """``fun`` with a copy of each pad at host level that a reduction reads."""
+def store_margins(fun: ir.Fun, names: Names, *, lazily: bool = False) -> ir.Fun:
+    """``fun`` with a copy of each pad at host level that a reduction reads.
+
+    ``lazily``: pads that products read, outside of loops, are only marked as lazy copies.
+    """
     defs = {p.name: stm for stm in statements_at_host(fun.body) for p in stm.pat}
     read = _read_again(fun.body, defs)
     wanted = {name for name, stm in defs.items() if isinstance(stm.exp, ir.Pad)
               and name in read}
-    return replace(fun, body=_stored(fun.body, wanted, names)) if wanted else fun
+    lazy = wanted & _tested(fun.body, defs) if lazily else set[VName]()
+    return replace(fun, body=_stored(fun.body, wanted, lazy, names)) if wanted else fun
+
+
+def _tested(body: ir.Body, defs: dict[VName, ir.Stm]) -> set[VName]:
+    """The arrays, made outside of loops, that products of several dimensions read."""
+    found: set[VName] = set()
+    for stm in statements_at_host(body):
+        if isinstance(stm.exp, ir.SegMap) and stm.exp.level is ir.Level.GRID and (
+                product := product_of(stm.exp)) is not None and len(product.walks) > 1:
+            for name in free_vars(stm):
+                found |= set(_behind(name, defs))
+    loops = [stm.exp.body for stm in statements_at_host(body) if isinstance(stm.exp, ir.Loop)]
+    return found - {p.name for loop in loops for stm in statements_at_host(loop) for p in stm.pat}
 
 
 def _read_again(body: ir.Body, defs: dict[VName, ir.Stm]) -> set[VName]:
@@ -56,11 +77,13 @@ def _behind(name: VName, defs: dict[VName, ir.Stm]) -> Iterable[VName]:
         name = root_of(name, {name: made})
 
 
-def _stored(body: ir.Body, wanted: Set[VName], names: Names) -> ir.Body:
-    """A body at host level in which the pads ``wanted`` are copies of pads."""
+def _stored(body: ir.Body, wanted: Set[VName], lazy: Set[VName], names: Names) -> ir.Body:
+    """A body at host level in which the pads ``wanted`` are copies of pads, or ``lazy`` ones."""
     stms: list[ir.Stm] = []
     for stm in body.stms:
-        if isinstance(stm.exp, ir.Pad) and stm.pat[0].name in wanted:
+        if isinstance(stm.exp, ir.Pad) and stm.pat[0].name in lazy:
+            stms.append(replace(stm, attrs=(*stm.attrs, LAZY)))
+        elif isinstance(stm.exp, ir.Pad) and stm.pat[0].name in wanted:
             (param,) = stm.pat
             view = ir.Param(names.fresh(param.name), param.type)
             stms += [replace(stm, pat=(view,)), ir.Stm((param,), ir.Copy(view.name), loc=stm.loc)]
@@ -68,5 +91,5 @@ def _stored(body: ir.Body, wanted: Set[VName], names: Names) -> ir.Body:
             stms.append(stm)
         else:
             stms.append(replace(stm, exp=map_inside(
-                stm.exp, lambda inner: _stored(inner, wanted, names), lambda lam: lam)))
+                stm.exp, lambda inner: _stored(inner, wanted, lazy, names), lambda lam: lam)))
     return ir.Body(tuple(stms), body.result)

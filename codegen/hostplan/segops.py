@@ -7,7 +7,7 @@ copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from runelift.codegen.hostplan.dispatch import lower_segop
@@ -48,11 +48,11 @@ class SegOps(LazyCopies):
         """The steps of an operation that makes ``pat``, as ``lower`` finds them."""
         parameters = self.new_operation(pat)
         lowered = lower(parameters)
-        self.fill(_buffers(lowered.steps))
+        steps = self.fill_where_read(lowered.steps)
         self.local_bytes.append(lowered.local_bytes)
         found = tuple(parameters.found.values())
         self.types |= {p.variable: Prim.I64 for p in found}
-        self.emit(plan.Operation(parameters.operation, found, lowered.steps))
+        self.emit(plan.Operation(parameters.operation, found, steps))
 
     def operation(self, stm: Stm, exp: SegOp) -> None:
         """The steps of a segmented operation, whose results get buffers first."""
@@ -127,15 +127,3 @@ class SegOps(LazyCopies):
                 self.allocate(param)
             else:
                 self.adopt(param, self.copy(array))
-
-
-def _buffers(steps: Iterable[plan.Step]) -> set[VName]:
-    """The buffers that the kernels of steps get as arguments, or that are copied."""
-    found: set[VName] = set()
-    for step in plan.all_steps(steps):
-        match step:
-            case plan.Launch(_, args):
-                found.update(arg for arg in args if isinstance(arg, VName))
-            case plan.CopyBuffer(target, source):
-                found.update((target, source))
-    return found

@@ -44,7 +44,7 @@ class Lowering:
     Without ``parameters`` there is nothing to choose, and defaults of the device hold.  If
     ``fixed`` is not None, kernels are built for the values of these sizes, so that arrays of a
     work-item are private.  Otherwise such arrays are in ``scratch`` memory, the same in all
-    kernels.
+    kernels.  ``testing``: kernels test margins of arrays, and do not read stored ones.
     """
 
     stm: Stm
@@ -56,6 +56,7 @@ class Lowering:
     local_bytes: Size = plan.NO_BYTES
     fixed: tuple[VName, ...] | None = None
     scratch: tuple[Scratch, ...] = ()
+    testing: bool = False
 
     def builder(self) -> KernelBuilder:
         """A kernel to be built."""
@@ -103,8 +104,9 @@ class Lowering:
         return self.env.type(name)
 
     def view(self, name: VName) -> View:
-        """The view of a host array."""
-        return self.env.view(name)
+        """The view of a host array, the stored one if there is one."""
+        view = self.env.view(name)
+        return view if view.stored is None or self.testing else view.stored
 
     def size(self, atom: Atom) -> Size:
         """A width as the host knows it."""

@@ -145,7 +145,9 @@ def _work(steps: Sequence[plan.Step], kept: Set[VName]) -> Work:
                         (version.kind.value, _work(version.steps, kept)) for version in versions
                         if version.infeasible is None)))
                 case plan.Operation(name, _, inner):
-                    forms.append(_form(name, inner))
+                    fills, own = plan.apart_from_fills(inner)
+                    visit(fills)
+                    forms.append(_form(name, own))
                 case plan.Launch(kernel):
                     forms.append(_form(_base_name(kernel), (step,)))
                 case plan.Alloc(name) if name not in kept:

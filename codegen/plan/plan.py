@@ -361,6 +361,22 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
             yield from all_steps(body)
 
 
+def apart_from_fills(steps: Iterable[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """The fills among the steps of an operation and in its branches, and the other steps."""
+    fills, others = list[Step](), list[Step]()
+    for step in steps:
+        match step:
+            case Fill():
+                fills.append(step)
+            case Branch(cond, then_, else_):
+                (first, then_), (second, else_) = map(apart_from_fills, (then_, else_))
+                fills += (*first, *second)
+                others.append(Branch(cond, then_, else_))
+            case _:
+                others.append(step)
+    return tuple(fills), tuple(others)
+
+
 def kernels(steps: Iterable[Step]) -> Iterator[imp.Kernel]:
     """The kernels that steps launch, in all branches, loops and versions."""
     return (step.kernel for step in all_steps(steps) if isinstance(step, Launch))

@@ -106,6 +106,8 @@ class View:
     ``mem`` is None for a virtual array.  If the elements fill the memory from its start, ``order``
     lists the dimensions as they vary in memory, the fastest last; else it is None.  Neighbours
     along dimension ``near``, if there is one, are neighbours in memory.
+
+    ``stored`` is the same array in a lazy copy, which is filled when a kernel reads it.
     """
 
     prim: Prim
@@ -114,6 +116,7 @@ class View:
     at: Callable[[Indices], Exp] = field(compare=False)
     order: tuple[int, ...] | None = None
     near: int | None = None
+    stored: View | None = None
 
     @property
     def unit(self) -> bool:
@@ -141,7 +144,8 @@ class View:
         return View(self.prim, tuple(self.shape[k] for k in perm), self.mem,
                     lambda ix: self.at([ix[k] for k in inverse]),
                     None if self.order is None else tuple(inverse[k] for k in self.order),
-                    None if self.near is None else inverse[self.near])
+                    None if self.near is None else inverse[self.near],
+                    self.stored and self.stored.rearrange(perm))
 
     def reshape(self, shape: tuple[Exp, ...]) -> View:
         """The same elements in row-major order with another shape."""
@@ -158,7 +162,8 @@ class View:
             rest = unflat_index(flat_index(ix[common:], outer), inner) if inner else []
             return self.at([*ix[:common], *rest])
 
-        return View(self.prim, shape, self.mem, at)
+        return View(self.prim, shape, self.mem, at,
+                    stored=self.stored and self.stored.reshape(shape))
 
     def slice(self, dims: Sequence[Exp | tuple[Exp, Exp, Exp]]) -> View:
         """Fix dimensions at an index, or keep ``(start, count, stride)`` of them."""
@@ -174,7 +179,8 @@ class View:
         kept = [n for n, d in enumerate(dims) if isinstance(d, tuple)
                 and (n != self.near or d[2] == lit(1))]
         return View(self.prim, shape, self.mem, at, self.order if whole else None,
-                    kept.index(self.near) if self.near in kept else None)
+                    kept.index(self.near) if self.near in kept else None,
+                    self.stored and self.stored.slice(dims))
 
     def slide(self, dim: int, size: Exp, step: Exp, count: Exp) -> View:
         """``count`` windows of ``size`` neighbours along a dimension, each ``step`` further."""
@@ -185,7 +191,8 @@ class View:
             return self.at([*ix[:dim], place, *ix[dim + 2:]])
 
         near = None if self.near is None else self.near + (self.near >= dim)
-        return View(self.prim, shape, self.mem, at, None, near)
+        return View(self.prim, shape, self.mem, at, None, near,
+                    self.stored and self.stored.slide(dim, size, step, count))
 
     def pad(self, dim: int, before: Exp, length: Exp, value: Exp) -> View:
         """The elements from place ``before`` on, and ``value`` at other places of ``length``.

@@ -8,6 +8,9 @@ fetches at a time.  Advances are sums of *digits*, the indices of a step, which 
 odometer.  So nothing is divided in the loop.  Both have 32 bits, which takes half of the registers.
 Arrays of more elements are left to other kernels.
 
+Elements of padded arrays are tested: an index has a base and an advance, as a place has.  One that
+is outside of its size stands for the value of the pad, and nothing is loaded.
+
 Operands whose places are no such sums have their places computed anew for each element.
 """
 
@@ -20,7 +23,7 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
-from runelift.codegen.plan.views import View, lit, op, volume
+from runelift.codegen.plan.views import View, as_padded, lit, op, volume
 from runelift.codegen.segops.coarsen import Sum, as_sum, varies
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -30,8 +33,8 @@ from runelift.ir.prim import Prim
 from runelift.ir.products import Operand, Product
 from runelift.ir.sizes import Size, greatest
 from runelift.ir.sizes import product as multiply
-from runelift.ir.syntax import Body
-from runelift.ir.traverse import free_vars
+from runelift.ir.syntax import Body, Pad
+from runelift.ir.traverse import free_vars, statements_inside
 from runelift.ir.types import Const, shape_of
 
 
@@ -68,27 +71,37 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """The place of an element of an operand in ``mem``: ``base``, and factors times digits.
+class Place:
+    """A place: ``base``, which depends on the point, and factors times digits of the step."""
 
-    ``code`` makes what ``base`` needs of the indices ``point`` of a side.  ``near``: neighbouring
-    points are neighbours in memory.
+    base: Exp
+    factors: tuple[tuple[Exp, int], ...]
+
+    def advance(self, digits: Sequence[Exp]) -> Exp:
+        """The part that depends on the step."""
+        total: Exp = lit(0)
+        for factor, level in self.factors:
+            total = op("add", total, op("mul", digits[level], factor))
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The place of an element of an operand in ``mem``.
+
+    ``code`` makes what bases need of the indices ``point`` of a side.  ``near``: neighbouring
+    points are neighbours in memory.  Where an index of ``tests`` is not inside of its size, the
+    element is ``value``.
     """
 
     mem: VName
     prim: Prim
     point: tuple[VName, ...]
     code: tuple[imp.Declare, ...]
-    base: Exp
-    factors: tuple[tuple[Exp, int], ...]
+    place: Place
     near: bool
-
-    def advance(self, digits: Sequence[Exp]) -> Exp:
-        """The part of the place that depends on the step."""
-        total: Exp = lit(0)
-        for factor, level in self.factors:
-            total = op("add", total, op("mul", digits[level], factor))
-        return total
+    tests: tuple[tuple[Place, Exp], ...] = ()
+    value: Exp | None = None
 
 
 def address_of(k: KernelBuilder, product: Product, operand: Operand, side: Side,
@@ -105,16 +118,40 @@ def address_of(k: KernelBuilder, product: Product, operand: Operand, side: Side,
     found = _parts(code, value, digits)
     if found is None:
         return None
-    load, kept, total = found
-    private = {*point, *(stm.name for stm in kept)}
-    factors = tuple((factor, digits.index(name)) for factor, names in total.lanes
-                    for name in names)
-    if any(not variables(factor).isdisjoint(private) for factor, _ in factors):
+    private = {*point, *(stm.name for stm in found.kept)}
+    sums = [found.place, *(index for index, _ in found.tests)]
+    common = [*(size for _, size in found.tests), *([] if found.value is None else [found.value]),
+              *(factor for total in sums for factor, _ in total.lanes)]
+    if any(not variables(each).isdisjoint((*private, *digits)) for each in common):
         return None
+    place, *tested = (Place(total.same, tuple((factor, digits.index(name))
+                                              for factor, names in total.lanes for name in names))
+                      for total in sums)
     beside = _parts(code, value, (*digits, point[-1]))
     near = beside is not None and any(
-        point[-1] in names and factor == lit(1) for factor, names in beside[2].lanes)
-    return Address(load.mem, load.prim, point, kept, total.same, factors, near)
+        point[-1] in names and factor == lit(1) for factor, names in beside.place.lanes)
+    return Address(found.load.mem, found.load.prim, point, found.kept, place, near, tuple(
+        zip(tested, (size for _, size in found.tests), strict=True)), found.value)
+
+
+def tests_margins(lowering: launches.Lowering, product: Product) -> bool:
+    """True if a product reads stored margins, and can test them where it fetches elements.
+
+    Margins that it makes itself are not bounded by arrays, so their places may need 64 bits.
+    """
+    arrays = [name for name in free_vars(product.exp) if not isinstance(lowering.type(name), Prim)]
+    if (all(lowering.env.view(name).stored is None for name in arrays)
+            or any(isinstance(stm.exp, Pad) for stm in statements_inside([product.exp.body]))):
+        return False
+    outer = [imp.Var(lowering.names.fresh("o")) for _ in product.batch]
+    lowering.testing = True
+    try:
+        return all(address_of(
+            lowering.builder(), product, operand, Side(
+                product.rows if operand.param.name in product.left else product.columns, ()),
+            outer) is not None for operand in product.operands)
+    finally:
+        lowering.testing = False
 
 
 def is_near(k: SecondOrder, product: Product, operand: Operand) -> bool:
@@ -124,12 +161,26 @@ def is_near(k: SecondOrder, product: Product, operand: Operand) -> bool:
         launches.bind_point(k, product.exp.space, [*map(imp.Var, point)])
         value = element(k, operand, [imp.Var(k.names.fresh("digit")) for _ in product.walks])
     found = _parts(code, value, point[-1:])
-    return found is not None and [factor for factor, _ in found[2].lanes] == [lit(1)]
+    return found is not None and not found.tests and [
+        factor for factor, _ in found.place.lanes] == [lit(1)]
 
 
-def _parts(code: Sequence[imp.Stm], value: Exp, names: Sequence[VName]
-           ) -> tuple[imp.Load, tuple[imp.Declare, ...], Sum] | None:
-    """The load of a value, what it needs that does not vary with names, and its place by names."""
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The load of a value, what it needs that does not vary with names, and its place by names.
+
+    ``value`` stands for it where one of ``tests`` is outside of its size.
+    """
+
+    load: imp.Load
+    kept: tuple[imp.Declare, ...]
+    place: Sum
+    tests: tuple[tuple[Sum, Exp], ...]
+    value: Exp | None
+
+
+def _parts(code: Sequence[imp.Stm], value: Exp, names: Sequence[VName]) -> _Parts | None:
+    """The parts of a value, by names; None if it is none, or its places are no sums."""
     sums, varying = {name: Sum.of(name) for name in names}, set(names)
     kept, load = list[imp.Declare](), value
     for stm in code:
@@ -145,10 +196,19 @@ def _parts(code: Sequence[imp.Stm], value: Exp, names: Sequence[VName]
             varying.add(stm.name)
         else:
             kept.append(stm)
-    if not isinstance(load, imp.Load):
+    padded = as_padded(load)
+    element = load if padded is None else padded.load
+    if not isinstance(element, imp.Load):
         return None
-    place = as_sum(load.index, sums, varying)
-    return None if place is None else (load, tuple(kept), place)
+    place = as_sum(element.index, sums, varying)
+    tests = list[tuple[Sum, Exp]]()
+    for index, size in () if padded is None else padded.tests:
+        total = as_sum(index, sums, varying)
+        if total is None:
+            return None
+        tests.append((total, size))
+    return None if place is None else _Parts(
+        element, tuple(kept), place, tuple(tests), None if padded is None else padded.value)
 
 
 class Digits:

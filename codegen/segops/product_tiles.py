@@ -39,6 +39,7 @@ from runelift.codegen.segops.product_operands import (
     element,
     most_elements,
     narrowed,
+    tests_margins,
     widened,
 )
 from runelift.codegen.segops.product_results import ProductResults
@@ -51,7 +52,7 @@ from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.sizes import product as multiply
 from runelift.ir.syntax import Index, SliceDim
-from runelift.ir.types import Atom, elem_of, i64
+from runelift.ir.types import Atom, Const, elem_of, i64
 
 RUN_LENGTH = 4
 """The number of neighbouring rows or columns in a run of a work-item, if it has as many."""
@@ -81,8 +82,10 @@ def lower_product(lowering: launches.Lowering, product: Product,
     several = max(map(len, (product.rows, product.columns, product.walks))) > 1
     most = most_elements(lowering, product) if several else None
     index = Prim.I64 if most is None else Prim.I32
+    lowering.testing = several and tests_margins(lowering, product)
     whole, split = (launches.branch(lowering, kind(lowering, product, block, index).launch)
                     for kind in (_ProductTile, _SplitProductTile))
+    lowering.testing = False
     apart, one = fresh("apart"), fresh("one")
     if most is not None:
         none, many, large = fresh("none"), fresh("many"), lowering.scalar("elements", most)
@@ -130,7 +133,8 @@ class _ProductTile:
         self.ahead: dict[VName, VName] = {}
         self.operands = {o.param.name: o for o in product.operands}
         self.addresses: dict[VName, Address] = {}
-        self.bases: dict[VName, VName] = {}
+        self.bases: dict[VName, list[VName]] = {}
+        self.sizes: dict[VName, list[Exp]] = {}
         self.digits: dict[bool, Digits] = {}
         self.fetched_first: dict[bool, tuple[Exp, Exp]] = {}
         self.results = ProductResults(lowering, product, self.batch, self.down, self.along)
@@ -320,16 +324,11 @@ class _ProductTile:
         k, side = self.k, self.side_of(array)
         origin = self.top if array in self.product.left else self.start_j
         if (address := self.addresses.get(array)) is not None:
-            ahead = k.declare("ahead", self.index, narrowed(address.advance(
-                self.digits[self.runs_along_steps(array)].inside()), self.index))
-
-            def stored(n: Exp) -> None:
-                place = op("add", imp.Load(self.bases[array], n, self.index), ahead,
-                           prim=self.index)
-                k.emit(imp.Store(self.ahead[array], n, imp.Load(
-                    address.mem, widened(place, self.index), address.prim), address.prim))
-
-            self.each(imp.Var(self.count(array)), stored, "load")
+            digits = self.digits[self.runs_along_steps(array)].inside()
+            ahead = [k.declare("ahead", self.index, narrowed(place.advance(digits), self.index))
+                     for place in (address.place, *(index for index, _ in address.tests))]
+            self.each(imp.Var(self.count(array)), lambda n: k.emit(imp.Store(
+                self.ahead[array], n, self.at_address(array, ahead, n), address.prim)), "load")
             return
 
         def at_most(index: Exp, size: Exp) -> Exp:
@@ -346,6 +345,22 @@ class _ProductTile:
                 self.prim(array)))
 
         self.fetched(array, load)
+
+    def at_address(self, array: VName, ahead: Sequence[Exp], n: Exp) -> Exp:
+        """Element ``n`` of those that the work-item fetches ``ahead`` of their bases."""
+        k, prim, address = self.k, self.index, self.addresses[array]
+        place, *tested = (op("add", imp.Load(base, n, prim), more, prim=prim)
+                          for base, more in zip(self.bases[array], ahead, strict=True))
+        load = imp.Load(address.mem, widened(place, prim), address.prim)
+        if address.value is None:
+            return load
+        inside: Exp = imp.Lit(Const(True, Prim.BOOL))
+        for exp, size in zip(tested, self.sizes[array], strict=True):
+            index = k.declare("index", prim, exp)
+            inside = imp.Apply("and", Prim.BOOL, (inside, imp.Apply("and", Prim.BOOL, (
+                imp.Apply("le", prim, (imp.Lit(Const(0, prim)), index)),
+                imp.Apply("lt", prim, (index, size))))))
+        return imp.Select(inside, load, address.value, address.prim)
 
     def bind_point(self, indices: Sequence[Exp]) -> None:
         """Bind a point of the batch of the block; ``indices`` have one for each dimension."""
@@ -375,8 +390,12 @@ class _ProductTile:
     def find_bases(self, array: VName) -> None:
         """Compute the bases of the elements that the work-item fetches."""
         k, address, side = self.k, self.addresses[array], self.side_of(array)
-        self.bases[array] = k.names.fresh("bases")
-        k.emit(imp.DeclareArray(self.bases[array], self.index, self.count(array)))
+        places = (address.place, *(index for index, _ in address.tests))
+        self.bases[array] = [k.names.fresh("bases") for _ in places]
+        k.emit(*(imp.DeclareArray(bases, self.index, self.count(array))
+                 for bases in self.bases[array]))
+        self.sizes[array] = [k.declare("size", self.index, narrowed(size, self.index))
+                             for _, size in address.tests]
         origin = self.top if array in self.product.left else self.start_j
         own = self.first_fetched(array)[1]
 
@@ -386,7 +405,8 @@ class _ProductTile:
                 op("add", origin, offset), op("sub", side.size, lit(1)))))
             k.emit(*(imp.Declare(name, Prim.I64, index) for name, index in zip(
                 address.point, side.indices(k, point), strict=True)), *address.code,
-                imp.Store(self.bases[array], n, narrowed(address.base, self.index), self.index))
+                *(imp.Store(bases, n, narrowed(place.base, self.index), self.index)
+                  for bases, place in zip(self.bases[array], places, strict=True)))
 
         self.each(imp.Var(self.count(array)), base, "load")
 

@@ -57,6 +57,7 @@ class ProgramMachine(ModelMachine):
     def __init__(self, choices: Choices, scalars: dict[VName, Any],
                  device: Mapping[VName, int]) -> None:
         self.choices = choices
+        self.promised: set[VName] = set()
         super().__init__(scalars, {**DEVICE, **device})
 
     def choose(self, versions: Sequence[plan.PlanVersion]) -> plan.PlanVersion:
@@ -76,6 +77,13 @@ class ProgramMachine(ModelMachine):
                 self.buffers[target] = self.buffers[source]
             case plan.Bind(target, source):
                 self.scalars[target] = self.atom(source)
+            case plan.LazyCopy(name):
+                self.buffers[name] = np.zeros(0)
+                self.promised.add(name)
+            case plan.Fill(name, steps):
+                if name in self.promised:
+                    self.promised.remove(name)
+                    self.run(steps)
             case plan.Check(cond, message, args):
                 assert self.atom(cond), message.format(*map(self.atom, args))
             case plan.CountedLoop(index, bound, body):
