@@ -19,7 +19,7 @@ from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.geometry import launch_geometry
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import ROWS, SLABS
-from tests.codegen.segops.test_product_tiles import CONVOLUTION, STRIDED
+from tests.codegen.segops.test_product_tiles import CONVOLUTION, STRIDED, Blocks
 from tests.codegen.test_programs import Choices, modelled
 
 WIDE = """
@@ -94,12 +94,13 @@ def test_no_place_outside_is_read(name: str, size: tuple[int, ...]) -> None:
 
 
 @pytest.mark.sweep(every=3)
-@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4, 1, 1), (4, 2, 2, 1, 2, 2, 2, 3)])
+@pytest.mark.parametrize("blocks", [Blocks(2, 2, 2, 2, 2, 1, 1), Blocks(2, 2, 2, 1, 2, 2, 3),
+                                    Blocks(2, 4, 2, 2, 2, 1, 1)])
 @pytest.mark.parametrize("name", TEXTS)
-def test_versions_agree_with_the_interpreter(name: str, blocks: tuple[int, ...],
+def test_versions_agree_with_the_interpreter(name: str, blocks: Blocks,
                                              installed: DeviceInfo,
                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks)
+    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
     program = runelift.compile(TEXTS[name], device=installed.name, tuning={})
     program.loaded.info = replace(program.device_info, interleaves=True)
     interpreter = runelift.compile(TEXTS[name], device="interpreter")
