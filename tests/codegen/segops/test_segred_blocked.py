@@ -258,7 +258,7 @@ entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32) (rim: f32): [n][m]f32 
 def test_margins_are_tested_where_boxes_are_filled(shape: tuple[int, int], installed: DeviceInfo,
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the margin is not stored."""
-    monkeypatch.setattr(host, "store_margins", lambda fun, _: fun)
+    monkeypatch.setattr(host, "store_margins", lambda fun, *_, **__: fun)
     program = runelift.compile(MARGIN, device=installed.name, tuning={})
     filled = [line for line in program.source("imp").splitlines() if "store.f32 box" in line]
     assert any("select.f32" in line for line in filled)

@@ -205,7 +205,7 @@ def test_processes_build_and_do_more_when_asked(info: DeviceInfo, target: BuildT
     loaded = Path(f"/proc/{worker._process.pid}/maps")
     assert "libpocl" in loaded.read_text()
     assert BINDINGS not in loaded.read_text()
-    send(worker.connection, ("drop", []))
+    send(worker.connection, ("drop_arguments", []))
     assert receive(worker.connection) == ("result", None)
     assert BINDINGS in loaded.read_text()
     send(worker.connection, ("build", SOURCE))
