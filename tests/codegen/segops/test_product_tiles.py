@@ -71,7 +71,7 @@ NOT_SQUARE = [Blocks(2, 4, 2, 2, 2, 1, 1), Blocks(4, 2, 1, 2, 4, 2, 1), Blocks(1
 @pytest.mark.parametrize("blocks", [
     Blocks(2, 2, 2, 2, 2, 1, 1), Blocks(2, 2, 1, 4, 2, 2, 1), Blocks(4, 4, 4, 1, 4, 2, 1),
     Blocks(2, 2, 1, 1, 2, 1, 2), Blocks(2, 2, 2, 8, 2, 2, 3), Blocks(2, 2, 1, 2, 2, 1, 9),
-    *NOT_SQUARE])
+    *NOT_SQUARE[:3]])
 @pytest.mark.parametrize("size", [(1, 1, 1), (8, 4, 8), (9, 7, 10), (17, 3, 5), (4, 0, 4)])
 @pytest.mark.parametrize("text", [PRODUCT, SCALED, BATCHED, ORDERED],
                          ids=["product", "scaled", "batched", "ordered"])
@@ -184,7 +184,7 @@ entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [m][h][
 @pytest.mark.sweep(every=5)
 @pytest.mark.parametrize("blocks", [
     Blocks(2, 2, 2, 2, 2, 1, 1), Blocks(2, 2, 1, 4, 2, 2, 1), Blocks(4, 4, 4, 1, 4, 2, 1),
-    Blocks(2, 2, 2, 1, 2, 2, 3), *NOT_SQUARE])
+    Blocks(2, 2, 2, 1, 2, 2, 3), *NOT_SQUARE[3:]])
 @pytest.mark.parametrize("size", [(1, 1, 1, 1, 1), (2, 3, 5, 4, 3), (3, 5, 2, 7, 4),
                                   (2, 0, 3, 4, 5), (2, 4, 3, 0, 2), (1, 9, 4, 4, 2)])
 @pytest.mark.parametrize("text", [CONVOLUTION, STRIDED, GATHERED],
