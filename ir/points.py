@@ -164,20 +164,14 @@ class PlacedAttribute(str):
     span: Span | None = None
 
     @classmethod
-    def at(cls, text: str, span: Span) -> PlacedAttribute:
+    def at(cls, text: str, span: Span | None) -> PlacedAttribute:
         """The attribute with a text that stands at a place."""
         made = cls(text)
         made.span = span
         return made
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _placed, (str(self), self.span)
-
-
-def _placed(text: str, span: Span | None) -> PlacedAttribute:
-    made = PlacedAttribute(text)
-    made.span = span
-    return made
+        return PlacedAttribute.at, (str(self), self.span)
 
 
 class PointMistake(Exception):

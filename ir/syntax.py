@@ -612,6 +612,8 @@ Soac: TypeAlias = Map | Redomap | Scanomap | Scatter | Hist
 SegOp: TypeAlias = SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate
 SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
 SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist, SegAccumulate)
+VIEWS = (Iota, Replicate, Index, Rearrange, Reshape, Slide, Pad)
+"""Expressions whose arrays take no memory: what reads them reads or computes their elements."""
 Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop

@@ -14,6 +14,7 @@ from typing import assert_never
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard
 from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
@@ -290,6 +291,21 @@ def _dests(m: Mapper, dests: tuple[ir.Dest, ...]) -> tuple[ir.Dest, ...]:
 def size_of(atom: Atom) -> Size:
     """The symbolic size that an i64 atom is."""
     return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
+
+
+def arithmetic(exp: ir.Exp | None, size: Callable[[Atom], Size] = size_of) -> Size | None:
+    """The i64 that an expression adds, subtracts or multiplies, of operands by ``size``, or None.
+
+    Sizes are far from where i64s wrap.
+    """
+    match exp:
+        case ir.PrimOp("add", Prim.I64, (x, y)):
+            return size(x) + size(y)
+        case ir.PrimOp("sub", Prim.I64, (x, y)):
+            return size(x) - size(y)
+        case ir.PrimOp("mul", Prim.I64, (x, y)):
+            return size(x) * size(y)
+    return None
 
 
 def map_stm(m: Mapper, stm: ir.Stm) -> ir.Stm:

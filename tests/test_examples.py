@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.sanitized import check_sanitized, run_tests
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SANITIZED = ("coulomb", "conv1d", "knapsack", "lcs", "mandelbrot", "nn", "pathfinder", "radix",
              "stencil", "variant", "windows")
 """Examples that the quick suite runs under the sanitizer: each takes seconds."""
-REPORTS = ("data race", "Invalid read", "Invalid write", "divergence", "Uninitialized")
-
-
-def run_tests(program: Path, device: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "runelift", "test", "--all-versions", "--device", device,
-               str(program)]
-    return subprocess.run(command, capture_output=True, text=True, check=False,
-                          env={**os.environ, **environment})
 
 
 @pytest.mark.sweep(keep=SANITIZED)
 @pytest.mark.parametrize("program", sorted(EXAMPLES.glob("*.fut")), ids=lambda p: p.stem)
 def test_every_version_under_the_sanitizer(program: Path, simulator: str) -> None:
-    done = run_tests(program, simulator, OCLGRIND_DATA_RACES="1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " 0 failed" in done.stdout
-    found = [line for line in done.stderr.splitlines() if any(r in line for r in REPORTS)]
-    assert found == []
+    check_sanitized(program, simulator)
 
 
 @pytest.mark.sweep(keep=["nn", "mapscan", "OptionPricing"])

@@ -15,7 +15,7 @@ import pytest
 
 from runelift.ir.files import read_source
 from runelift.runtime.commands.cli import main
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 
 DOCS = Path(__file__).parents[1] / "docs"
 PART = re.compile(r"<!-- (file|run): (.*?) -->\n```(\w*)\n(.*?)```", re.S)

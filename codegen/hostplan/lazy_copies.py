@@ -168,6 +168,8 @@ class LazyCopies(DeviceScalars):
         apart = {name for name in read & self.margins - self.filled[-1]
                  if all(_is_one_sided(step, name) for step in steps if name in buffers_of([step]))}
         self.fill(read - apart)
+        if not apart:
+            return steps
         return tuple(self._sides_filled(step) if apart & buffers_of([step]) else step
                      for step in steps)
 

@@ -188,7 +188,6 @@ class _ProductTile:
     def place(self, number: Exp) -> None:
         """Set the points of the work-item in block ``number``."""
         k = self.k
-
         down, along = (k.declare("blocks", Prim.I64, ceil_quot(size, across)) for size, across in (
             (self.down.size, self.height), (self.along.size, self.width)))
         rest = k.declare("rest", Prim.I64, op("quot", number, along))
@@ -513,6 +512,7 @@ class _ProductTile:
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
+
 
 class _SplitProductTile(_ProductTile):
     """The kernels of a product of few points, whose reduction is cut into pieces.

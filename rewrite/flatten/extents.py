@@ -39,10 +39,6 @@ from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn
 
-VIEWS = (ir.Iota, ir.Replicate, ir.Index, ir.Rearrange, ir.Reshape,
-         ir.Slide, ir.Pad)
-"""Expressions that take no memory."""
-
 
 def bound_extents(fun: ir.Fun, flattener: Flattener) -> ir.Fun:
     """``fun`` with bounds for the sizes that its kernels compute, or without such kernels."""
@@ -275,7 +271,7 @@ def _visit(body: ir.Body, bound: dict[VName, ir.Stm | None], used: dict[VName, N
             for size in shape_of(param.type):
                 if isinstance(size, VName) and size in own:
                     fixed.add(size)
-                elif not isinstance(stm.exp, VIEWS):
+                elif not isinstance(stm.exp, ir.VIEWS):
                     _use(size, bound, used)
         for lam in lambdas_of(stm.exp):
             bound.update((p.name, None) for p in lam.params)

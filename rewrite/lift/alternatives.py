@@ -28,8 +28,6 @@ from runelift.ir.traverse import free_vars, rename_body, size_of, substitute_bod
 from runelift.ir.types import ArrayType, Atom, Const, Type, shape_of
 from runelift.rewrite.lift.needs import Impossible, Knowledge, Unknown
 
-VIEWS = (ir.Rearrange, ir.Reshape, ir.Slide, ir.Pad, ir.Index, ir.Iota, ir.Replicate)
-"""Expressions whose arrays are not stored where they are read."""
 MOST_VERSIONS = 6
 """The most versions of a site, with the original one."""
 
@@ -173,7 +171,7 @@ def _without_views(first: int, last: int, ours: ir.Body, theirs: ir.Body, pairin
 
 def _views(stms: Iterable[ir.Stm]) -> Iterator[VName]:
     """The arrays that statements make as views of others."""
-    return (p.name for stm in stms if isinstance(stm.exp, VIEWS) for p in stm.pat
+    return (p.name for stm in stms if isinstance(stm.exp, ir.VIEWS) for p in stm.pat
             if isinstance(p.type, ArrayType))
 
 
@@ -301,7 +299,7 @@ class _Place:
         name = f"{self.site.replace('schedules', 'suff_schedule')}_{self.thresholds}"
         self.thresholds += 1
         key = f"{self.original.name}@{_place(stms)}/{Kind.REWRITTEN.value}/0"
-        return Guard(name, key, Kind.REWRITTEN, points_of(stms, knowledge.numbers),
+        return Guard(name, key, Kind.REWRITTEN, widest_nest(stms, knowledge.numbers),
                      default=1 if rewritten.asked else None, needs=needs)
 
 
@@ -316,7 +314,7 @@ def _renamed(type_: Type, names: dict[VName, VName]) -> Type:
     return replace(type_, shape=shape) if shape else type_  # type: ignore[type-var]
 
 
-def points_of(stms: Iterable[ir.Stm], known: frozenset[VName]) -> Size:
+def widest_nest(stms: Iterable[ir.Stm], known: frozenset[VName]) -> Size:
     """The points of the largest nest in statements; widths that are not ``known`` count as one."""
     return greatest(Size.of(1), *(
         product([size_of(width) for width in widths

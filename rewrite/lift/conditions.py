@@ -12,7 +12,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import CeilDiv, Factor, Greatest, Least, Size
 from runelift.ir.syntax import Body, If, PrimOp, Stm
-from runelift.ir.traverse import rename_body
+from runelift.ir.traverse import arithmetic, rename_body
 from runelift.ir.types import TRUE, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.engine.scope import Scope
 
@@ -24,11 +24,8 @@ def size_at(scope: Scope, atom: Atom, depth: int = DEPTH) -> Size:
     """An i64 at a place, as a polynomial of the names that it is computed from."""
     if isinstance(atom, Const):
         return Size.of(int(atom.value))
-    match scope.exp(atom):
-        case PrimOp("add" | "sub" | "mul" as op, Prim.I64, (x, y)) if depth:
-            left, right = size_at(scope, x, depth - 1), size_at(scope, y, depth - 1)
-            return left + right if op == "add" else left - right if op == "sub" else left * right
-    return Size.var(atom)
+    found = arithmetic(scope.exp(atom), lambda x: size_at(scope, x, depth - 1)) if depth else None
+    return Size.var(atom) if found is None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from runelift.ir.inequalities import Facts, quotient
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, CeilDiv, Greatest, Least, Size, product
-from runelift.ir.traverse import size_of
+from runelift.ir.traverse import arithmetic, size_of
 from runelift.ir.types import Const, Type, shape_of
 
 MOST_STEPS = 16
@@ -116,13 +116,7 @@ def _computed(stm: ir.Stm) -> Size | None:
             return size_of(atom)
         case ir.AtomExp(VName() as name) if _is_number(stm.pat[0].type):
             return size_of(name)
-        case ir.PrimOp("add", Prim.I64, (x, y)):
-            return size_of(x) + size_of(y)
-        case ir.PrimOp("sub", Prim.I64, (x, y)):
-            return size_of(x) - size_of(y)
-        case ir.PrimOp("mul", Prim.I64, (x, y)):
-            return size_of(x) * size_of(y)
-    return None
+    return arithmetic(stm.exp)
 
 
 def _is_number(type_: Type) -> bool:

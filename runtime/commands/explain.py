@@ -23,15 +23,9 @@ from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
-from runelift.codegen.plan.kernel_classes import render as render_kernels
-from runelift.codegen.plan.kernel_classes import work_of
-from runelift.ir import patterns
 from runelift.ir.codes import CODES
-from runelift.ir.errors import UserError, unknown_entry
-from runelift.ir.files import read_source, require_file
-from runelift.runtime.commands.explain_memory import explain_memory
-from runelift.runtime.commands.explain_schedule import explain_schedule
-from runelift.runtime.commands.open_program import pick_entry
+from runelift.ir.errors import UserError
+from runelift.ir.files import require_file
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
@@ -42,12 +36,16 @@ from runelift.runtime.commands.options import (
     add_tuning,
     print_json,
 )
-from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
-from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.compile import compile as compile_program
-from runelift.runtime.geometry.explained_spaces import facts, render
+from runelift.runtime.commands.rewriting_options import add_rewriting
 from runelift.runtime.testing import error_index as explained
-from runelift.runtime.versions.tuning_file import schedule_of
+
+EXPLAINERS = {
+    "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
+    "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses"}
+"""The modules for options, the first of which counts.  They are imported by name, as commands are:
+some need sympy or networkx."""
+FLATTENING = "explain_flattening"
+"""The module for programs without such an option."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -101,8 +99,8 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("--sizes goes with --memory.")
     if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
         args.subject = args.sizes.pop()  # the program behind the sizes
-    asked = (args.parameters, args.kernels, args.memory, args.access, args.schedule, args.barriers)
-    if args.subject is None and any(asked):
+    asked = next((name for option, name in EXPLAINERS.items() if getattr(args, option)), None)
+    if args.subject is None and asked is not None:
         raise UserError("Which program?  Name its file as well.")
     if args.subject is None:
         if args.json:
@@ -111,22 +109,9 @@ def execute(args: argparse.Namespace) -> int:
             print(explained.index())
     elif args.subject in CODES:
         _explain_code(args)
-    elif args.parameters:
-        _list_parameters(args, require_file(_program(args.subject)))
-    elif args.kernels:
-        _list_kernels(args, require_file(_program(args.subject)))
-    elif args.memory:
-        explain_memory(args, require_file(_program(args.subject)))
-    elif args.schedule:
-        explain_schedule(args, require_file(_program(args.subject)))
-    elif args.barriers:
-        path = require_file(_program(args.subject))
-        # by its name, as the command line imports commands: it needs networkx
-        import_module("runelift.runtime.commands.explained_barriers").list_barriers(args, path)
-    elif args.access:
-        _list_accesses(args, require_file(_program(args.subject)))
     else:
-        _explain_program(args, require_file(_program(args.subject)))
+        path = require_file(_program(args.subject))
+        import_module(f"{__package__}.{asked or FLATTENING}").explain(args, path)
     return 0
 
 
@@ -147,61 +132,3 @@ def _explain_code(args: argparse.Namespace) -> None:
         print_json({**asdict(CODES[args.subject]), "message": said})
     else:
         print(explained.page(args.subject), end="")
-
-
-def _list_parameters(args: argparse.Namespace, path: Path) -> None:
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules, schedule=args.file)
-    if program.device_info is None:
-        raise UserError("What parameters can be depends on the device, and there is none here; "
-                        "'runelift doctor' says why.")
-    spaces = program.spaces(None if args.entry is None else pick_entry(program, args.entry))
-    if args.json:
-        print_json(facts(spaces))
-    else:
-        print(render(spaces))
-
-
-def _list_kernels(args: argparse.Namespace, path: Path) -> None:
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules, schedule=args.file)
-    info = program.device_info
-    entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
-    works = [(entry, work_of(program.compiled.plan(
-        entry, interleave=info is None or info.interleaves,
-        coherent=info is None or info.coherent, checked=False))) for entry in entries]
-    if args.json:
-        print_json({entry: asdict(work) for entry, work in works})
-    else:
-        print(render_kernels(works))
-
-
-def _list_accesses(args: argparse.Namespace, path: Path) -> None:
-    rewriting = rewriting_of(args)
-    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting,
-                              rules=rules_of(args), schedule=schedule_of(args.file))
-    funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
-    if not funs:
-        raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
-    if args.json:
-        print_json({fun.name: [
-            {"kernel": each.name, "at": str(each.loc), "references": [
-                {"reference": str(r), "array": r.array.base, "class": r.pattern.title}
-                for r in each.references]} for each in patterns.accesses(fun)] for fun in funs})
-    else:
-        print("\n\n".join(f"{fun.name}\n" + patterns.render(patterns.accesses(fun))
-                          for fun in funs))
-
-
-def _explain_program(args: argparse.Namespace, path: Path) -> None:
-    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args),
-                              rules=rules_of(args), schedule=schedule_of(args.file))
-    derivations = compiled.derivations
-    if args.entry is not None:
-        derivations = tuple(d for d in derivations if d.fun == args.entry)
-        if not derivations:
-            raise unknown_entry(args.entry, compiled.interfaces)
-    if args.json:
-        print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
-    else:
-        print("\n\n".join(derivation.render() for derivation in derivations))

@@ -15,9 +15,9 @@ from runelift.codegen.plan.plan import Interface, ValueSpec
 from runelift.ir.errors import UserError
 from runelift.ir.numerals import whole_number
 from runelift.ir.types import Const
+from runelift.runtime.commands.explained_program import planned_program
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import print_json
-from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.outline import outline
 from runelift.runtime.memory import explained_memory
 from runelift.runtime.program import Program
@@ -25,10 +25,9 @@ from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import datasets_of
 
 
-def explain_memory(args: argparse.Namespace, path: Path) -> None:
+def explain(args: argparse.Namespace, path: Path) -> None:
     """``runelift explain --memory``."""
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules, schedule=args.file)
+    program = planned_program(args, path)
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     if args.sizes and len(entries) > 1:
         raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")

@@ -29,14 +29,14 @@ from runelift.runtime.commands.options import print_json
 from runelift.runtime.commands.rewriting_options import rules_of
 from runelift.runtime.compilation.entry_points import asked_of
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 from runelift.runtime.versions.tuning_file import schedule_of, tuning_of
 
 MOST_WORDS = 8
 """The most words of a choice that a listing shows all of."""
 
 
-def explain_schedule(args: argparse.Namespace, path: Path) -> None:
+def explain(args: argparse.Namespace, path: Path) -> None:
     """Print a schedule; all else is in comments, so that the output is a schedule again."""
     source = read_source(path)
     chosen = tuning_of(path, args.tuning)

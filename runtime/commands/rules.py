@@ -18,7 +18,7 @@ from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
 from runelift.runtime.commands.options import add_json, add_rules, print_json
 from runelift.runtime.commands.rewriting_options import rules_of
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.commands.tuning_options import EFFORTS
 from runelift.runtime.program import Program
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns

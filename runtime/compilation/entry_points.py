@@ -25,7 +25,7 @@ from runelift.rewrite.lift.points import BOOK, LATE
 from runelift.rewrite.lift.schedule import Schedule, Step, read_schedule
 from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 
 
 @dataclass(slots=True)

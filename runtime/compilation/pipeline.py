@@ -19,7 +19,7 @@ from runelift.rewrite.flattening import named_policy
 from runelift.rewrite.lift.points import LATE
 from runelift.rewrite.lift.schedule import check_entries, read_schedule
 from runelift.runtime.compilation.compiled import Compiled, Stages
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 
 
 def compile_source(source: Source, *, policy: str = "all",
@@ -48,8 +48,9 @@ def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: 
     named_policy(policy)
     known = parameters_of(module)
     if schedule is not None:
-        known = read_schedule(schedule, LATE).numbers | known
-        check_entries(read_schedule(schedule, LATE), [fun.name for fun in core.funs])
+        steps = read_schedule(schedule, LATE)
+        known = steps.numbers | known
+        check_entries(steps, [fun.name for fun in core.funs])
     found = Compiled(source, module.imports, Stages(core), policy, copy(rewriting.names),
                      {fun.name: interface(fun) for fun in core.funs}, signatures(module),
                      {p: parameters.get(p) for p in known}, rules=rules,

@@ -43,18 +43,10 @@ _LAWS = {"associative": 2, "commutative": 1}
 """The conditions about functions, with the number of their arguments."""
 
 
-NO_RULES = OutsideRules()
-
-
-def load_rules(source: Source | None) -> OutsideRules:
-    """The rules of a file, all of which are right; ProgramError with what is wrong with them."""
-    return NO_RULES if source is None else _loaded(source)
-
-
 @lru_cache(MOST_FILES)
 @deeply
-def _loaded(source: Source) -> OutsideRules:
-    """The rules of a file.
+def read(source: Source) -> OutsideRules:
+    """The rules of a file, all of which are right; ProgramError with what is wrong with them.
 
     Points meet a program that has been simplified once, the pass one as it is before fusion.
     """

@@ -26,7 +26,7 @@ from runelift.runtime.compilation.diagnostics import as_text
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import load_values
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import parse_blocks
 from runelift.runtime.tuner.costs.log import read_log

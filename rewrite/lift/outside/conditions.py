@@ -8,7 +8,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Loc
-from runelift.ir.traverse import free_vars, size_of, statements_inside
+from runelift.ir.traverse import arithmetic, free_vars, size_of, statements_inside
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.outside.goals import Match, Surroundings
@@ -68,16 +68,13 @@ def as_constraints(found: ir.Body, *origin: str, span: Loc | None = None
     defs = {p.name: stm.exp for stm in statements_inside((found,)) for p in stm.pat}
 
     def size(atom: Atom) -> Size:
-        match defs.get(atom) if isinstance(atom, VName) else None:
-            case ir.PrimOp("add", Prim.I64, (x, y)):
-                return size(x) + size(y)
-            case ir.PrimOp("sub", Prim.I64, (x, y)):
-                return size(x) - size(y)
-            case ir.PrimOp("mul", Prim.I64, (x, y)):
-                return size(x) * size(y)
-            case None:
-                return size_of(atom)
-        raise _Another
+        made = defs.get(atom) if isinstance(atom, VName) else None
+        if made is None:
+            return size_of(atom)
+        found = arithmetic(made, size)
+        if found is None:
+            raise _Another
+        return found
 
     def divided(atom: Atom) -> tuple[Size, Size] | None:
         match defs.get(atom) if isinstance(atom, VName) else None:

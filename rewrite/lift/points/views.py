@@ -9,6 +9,7 @@ from runelift.ir.constraints import Constraint, divides
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
+from runelift.ir.traverse import size_of
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scope import Scope
 from runelift.rewrite.lift.point import Arguments
@@ -130,11 +131,6 @@ class Views:
 def padding(array: VName, dim: int, amount: Atom, prim: Prim) -> ir.Pad:
     """An array with so many zeros behind it along a dimension."""
     return ir.Pad(dim, i64(0), amount, zero(prim), array)
-
-
-def size_of(atom: Atom) -> Size:
-    """An atom as a size."""
-    return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
 
 
 def number(given: Arguments, name: str) -> Const:

@@ -26,7 +26,7 @@ from runelift.rewrite.pipeline import optimise
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.compare import first_difference
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 from tests.random_programs.nests import nests
 
 SIZES = (0, 1, 2, 3, 4, 7, 8)

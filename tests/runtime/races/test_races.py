@@ -127,7 +127,7 @@ def test_no_barrier_of_a_scan_is_superfluous() -> None:
     assert needed("entry main [n] (xs: [n]i32): [n]i32 = scan (+) 0 xs", [(70,)]) > 9
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(keep=["nn"])
 @pytest.mark.parametrize("name", [
     "matmul", "mapscan", "nn", "conv1d", "mri-q", "nbody", "poisson", "srad", "stencil", "syrk",
     "coulomb", "sgemm", "pathfinder", "variant", "hotspot"])

@@ -17,7 +17,7 @@ from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.commands.cli import main
 from runelift.runtime.data.values import read_values
 from runelift.runtime.rules.draws import Draws, monoids
-from runelift.runtime.rules.read import load_rules
+from runelift.runtime.rules.load import load_rules
 from runelift.runtime.rules.verify import ELEMENTS
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "rules"

@@ -12,15 +12,14 @@ from runelift.codegen.passes.barrier_reasons import ExplainedKernel, explain_bar
 from runelift.codegen.plan.plan import kernels
 from runelift.ir.errors import UserError
 from runelift.ir.imp.traverse import has_barriers
+from runelift.runtime.commands.explained_program import planned_program
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import print_json
-from runelift.runtime.compile import compile as compile_program
 
 
-def list_barriers(args: argparse.Namespace, path: Path) -> None:
+def explain(args: argparse.Namespace, path: Path) -> None:
     """Print the barriers of the kernels of a program, and draw their graphs if told to."""
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
-                              runs=False, rules=args.rules, schedule=args.file)
+    program = planned_program(args, path)
     info = program.device_info
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     found: list[ExplainedKernel] = []

@@ -1,0 +1,25 @@
+"""Explain the parameters of kernels on a device, and the constraints on them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from runelift.ir.errors import UserError
+from runelift.runtime.commands.explained_program import planned_program
+from runelift.runtime.commands.open_program import pick_entry
+from runelift.runtime.commands.options import print_json
+from runelift.runtime.geometry.explained_spaces import facts, render
+
+
+def explain(args: argparse.Namespace, path: Path) -> None:
+    """``runelift explain --parameters``."""
+    program = planned_program(args, path)
+    if program.device_info is None:
+        raise UserError("What parameters can be depends on the device, and there is none here; "
+                        "'runelift doctor' says why.")
+    spaces = program.spaces(None if args.entry is None else pick_entry(program, args.entry))
+    if args.json:
+        print_json(facts(spaces))
+    else:
+        print(render(spaces))
