@@ -141,9 +141,7 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
         return waves * (COMBINE_COST * prod(shape) + LOAD_COST * sum(shape))
 
     def slab(shape: tuple[int, int]) -> int:
-        return depth(*shape) * sum(
-            size * (items * count + SLAB_PADDING)
-            for size, items, count in zip(sizes, (side, across), shape, strict=True))
+        return depth(*shape) * slab_width(sizes, (side, across), shape)
 
     shapes = [(most[0], most[1])]
     if not any(wanted[1:3]):
@@ -162,6 +160,12 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     slabs = 2 if 2 * room <= local_bytes else 1
     return (group, side, across, rows, columns, deep, deep * rows // across,
             deep * columns // side, rows * columns, slabs, pieces)
+
+
+def slab_width(sizes: tuple[int, int], items: tuple[int, int], shape: tuple[int, int]) -> int:
+    """The bytes that a step of a slab takes; operands that are not copied have elements of none."""
+    return sum(size * (many * count + SLAB_PADDING)
+               for size, many, count in zip(sizes, items, shape, strict=True) if size)
 
 
 # Segments that share elements
