@@ -53,8 +53,8 @@ class BlockedNest:
     """A nest that steps have cut into blocks: the statement as it was, and what they ask for.
 
     It has so many ``levels`` of maps.  ``steps`` are their texts, and ``own`` the names that they
-    have bound.  The maps of a block bind ``maps``, those over blocks ``tiles``.  Where ``folds`` are
-    bound, the reduction can be cut.  ``sides`` are the parameters of the maps over blocks.  Depth 0
+    have bound.  The maps of a block bind ``maps``, those over blocks ``tiles``.  Where ``folds``
+    are bound, the reduction can be cut.  ``sides`` are the parameters of the maps over blocks.  Depth 0
     stands for a reduction that is not cut.
     """
 
