@@ -506,6 +506,9 @@ class _Printer:
                            (arg, imp.Lit(Const(int() as value) as divisor))) if value > 0:
                 sign = "/" if op == "quot" else "%"
                 return f"({self.exp(arg)} {sign} {literal(divisor)})"
+            case imp.Apply("quot" | "rem" as op, Prim.I64, (arg, imp.Var(size))) if (
+                    self.constants.get(size, 0) > 0):
+                return f"({self.exp(arg)} {'/' if op == 'quot' else '%'} {self.name(size)})"
             case imp.Apply(op, prim, args):
                 texts = [self.exp(a) for a in args]
                 return self._apply(op, prim, texts, ", ".join(

@@ -160,7 +160,8 @@ class _ProductTile:
     def reduce(self, start: Exp, end: Exp) -> list[list[VName]]:
         """Reduce the elements from ``start`` up to ``end``: the totals at the item's points."""
         k, names, product = self.k, self.block, self.product
-        for array in sorted(product.left | product.right, key=lambda n: n.tag):
+        for array in sorted(product.left | product.right,
+                            key=lambda n: (n in product.left, n.tag)):
             items, points = ((names.side, names.rows) if array in product.left
                              else (names.across, names.columns))
             slab = k.names.fresh("slab")

@@ -79,20 +79,23 @@ MOST_BLOCK_POINTS = 8
 SLAB_PADDING = 4
 """Rows of a slab have so many spare elements (:mod:`runelift.codegen.segops.product_tiles`)."""
 
-POINT_TIME, EDGE_TIME, FETCH_TIME = 0.2, 0.23, 1.5
-"""Nanoseconds of a compute unit for a step of 32 work-items: combining an element for a point;
-loading one for a row or column of points; fetching one for a slab.
+POINT_TIME, EDGE_TIME, FETCH_TIME = 0.24, 0.18, 0.51
+"""Nanoseconds of a compute unit for a step of 32 work-items.
 
-These times and those below were fitted to 2,500 measured settings of products and convolutions on
+They combine an element for a point, load one for a row or column of points, or fetch one.
+
+These times and those below were fitted to 2,000 measured settings of products and convolutions on
 an NVIDIA H100.  There the chosen setting takes 2 % longer than the fastest one, on average.
 """
-IDLE_WARPS = 2
+SLAB_TIME = 150
+"""Nanoseconds that a slab's barrier takes of groups that run together."""
+IDLE_WARPS = 1.25
 """Groups that run together wait for each other as long as so many more warps would take."""
-FILL_TIME = 3000
+FILL_TIME = 3340
 """Nanoseconds for the first slab, and for the results, of groups that run together."""
 PIECES_TIME = 10000
 """Nanoseconds for the launch that combines pieces."""
-PARTIAL_TIME = 0.002
+PARTIAL_TIME = 0.0003
 """Nanoseconds for the partial total of a point, which is stored and loaded."""
 PIECES_FACTOR = 1.03
 """Pieces must gain so much, since the times of groups differ."""
@@ -100,6 +103,8 @@ UNIT_REGISTERS, UNIT_ITEMS = 65536, 2048
 """The registers and work-items of a compute unit."""
 OTHER_REGISTERS = 40
 """The registers of a work-item besides those for its points and their elements."""
+FETCH_REGISTERS = 0.5
+"""The registers for an element that is fetched for the next slab, and its place."""
 
 LEAST_SLABS = 8
 """The least number of slabs in a piece."""
@@ -114,12 +119,16 @@ MOST_COMBINING = 32
 
 
 class _Block(NamedTuple):
-    """A block of a group of ``side`` x ``across`` work-items, each with some points."""
+    """A block of a group of ``side`` x ``across`` work-items, each with some points.
+
+    Its slabs have ``steps`` if there are enough elements to fetch.
+    """
 
     side: int
     across: int
     rows: int
     columns: int
+    steps: int
 
     @property
     def items(self) -> int:
@@ -128,7 +137,7 @@ class _Block(NamedTuple):
 
     def depth(self, wanted: int) -> int:
         """The steps of a slab: each work-item has an element to fetch."""
-        found = min(wanted or min(self.side, self.across), self.items)
+        found = min(wanted or self.steps, self.items)
         return max(found, self.across // self.rows, self.side // self.columns)
 
     def cover(self, height: int, width: int) -> int:
@@ -150,14 +159,20 @@ class _Block(NamedTuple):
     def step_time(self, words: int) -> float:
         """The nanoseconds of 32 work-items for a step, for values of so many ``words``."""
         points, edge = self.rows * self.columns, self.rows + self.columns
-        fetched = (self.side * self.rows + self.across * self.columns) / self.items
-        return words * (POINT_TIME * points + EDGE_TIME * edge + FETCH_TIME * fetched)
+        return words * (POINT_TIME * points + EDGE_TIME * edge + FETCH_TIME * self.fetched)
 
-    def together(self, words: int) -> int:
-        """The groups that a compute unit runs at the same time."""
+    @property
+    def fetched(self) -> float:
+        """The elements that a work-item fetches for a step."""
+        return (self.side * self.rows + self.across * self.columns) / self.items
+
+    def together(self, words: int, depth: int) -> int:
+        """The groups that a compute unit runs at the same time, for slabs of so many steps."""
         points, edge = self.rows * self.columns, self.rows + self.columns
-        registers = words * (points + 2 * edge) + OTHER_REGISTERS
-        return max(1, min(UNIT_REGISTERS // (registers * self.items), UNIT_ITEMS // self.items))
+        registers = OTHER_REGISTERS + words * (
+            points + 2 * edge + FETCH_REGISTERS * self.fetched * depth)
+        return max(1, min(int(UNIT_REGISTERS / (registers * self.items)),
+                          UNIT_ITEMS // self.items))
 
 
 @lru_cache(MOST_REMEMBERED)
@@ -177,15 +192,15 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     >>> def some(height, width, length, sizes=(4, 4), wanted=(0,) * 6):
     ...     return block(gpu, height, width, 1, length, 132, sizes, 48 << 10, wanted)
     >>> some(4096, 4096, 4096), some(2048, 2048, 2048, (8, 8))
-    ((128, 8, 16, 8, 8, 8, 4, 8, 64, 2, 1, 1), (256, 16, 16, 8, 8, 16, 8, 8, 64, 1, 1, 1))
+    ((256, 16, 16, 8, 8, 16, 8, 8, 64, 2, 1, 1), (256, 16, 16, 8, 8, 16, 8, 8, 64, 1, 1, 1))
     >>> some(1024, 1056, 992)
-    (256, 16, 16, 4, 2, 16, 4, 2, 8, 2, 1, 1)
+    (128, 16, 8, 8, 4, 16, 16, 4, 32, 2, 1, 1)
     >>> some(1024, 1024, 1024), some(262144, 16, 64)
-    ((256, 16, 16, 8, 4, 16, 8, 4, 32, 2, 1, 1), (128, 8, 16, 8, 1, 8, 4, 1, 8, 2, 1, 1))
+    ((256, 16, 16, 8, 4, 16, 8, 4, 32, 2, 1, 1), (128, 16, 8, 8, 2, 16, 16, 2, 16, 2, 1, 1))
     >>> some(16, 16, 1 << 20), some(8, 8, 1 << 20)
-    ((128, 8, 16, 2, 1, 8, 1, 1, 2, 2, 1024, 32), (256, 16, 16, 0, 0, 16, 0, 0, 0, 1, 1, 1))
+    ((128, 16, 8, 1, 2, 16, 2, 2, 2, 2, 1024, 32), (256, 16, 16, 0, 0, 16, 0, 0, 0, 1, 1, 1))
     >>> some(512, 784, 2304)
-    (256, 16, 16, 8, 8, 16, 8, 8, 64, 2, 4, 1)
+    (128, 16, 8, 8, 4, 16, 16, 4, 32, 2, 8, 1)
     >>> some(4096, 4096, 4096, wanted=(8, 8, 8, 32, 0, 0))
     (256, 8, 32, 8, 8, 8, 2, 8, 64, 2, 1, 1)
     >>> some(4096, 4096, 4096, wanted=(16, 4, 4, 0, 8, 0))
@@ -201,7 +216,8 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
         return none
 
     if any(wanted[1:3]):
-        shapes = [_Block(side, across, *(most or MOST_BLOCK_POINTS for most in wanted[1:3]))]
+        rows, columns = (most or MOST_BLOCK_POINTS for most in wanted[1:3])
+        shapes = [_Block(side, across, rows, columns, min(side, across))]
     else:
         shapes = _shapes(side, across, free=not (wanted[0] or wanted[3]))
     blocks = list(dict.fromkeys(each.within(height, width) for each in shapes))
@@ -214,13 +230,13 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
             wanted[4:])), key=itemgetter(0))
     deep = found.depth(wanted[4])
     room = found.slab_bytes(deep, sizes)
-    if deep > (wanted[4] or min(found.side, found.across)) and room > local_bytes:
+    if deep > (wanted[4] or found.steps) and room > local_bytes:
         return none
     slabs, split = 2 if 2 * room <= local_bytes else 1, 1
     while 2 * split <= min(MOST_COMBINING, pieces // 2) and (
             points * split < COMBINING_ITEMS_PER_UNIT * units):
         split *= 2
-    return (found.items, *found, deep, deep * found.rows // found.across,
+    return (found.items, *found[:4], deep, deep * found.rows // found.across,
             deep * found.columns // found.side, found.rows * found.columns, slabs, pieces, split)
 
 
@@ -230,13 +246,14 @@ def _shapes(side: int, across: int, *, free: bool) -> list[_Block]:
 
     If they are ``free``, groups may be of another form.
     """
-    whole, half = MOST_BLOCK_POINTS, MOST_BLOCK_POINTS // 2
-    found = [_Block(side, across, whole >> n // 2, whole >> (n + 1) // 2)
+    whole, half, steps = MOST_BLOCK_POINTS, MOST_BLOCK_POINTS // 2, min(side, across)
+    found = [_Block(side, across, whole >> n // 2, whole >> (n + 1) // 2, steps)
              for n in range(2 * whole.bit_length() - 1)]
     if free:
-        found.append(_Block(side, across, half, whole))
-    if free and side > 1:
-        found[:0] = [_Block(side // 2, across, whole, columns) for columns in (whole, half)]
+        found.append(_Block(side, across, half, whole, steps))
+    if free and min(side, across) > 1:
+        found[:0] = [_Block(side // 2, across, whole, whole, steps // 2),
+                     _Block(side, across // 2, whole, half, steps)]
     return found
 
 
@@ -244,7 +261,7 @@ def _times(found: _Block, points: int, count: int, length: int, units: int, size
            wanted: Sequence[int]) -> Iterator[tuple[float, int]]:
     """The nanoseconds of a product of ``count`` blocks with different numbers of pieces."""
     depth, words = found.depth(wanted[0]), max(1, size // 4)
-    step, together = found.step_time(words), found.together(words)
+    step, together = found.step_time(words), found.together(words, depth)
     slabs, warps = ceil_div(length, depth), found.items / 32
     most = min(length // (LEAST_SLABS * depth), PIECES_PER_UNIT * units // count,
                PARTIAL_BYTES // (size * points))
@@ -252,7 +269,8 @@ def _times(found: _Block, points: int, count: int, length: int, units: int, size
     for pieces in [max(1, min(wanted[1], slabs))] if wanted[1] else choices:
         groups = ceil_div(count * pieces, units)
         waves = ceil_div(groups, together)
-        time = (depth * ceil_div(slabs, pieces) * step * (groups * warps + IDLE_WARPS * waves)
+        own = ceil_div(slabs, pieces)
+        time = (own * (depth * step * (groups * warps + IDLE_WARPS * waves) + SLAB_TIME * waves)
                 + FILL_TIME * waves)
         yield time if pieces == 1 else (
             time * PIECES_FACTOR + PIECES_TIME + PARTIAL_TIME * pieces * points), pieces

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import runelift
 from runelift.ir.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.devices.limits import ShareLimits, ceil_div
+from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.geometry import launch_geometry
 from runelift.runtime.geometry.tiles import LEAST_SLABS as LEAST_SLABS
 from runelift.runtime.geometry.tiles import PARTIAL_BYTES, SLAB_PADDING, block
@@ -122,8 +122,10 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
     if min(height, width) < 16:
         assert rows == 0
         return
-    assert (group, depth) == (side * across, side)
-    assert (side, across) in ((16, 16), (8, 16))
+    assert group == side * across
+    assert depth in (8, 16)
+    assert group % depth == 0
+    assert (side, across) in ((16, 16), (8, 16), (16, 8))
     assert (down * across, along * side) == (depth * rows, depth * columns)
     assert cells == rows * columns
     assert side * rows <= height
@@ -131,7 +133,8 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
     assert slabs * depth * sum(size * (items * count + SLAB_PADDING) for size, items, count in zip(
         sizes, (side, across), (rows, columns), strict=True)) <= 48 << 10
     assert pieces == 1 or pieces * LEAST_SLABS * depth <= length
-    assert (split == 1 or 2 * split <= pieces) and group % split == 0
+    assert split == 1 or 2 * split <= pieces
+    assert group % split == 0
     assert pieces * height * width * max(sizes) <= PARTIAL_BYTES or pieces == 1
 
 
