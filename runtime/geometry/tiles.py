@@ -147,8 +147,7 @@ class _Block(NamedTuple):
 
     def slab_bytes(self, depth: int, sizes: tuple[int, int]) -> int:
         """The local memory of a slab for elements of ``sizes`` bytes."""
-        return depth * sum(size * (items * count + SLAB_PADDING) for size, items, count in zip(
-            sizes, (self.side, self.across), (self.rows, self.columns), strict=True))
+        return depth * slab_width(sizes, (self.side, self.across), (self.rows, self.columns))
 
     def within(self, height: int, width: int) -> _Block:
         """The block with no more points than a matrix has."""
@@ -226,7 +225,7 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     points = batch * height * width
     _, found, pieces = min(
         ((time, found, pieces) for found in blocks for time, pieces in _times(
-            found, points, batch * found.cover(height, width), length, units, max(sizes),
+            found, points, batch * found.cover(height, width), length, units, max(sizes) or 4,
             wanted[4:])), key=itemgetter(0))
     deep = found.depth(wanted[4])
     room = found.slab_bytes(deep, sizes)
@@ -274,6 +273,12 @@ def _times(found: _Block, points: int, count: int, length: int, units: int, size
                 + FILL_TIME * waves)
         yield time if pieces == 1 else (
             time * PIECES_FACTOR + PIECES_TIME + PARTIAL_TIME * pieces * points), pieces
+
+
+def slab_width(sizes: tuple[int, int], items: tuple[int, int], shape: tuple[int, int]) -> int:
+    """The bytes that a step of a slab takes; operands that are not copied have elements of none."""
+    return sum(size * (many * count + SLAB_PADDING)
+               for size, many, count in zip(sizes, items, shape, strict=True) if size)
 
 
 # Segments that share elements
