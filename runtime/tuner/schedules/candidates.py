@@ -17,13 +17,15 @@ LEAST = 1e-6
 class Candidate:
     """A drawn schedule with its time on datasets, relative to the program without it.
 
-    A dataset is missing whose sizes do not meet the needs.  ``failed`` says why no version could
-    run that should have.  ``times`` counts the times that it was measured.
+    A dataset is missing whose sizes do not meet the needs, or on which it is ``slow``: it was
+    stopped.  ``failed`` says why no version could run that should have.  ``times`` counts the times
+    that it was measured.
     """
 
     drawn: Drawn
     ratios: Mapping[str, float] = field(default_factory=dict)
     failed: str = ""
+    slow: set[str] = field(default_factory=set)
     times: int = 0
 
     def score(self, datasets: Sequence[str]) -> float:
@@ -36,9 +38,10 @@ class Candidate:
     def take(self, found: Measured, datasets: Sequence[str]) -> None:
         """Take what runs have found out."""
         lines = self.drawn.lines
-        ratios = found.ratios.get(lines, {})
-        if ratios:
+        ratios, slow = found.ratios.get(lines, {}), found.slow.get(lines, set())
+        if ratios or slow:
             self.ratios = {**self.ratios, **ratios}
+            self.slow |= slow
             self.times += 1
         elif lines in found.errors:
             self.failed = found.errors[lines]

@@ -23,6 +23,10 @@ def _lines(entry: str, search: ScheduleSearch) -> Iterator[str]:
         times = ", ".join(f"{name} {ratio:.2f}" for name, ratio in each.ratios.items())
         yield f"  {each.drawn}"
         yield f"    time relative to the program without it: {times}"
+    for each in search.unused:
+        yield f"  dropped, as thresholds choose it nowhere: {each.drawn}"
+    if slow := sum(bool(each.slow) for each in search.candidates):
+        yield f"  stopped because they took too long on a dataset: {slow}"
     failed = ", ".join(f"{count} {why}" for why, count in search.failures.most_common())
     yield (f"  failed later: {sum(search.failures.values())} of {len(search.candidates)}"
            f"{f' ({failed})' if failed else ''}")
@@ -36,8 +40,9 @@ def schedule_facts(search: ScheduleSearch) -> dict[str, Any]:
     """The same for the JSON file, with all that was measured and how the best score fell."""
     return {
         "winners": [each.drawn.schedule.text.splitlines() for each in search.winners],
+        "unused": [each.drawn.schedule.text.splitlines() for each in search.unused],
         "measured": [{"schedule": each.drawn.schedule.text.splitlines(),
-                      "times": dict(each.ratios), "failed": each.failed}
+                      "times": dict(each.ratios), "slow": sorted(each.slow), "failed": each.failed}
                      for each in search.candidates if each.times or each.failed],
         "refused": {why.value: count for why, count in search.drawing.refused.items()},
         "failed_share": search.failed_share,
