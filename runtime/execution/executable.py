@@ -520,7 +520,7 @@ class Executable:
         return self._text(sites, constants), *options
 
     def _text(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> str:
-        kernels = [s.launch.kernel for s in sites]
+        kernels = {s.launch.kernel.name: s.launch.kernel for s in sites}.values()
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
         text = self._once(key, lambda: self._kept.get(key) or opencl_program(
             kernels, self.bases, constants, functions=function_names(key[0])))

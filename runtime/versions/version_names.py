@@ -111,7 +111,7 @@ def with_version_names(text: str, *forests: Forest) -> str:
     sites = {name: site for forest in forests for name, site in forest.sites().items()}
 
     def named(match: re.Match[str]) -> str:
-        found = list[Alternative]()
+        found: list[Alternative] = []
         for part in (match["first"] + match["more"]).split(", "):
             name, _, index = part.rpartition("/")
             site = sites.get(name)
