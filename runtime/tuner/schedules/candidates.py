@@ -13,6 +13,14 @@ LEAST = 1e-6
 """The least relative time that is told apart from none."""
 
 
+@dataclass(frozen=True, slots=True)
+class FirstScore:
+    """The score in the first comparison, and the program runs of the search until then."""
+
+    score: float
+    runs: int
+
+
 @dataclass(slots=True)
 class Candidate:
     """A drawn schedule with its time on datasets, relative to the program without it.
@@ -27,6 +35,7 @@ class Candidate:
     failed: str = ""
     slow: set[str] = field(default_factory=set)
     times: int = 0
+    first: FirstScore | None = None
 
     def score(self, datasets: Sequence[str]) -> float:
         """The mean time relative to the program without it, which runs where that is quicker."""
@@ -35,8 +44,8 @@ class Candidate:
         logs = [math.log(min(1.0, max(self.ratios.get(name, 1.0), LEAST))) for name in datasets]
         return math.exp(sum(logs) / len(logs)) if logs else math.inf
 
-    def take(self, found: Measured, datasets: Sequence[str]) -> None:
-        """Take what runs have found out."""
+    def take(self, found: Measured, datasets: Sequence[str], runs: int = 0) -> None:
+        """Take what runs have found out, after so many of them in all."""
         lines = self.drawn.lines
         ratios, slow = found.ratios.get(lines, {}), found.slow.get(lines, set())
         if ratios or slow:
@@ -47,6 +56,8 @@ class Candidate:
             self.failed = found.errors[lines]
         elif found.datasets >= set(datasets) and not self.ratios:
             self.failed = "no dataset meets its needs"
+        if self.first is None and (self.times or self.failed):
+            self.first = FirstScore(min(1.0, self.score(datasets)), runs)
 
 
 def best_somewhere(found: Sequence[Candidate], datasets: Sequence[str], worthwhile: float

@@ -58,10 +58,14 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A schedule that gives another program, and what this needs."""
+    """A schedule that gives another program, and what this needs.
+
+    ``near``: it is like one that was measured before.
+    """
 
     schedule: Schedule
     needs: tuple[Constraint, ...] = ()
+    near: bool = False
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -106,7 +110,7 @@ class Drawing:
     def near(self, known: Schedule) -> Iterator[Drawn]:
         """Schedules like a known one: with another number or word, a step more, or one less."""
         while (found := self._first(lambda: self._changed(known))) is not None:
-            yield found
+            yield replace(found, near=True)
 
     def _first(self, draw: Draw) -> Drawn | None:
         """The first drawn schedule that is not refused; None if there seem to be no more."""

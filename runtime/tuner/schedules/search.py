@@ -175,9 +175,11 @@ class ScheduleSearch:
             else:
                 together[0].failed = str(error).partition("\n")[0]
             return
+        begun = self.made
         self.made += found.runs
-        for each in together:
-            each.take(found, self.datasets)
+        for number, each in enumerate(together, 1):
+            # Runs of one program are shared out evenly.
+            each.take(found, self.datasets, begun + found.runs * number // len(together))
         if found.interrupted:
             raise KeyboardInterrupt
         best = min((each.score(self.datasets) for each in self.candidates), default=1.0)
