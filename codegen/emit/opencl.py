@@ -82,13 +82,30 @@ _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 
 
 def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
-                   constants: Mapping[VName, int] | None = None) -> str:
-    """The source of a program; ``bases`` gives each kernel's first failure code."""
-    return linked("\n".join(opencl_source(k, bases.get(k.name, 0), constants) for k in kernels))
+                   constants: Mapping[VName, int] | None = None, *,
+                   functions: Mapping[str, str] | None = None) -> str:
+    """The source of a program; ``bases`` gives each kernel's first failure code.
+
+    ``functions`` has other names for kernels (:func:`function_names`).
+    """
+    return linked("\n".join(opencl_source(
+        k, bases.get(k.name, 0), constants, (functions or {}).get(k.name)) for k in kernels))
+
+
+def function_names(kernels: Iterable[str]) -> dict[str, str]:
+    """Names for the kernels of a program that do not depend on what else was compiled.
+
+    So kernels of two programs have equal texts if they do the same, and are built once.
+
+    >>> function_names(["segmap_ys_451", "segmap_ys_480", "segred_r_7"])
+    {'segmap_ys_451': 'segmap_ys_1', 'segmap_ys_480': 'segmap_ys_2', 'segred_r_7': 'segred_r_3'}
+    """
+    return {name: f"{name.rpartition('_')[0]}_{number}"
+            for number, name in enumerate(dict.fromkeys(kernels), 1)}
 
 
 def opencl_source(kernel: imp.Kernel, base: int = 0,
-                  constants: Mapping[VName, int] | None = None) -> str:
+                  constants: Mapping[VName, int] | None = None, function: str | None = None) -> str:
     """One kernel, without the prelude; its constants are 1 unless they are given."""
     given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
              | dict(constants or {}))
@@ -102,7 +119,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     if kernel.group is not None:
         group = given[kernel.group] * printer.teams
         lines.append(group_attributes(group, subgroups=uses_subgroups(kernel)))
-    lines.append(f"__kernel void {kernel.name}(\n " + ",\n ".join(params) + ")\n{")
+    lines.append(f"__kernel void {function or kernel.name}(\n " + ",\n ".join(params) + ")\n{")
     lines += printer.start()
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {printer.name(c)}" for c in kernel.constants)]
