@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,16 @@ from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.comparable import spec_of
 from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.displayed import Displayed, Listing
+from runelift.runtime.entry_point import EntryPoint
 from runelift.runtime.execution.arguments import check_arguments
 from runelift.runtime.execution.device_array import DeviceArray, true_shape
-from runelift.runtime.execution.opaques import packed, unpacked
+from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.loaded_program import LoadedProgram
 from runelift.runtime.memory.byte_sizes import parse_bytes
 from runelift.runtime.records.record import Record
+from runelift.runtime.records.records import Records
 from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 from runelift.runtime.versions.tuning_file import (
@@ -38,9 +41,14 @@ from runelift.runtime.versions.tuning_file import (
 if TYPE_CHECKING:
     from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
+    from runelift.runtime.versions.forest import Forests
 
 
-class Program:
+STAGE_LANGUAGES = {"imp": "imp", "kernels": "opencl", "host": "python"}
+"""The languages of stages other than those of the core IR."""
+
+
+class Program(Displayed):
     """A compiled program.
 
     Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out.
@@ -60,8 +68,8 @@ class Program:
         self.thresholds: dict[str, int] = dict(thresholds or {})
         self.policy = policy
         self.recording = False
-        self.records: list[Record] = []
-        self._methods = dict[str, Callable[..., Any]]()
+        self.records = Records()
+        self._methods = dict[str, EntryPoint]()
         self.loaded = LoadedProgram(compiled, device, self._chosen,
                                     fp_contract=fp_contract, first=first)
 
@@ -91,7 +99,7 @@ class Program:
         """The names of the entry points."""
         return tuple(self.compiled.interfaces)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> EntryPoint:
         if name.startswith("_") or name not in self.compiled.interfaces:
             raise AttributeError(f"the program has no entry point '{name}'; it has "
                                  f"{', '.join(self.compiled.interfaces)}")
@@ -105,25 +113,17 @@ class Program:
                      if name.startswith("_") or hasattr(Program, name)
                      or (name in vars(self) and name not in self._methods))
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
+    def __getitem__(self, name: str) -> EntryPoint:
         self.interface(name)  # UserError if there is none
-        signature = self.compiled.signatures[name]
-        plain = not any(result.opaque for result in signature.results)
-        prepared = self.loaded.prepared
+        return EntryPoint(self, name)
 
-        def entry(*args: Any, device_arrays: bool = False) -> Any:
-            known = prepared.get(name)
-            parts: Sequence[Any]
-            if known is not None and not self.recording and (
-                    call := known.find(args, self.thresholds)) is not None:
-                parts = call(args, known.on_device if device_arrays else known.on_host)
-            else:
-                parts, _ = self.run(name, unpacked(args, signature), device_arrays=device_arrays)
-            results = parts if plain else packed(parts, signature)
-            return results[0] if len(results) == 1 else tuple(results)
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *(name for name in self.entries if name not in self.hidden)]
 
-        entry.__name__ = name
-        return entry
+    def __repr__(self) -> str:
+        where = "the interpreter" if self.device_info is None else self.device_info.name
+        return "\n".join([f"<Program on {where}>", *(f"  entry {self[each].type}"
+                                                    for each in self.entries)])
 
     def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
             thresholds: Mapping[str, int] | None = None, record: bool | None = None,
@@ -209,7 +209,7 @@ class Program:
         array = DeviceArray(value[0], (spec.prim, true_shape(value[2]), self.loaded.device))
         return array if device_arrays else array.get()
 
-    def source(self, stage: str = "kernels", entry: str | None = None) -> str:
+    def source(self, stage: str = "kernels", entry: str | None = None) -> Listing:
         """The program at a stage, as ``runelift dump`` prints it.
 
         The IR is ``core``, ``opt`` after optimisation and ``flat`` after flattening.  An entry
@@ -219,10 +219,12 @@ class Program:
         # late: start-up; only those who ask for a text need its printers
         from runelift.runtime.compilation.stages import stage_text
 
-        return stage_text(self.compiled, stage, lambda: self.loaded.plan(entry or self.entries[0]))
+        text = stage_text(self.compiled, stage, lambda: self.loaded.plan(entry or self.entries[0]))
+        about = f" of {entry or self.entries[0]}" if stage in STAGE_LANGUAGES else ""
+        return Listing(text, STAGE_LANGUAGES.get(stage, "core"), f"{stage}{about}")
 
     @property
-    def tree(self) -> Any:
+    def tree(self) -> Forests:
         """The threshold forest of the program."""
         # late: start-up
         from runelift.runtime.versions.forest import forest_of

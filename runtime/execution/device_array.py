@@ -10,18 +10,20 @@ import numpy as np
 from runelift.ir.array_limits import impossible
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
+from runelift.runtime.displayed import Displayed
 
 ArrayKind: TypeAlias = tuple[Prim, tuple[int, ...], Any]
 """The type of elements, the shape, and the device of an array."""
 
 
-class DeviceArray:
+class DeviceArray(Displayed):
     """An array on the device: a result that was asked to stay there, or an argument.
 
     ``kind`` has all that calls with the array depend on, apart from its elements.
     """
 
     __slots__ = ("__weakref__", "buffer", "kind")
+    _looks = "values"
 
     def __init__(self, buffer: Any, kind: ArrayKind) -> None:
         self.buffer = buffer
