@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runelift.runtime.tuner.report.html.document import table
-from runelift.runtime.tuner.report.html.markup import Content, Markup, element
+from runelift.runtime.pages.document import table
+from runelift.runtime.pages.markup import Content, Markup, element
 
 STYLE = """\
 .runelift { --line: rgba(128,128,128,.4); --soft: rgba(128,128,128,.14); --blue: #3d8bd4;

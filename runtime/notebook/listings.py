@@ -12,8 +12,8 @@ from pygments.util import ClassNotFound
 
 from runelift.runtime.displayed import Listing
 from runelift.runtime.notebook.fragments import fragment, title
-from runelift.runtime.tuner.report.html.document import folded
-from runelift.runtime.tuner.report.html.markup import Markup, element
+from runelift.runtime.pages.document import folded
+from runelift.runtime.pages.markup import Markup, element
 
 LEXERS = {"opencl": "c", "python": "python", "source": "futhark", "core": "futhark"}
 """Names of lexers by language."""

@@ -9,8 +9,8 @@ from runelift.runtime.notebook.fragments import code, fragment, note, title
 from runelift.runtime.notebook.listings import box
 from runelift.runtime.notebook.trees import forest_parts
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.report.html.document import folded
-from runelift.runtime.tuner.report.html.markup import Markup, element
+from runelift.runtime.pages.document import folded
+from runelift.runtime.pages.markup import Markup, element
 
 
 def html(shown: Program | EntryPoint) -> Markup:

@@ -9,8 +9,8 @@ from runelift.runtime.notebook.fragments import fragment, note, numbers, title
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.records import Records, rows
-from runelift.runtime.tuner.report.html.document import folded
-from runelift.runtime.tuner.report.html.markup import Markup, element
+from runelift.runtime.pages.document import folded
+from runelift.runtime.pages.markup import Markup, element
 
 SHOWN = 30
 """The most rows of a table."""

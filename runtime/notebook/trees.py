@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from runelift.runtime.notebook.fragments import fragment, note, title
 from runelift.runtime.tuner.analysis.winners import Standing
 from runelift.runtime.tuner.report.html import trees
-from runelift.runtime.tuner.report.html.document import table
-from runelift.runtime.tuner.report.html.markup import Markup, element
+from runelift.runtime.pages.document import table
+from runelift.runtime.pages.markup import Markup, element
 from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.version_names import described_version
 

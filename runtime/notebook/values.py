@@ -10,7 +10,7 @@ from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.opaques import Opaque
 from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.notebook.fragments import fragment, note, title
-from runelift.runtime.tuner.report.html.markup import Markup, element
+from runelift.runtime.pages.markup import Markup, element
 
 MOST = 1 << 20
 """The most bytes of an array that are read to show some of them."""
