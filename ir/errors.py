@@ -236,6 +236,19 @@ class ProgramFailure(UserError):
         return "\n".join([first, *excerpt, *calls])
 
 
+class BriefErrors:
+    """A context whose errors of users come out with a few lines, and without frames inside."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, ProgramError):
+            error.is_brief = True
+        if isinstance(error, UserError):
+            error.__traceback__ = None
+
+
 class CompilerLimitation(_Brief):
     """The program is right, but this compiler cannot compile it yet.  Exit status 2."""
 

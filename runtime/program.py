@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,6 @@ import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.comparable import spec_of
@@ -20,7 +21,12 @@ from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.displayed import Displayed, Listing
 from runelift.runtime.entry_point import EntryPoint
 from runelift.runtime.execution.arguments import check_arguments
-from runelift.runtime.execution.device_array import DeviceArray, true_shape
+from runelift.runtime.execution.device_array import (
+    DeviceArray,
+    is_foreign,
+    prim_of,
+    true_shape,
+)
 from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.loaded_program import LoadedProgram
@@ -77,7 +83,20 @@ class Program(Displayed):
         """The program for another process, which opens the device anew."""
         info = self.device_info
         return _restored, (self.compiled, spec_of(info), info and replace(info, handle=None),
-                           self.thresholds, self.policy, self.loaded.fp_contract, self.memory)
+                           self.thresholds, self.policy, self.loaded.fp_contract, self.memory,
+                           self.recording)
+
+    def __copy__(self) -> Program:
+        """A program with settings and records apart, on the device of this one."""
+        made = Program(self.compiled, self.device_info, policy=self.policy,
+                       fp_contract=self.loaded.fp_contract)
+        made.thresholds = copy(self.thresholds)
+        made.loaded.memory, made.recording = self.memory, self.recording
+        made.records.extend(self.records)
+        return made
+
+    def __deepcopy__(self, memo: object) -> Program:
+        return self.__copy__()  # what it shares does not change
 
     @property
     def memory(self) -> int | None:
@@ -134,6 +153,7 @@ class Program(Displayed):
         here.  ``thresholds`` override the tuning.
         """
         required = self._required(entry, force) if force else {}
+        args = [self._taken(arg) if is_foreign(arg) else arg for arg in args]
         if self.loaded.info is None:
             # late: start-up; programs run on devices as a rule
             from runelift.ir.interpret import interpret
@@ -197,10 +217,18 @@ class Program(Displayed):
         return self.loaded.device
 
     def to_device(self, value: Any) -> DeviceArray:
-        """A copy of an array on the device, to be passed to entry points."""
-        array = np.asarray(value)
-        prim = next(p for p in Prim if p.dtype == array.dtype)
-        return DeviceArray(self.loaded.upload(array), (prim, array.shape, self.device))
+        """A copy of an array of any library on the device, to be passed to entry points."""
+        array = self._taken(value) if is_foreign(value) else value
+        if isinstance(array, DeviceArray):
+            return copy(array)
+        array = np.asarray(array)
+        return DeviceArray(self.loaded.upload(array), (prim_of(array.dtype), array.shape,
+                                                       self.device))
+
+    def _taken(self, arg: Any) -> Any:
+        """An array of another library as one of NumPy or on the device."""
+        device = None if self.device_info is None else self.device
+        return import_module("runelift.runtime.interchange").taken(arg, device)
 
     def _result(self, value: Any, spec: ValueSpec, device_arrays: bool) -> Any:
         """A result as a caller sees it, from what a run returns."""
@@ -320,8 +348,8 @@ class Program(Displayed):
 
 
 def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
-              thresholds: dict[str, int], policy: str, contract: bool, memory: int | None
-              ) -> Program:
+              thresholds: dict[str, int], policy: str, contract: bool, memory: int | None,
+              recording: bool) -> Program:
     """A program that another process has sent.
 
     A copy of a process that has used devices gets one that cannot run.  Pools of processes would
@@ -330,5 +358,5 @@ def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
     found = info if forked.is_copy() else select(device)
     program = Program(compiled, found, policy=policy, fp_contract=contract)
     program.thresholds = thresholds  # which may have size guards
-    program.loaded.memory = memory
+    program.loaded.memory, program.recording = memory, recording
     return program

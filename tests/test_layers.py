@@ -80,7 +80,12 @@ ALLOWED = {
         "codegen.plan codegen.emit versions devices execution execution.probes program "
         "races.mistakes",
     "compile": "versions host compilation devices processes prebuild program",
-    "runelift": "execution program compile",
+    "interchange": "devices execution execution.probes",
+    "functions": "compile entry_point",
+    "importer": "compile",
+    "stubs": "frontend.syntax entry_point program",
+    "runelift":
+        "entry_point execution functions importer interchange notebook program records compile",
     "tuner.policy": "records",
     "tuner.costs": "versions records tuner.policy",
     "tuner.prune": "versions records tuner.costs",
@@ -118,7 +123,7 @@ ALLOWED = {
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
     "notebook":
         "displayed entry_point execution memory pages program records tuner.analysis tuner.report "
-        "tuner.report.html tuner.result versions",
+        "tuner.report.html tuner.result versions compile",
     "tuner.schedules":
         "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
         "tuner.costs tuner.measure "
@@ -137,7 +142,7 @@ ALLOWED = {
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
-        "races.mistakes",
+        "races.mistakes stubs",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

@@ -57,18 +57,18 @@ def check_argument(spec: ValueSpec, arg: Any) -> Any:
 def _cure(spec: ValueSpec, arg: Any, value: np.ndarray[Any, Any], rank: int) -> str:
     """The Python expression that makes the argument right, as far as one can tell."""
     name, wanted = spec.name.base, spec.prim.dtype
+    kind = "bool_" if spec.prim is Prim.BOOL else str(wanted)
+    if isinstance(arg, int) and not isinstance(arg, bool) and not (rank or spec.prim.is_float
+                                                                   or spec.prim is Prim.BOOL):
+        return f"it is not between {spec.prim.least} and {spec.prim.greatest}."
+    if not (np.issubdtype(value.dtype, np.number) or value.dtype == np.bool_):
+        return ""
     if value.ndim != rank:
         return (f"it has {value.ndim} dimension{'s' * (value.ndim != 1)}, and {rank or 'none'} "
                 f"{'is' if rank == 1 else 'are'} needed; see `np.reshape`.")
-    if not (np.issubdtype(value.dtype, np.number) or value.dtype == np.bool_):
-        return ""
     if rank and not isinstance(arg, np.ndarray):
-        return f"pass `np.array({name}, np.{wanted})`"
-    if rank:
-        return f"pass `{name}.astype(np.{wanted})`"
-    if isinstance(arg, int) and not isinstance(arg, bool) and spec.prim is not Prim.BOOL:
-        return f"it is not between {spec.prim.least} and {spec.prim.greatest}."
-    return f"pass `np.{wanted}({name})`"
+        return f"pass `np.array({name}, np.{kind})`"
+    return f"pass `{name}.astype(np.{kind})`" if rank else f"pass `np.{kind}({name})`"
 
 
 def _fits(value: int | float | bool, prim: Prim) -> bool:

@@ -8,9 +8,9 @@ from runelift.runtime.entry_point import EntryPoint
 from runelift.runtime.notebook.fragments import code, fragment, note, title
 from runelift.runtime.notebook.listings import box
 from runelift.runtime.notebook.trees import forest_parts
-from runelift.runtime.program import Program
 from runelift.runtime.pages.document import folded
 from runelift.runtime.pages.markup import Markup, element
+from runelift.runtime.program import Program
 
 
 def html(shown: Program | EntryPoint) -> Markup:

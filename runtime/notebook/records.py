@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from runelift.runtime.notebook.fragments import fragment, note, numbers, title
+from runelift.runtime.pages.document import folded
+from runelift.runtime.pages.markup import Markup, element
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.records import Records, rows
-from runelift.runtime.pages.document import folded
-from runelift.runtime.pages.markup import Markup, element
 
 SHOWN = 30
 """The most rows of a table."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from runelift.runtime.notebook.fragments import fragment, note, title
-from runelift.runtime.tuner.analysis.winners import Standing
-from runelift.runtime.tuner.report.html import trees
 from runelift.runtime.pages.document import table
 from runelift.runtime.pages.markup import Markup, element
+from runelift.runtime.tuner.analysis.winners import Standing
+from runelift.runtime.tuner.report.html import trees
 from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.version_names import described_version
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from runelift.runtime.notebook.fragments import fragment, numbers, title
 from runelift.runtime.notebook.trees import forest_parts
-from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.pages.document import folded
 from runelift.runtime.pages.markup import Markup
+from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.tuner.report.text import show_gain
 from runelift.runtime.tuner.report.verdict import changes, verdict
 from runelift.runtime.tuner.result import EntryTuning, Tuning
