@@ -43,6 +43,7 @@ from runelift.runtime.versions.tuning_file import (
     read_size_guards,
     unknown_names,
 )
+from runelift.runtime.versions.version_names import version_name
 
 if TYPE_CHECKING:
     from runelift.runtime.memory.memory_run import MemoryEstimate
@@ -74,7 +75,7 @@ class Program(Displayed):
         self.thresholds: dict[str, int] = dict(thresholds or {})
         self.policy = policy
         self.recording = False
-        self.records = Records()
+        self.records = Records(names=self._version_names)
         self._methods = dict[str, EntryPoint]()
         self.loaded = LoadedProgram(compiled, device, self._chosen,
                                     fp_contract=fp_contract, first=first)
@@ -258,6 +259,11 @@ class Program(Displayed):
         from runelift.runtime.versions.forest import forest_of
 
         return forest_of(self.compiled.versioned)
+
+    def _version_names(self) -> dict[tuple[str, int], str]:
+        """The names of versions, as in the tree, by site and index."""
+        return {(site.name, index): version_name(each) for forest in self.tree.entries
+                for site in forest.sites().values() for index, each in enumerate(site.alternatives)}
 
     @property
     def identity(self) -> Identity:

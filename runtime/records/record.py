@@ -123,8 +123,8 @@ class Record(Displayed):
     _looks = "records"
 
     def __repr__(self) -> str:
-        return (f"<Record of '{self.entry}': {show_seconds(self.wall)}, {self.launches} launches, "
-                f"{len(self.encounters)} choices of versions>")
+        return (f"<Record of '{self.entry}': {show_seconds(self.wall)}, launches: {self.launches}, "
+                f"choices of versions: {len(self.encounters)}>")
 
     @property
     def path(self) -> tuple[tuple[str, int], ...]:

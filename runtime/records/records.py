@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.runtime.displayed import Displayed
@@ -15,15 +16,28 @@ SHOWN = 8
 _TIMES = ("wall", "span", "busy", "host", "issue")
 
 
+Names: TypeAlias = Callable[[], Mapping[tuple[str, int], str]]
+"""A function that finds the names of versions by site and index."""
+
+
 class Records(list[Record], Displayed):
-    """Records of runs, in order."""
+    """Records of runs, in order; ``names`` of versions make their rows readable."""
 
     _looks = "records"
 
+    def __init__(self, records: Iterable[Record] = (), names: Names = dict) -> None:
+        super().__init__(records)
+        self._names = names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Records, (list(self),)
+
     def to_dicts(self, *, choices: bool = False) -> list[dict[str, Any]]:
         """A dictionary for each run, or for each of its ``choices`` of versions; in seconds."""
-        return [row for number, each in enumerate(self)
-                for row in (_choices(number, each) if choices else [_run(number, each)])]
+        if not choices:
+            return [_run(number, each) for number, each in enumerate(self)]
+        names = self._names()
+        return [row for number, each in enumerate(self) for row in _choices(number, each, names)]
 
     def to_pandas(self, *, choices: bool = False) -> Any:
         """The rows of :meth:`to_dicts` as a frame; UserError if pandas is not installed."""
@@ -56,8 +70,10 @@ def _run(number: int, record: Record) -> dict[str, Any]:
             "choices": len(record.encounters)}
 
 
-def _choices(number: int, record: Record) -> list[dict[str, Any]]:
+def _choices(number: int, record: Record, names: Mapping[tuple[str, int], str]
+             ) -> list[dict[str, Any]]:
     return [{"run": number, "entry": record.entry, "choice": each.number, "parent": each.parent,
-             "site": each.site, "version": each.chosen, "time": each.time, "busy": each.busy,
-             "gap": each.gap, "launches": each.launches, "sizes": dict(each.sizes),
-             "parallelism": dict(each.par)} for each in record.encounters]
+             "site": each.site, "version": names.get((each.site, each.chosen), each.chosen),
+             "time": each.time, "busy": each.busy, "gap": each.gap, "launches": each.launches,
+             "sizes": dict(each.sizes), "parallelism": dict(each.par)}
+            for each in record.encounters]
