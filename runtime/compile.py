@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,14 @@ def _compiled(source: Source, path: Path | None, device: str | None,
     if chosen.file is not None:
         program.take(chosen, settings)
     return program
+
+
+@contextmanager
+def entries_are_names() -> Iterator[None]:
+    """Give no warnings of entry points that are no attributes: they are bound to names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HiddenEntryWarning)
+        yield
 
 
 def _warn_of_hidden(program: Program) -> None:

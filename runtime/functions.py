@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from runelift.ir.errors import BriefErrors, UserError
 from runelift.ir.source import Source
-from runelift.runtime.compile import compile
+from runelift.runtime.compile import compile, entries_are_names
 from runelift.runtime.entry_point import EntryPoint, python_names
 
 P = ParamSpec("P")
@@ -42,12 +42,16 @@ def fn(source: Callable[..., Any] | str | None = None, *, name: str | None = Non
     if source is None:
         return lambda function: fn(function, name=name, **options)
     if isinstance(source, str):
-        return _entry(compile(source, **options), name, None)
+        with entries_are_names():
+            program = compile(source, **options)
+        with BriefErrors():
+            return _entry(program, name, None)
     with BriefErrors():
         text = inspect.getdoc(source)
         if not text:
             raise UserError(f"The doc string of '{source.__name__}' should be the program.")
-    program = compile(Source(f"<{source.__name__}>", text), **options)
+    with entries_are_names():
+        program = compile(Source(f"<{source.__name__}>", text), **options)
     with BriefErrors():
         entry = _entry(program, name, source.__name__)
         _check_parameters(source, entry)

@@ -10,7 +10,7 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from runelift.runtime.compile import compile
+from runelift.runtime.compile import compile, entries_are_names
 
 
 class _Programs(MetaPathFinder, Loader):
@@ -29,7 +29,8 @@ class _Programs(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Compile the program; its entry points are the functions of the module."""
         assert module.__spec__ is not None
-        program = compile(Path(str(module.__spec__.origin)))
+        with entries_are_names():
+            program = compile(Path(str(module.__spec__.origin)))
         module.program = program  # type: ignore[attr-defined]
         module.__dict__.update((name, program[name]) for name in program.entries)
         module.__all__ = [*program.entries]  # type: ignore[attr-defined]

@@ -20,11 +20,14 @@ STYLE = """\
   font-size: 90%; color: inherit; background: none; }
 .runelift pre { margin: .3em 0; padding: .5em .7em; max-height: 30em; overflow: auto;
   border: 1px solid var(--line); border-radius: 4px; white-space: pre; }
+.runelift.runelift tr { background: none; }
 .runelift table { border-collapse: collapse; margin: .4em 0; font-variant-numeric: tabular-nums;
   color: inherit; background: none; border: 0; }
-.runelift th, .runelift td { text-align: left; padding: .15em .8em .15em .2em; border: 0;
-  border-bottom: 1px solid var(--line); background: none; vertical-align: top; }
-.runelift .numbers td { text-align: right; } .runelift caption { text-align: left; opacity: .72; }
+.runelift.runelift th, .runelift.runelift td { text-align: left; vertical-align: top;
+  padding: .15em .8em .15em .2em; border: 0; border-bottom: 1px solid var(--line);
+  background: none; }
+.runelift.runelift .numbers td { text-align: right; }
+.runelift caption { text-align: left; opacity: .72; }
 .runelift summary { cursor: pointer; opacity: .8; } .runelift figure { margin: .4em 0; }
 .runelift .bar { display: inline-block; height: .7em; background: var(--blue); opacity: .75; }
 .runelift svg { font: 12px system-ui, sans-serif; max-width: none; }

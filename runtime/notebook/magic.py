@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from runelift.ir.errors import BriefErrors, UserError
 from runelift.ir.source import Source
-from runelift.runtime.compile import compile
+from runelift.runtime.compile import compile, entries_are_names
 from runelift.runtime.program import Program
 
 
@@ -47,8 +47,9 @@ def load_ipython_extension(shell: Any) -> None:
             args = options().parse_args(shlex.split(line))
             if args.name is not None and not args.name.isidentifier():
                 raise UserError(f"%%runelift: '{args.name}' is no name of Python.")
-        program = compile(Source("<cell>", cell), device=args.device, policy=args.policy,
-                          tuning=args.tuning, rules=args.rules)
+        with entries_are_names():
+            program = compile(Source("<cell>", cell), device=args.device, policy=args.policy,
+                              tuning=args.tuning, rules=args.rules)
         shell.user_ns.update({name: program[name] for name in program.entries})
         if args.name is not None:
             shell.user_ns[args.name] = program

@@ -8,6 +8,7 @@ import io
 import pickle
 import pydoc
 import traceback
+import warnings
 from contextlib import redirect_stdout
 from typing import Any
 
@@ -196,7 +197,8 @@ def test_programs_are_modules(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "fut_module.fut").write_text(TEXT)
     monkeypatch.syspath_prepend(tmp_path)
     runelift.import_programs()
-    with pytest.warns(HiddenEntryWarning):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         module: Any = __import__("fut_module")
     assert module.at(XS, 2) == 2
     assert module.tree(XS).tolist() == [1, 2, 3, 4]
