@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 from collections.abc import Sequence
 from types import TracebackType
 
@@ -16,6 +17,11 @@ def brief_lines(lines: Sequence[str], most: int) -> list[str]:
     if len(lines) <= most:
         return list(lines)
     return [*lines[:most - 2], "  …", lines[-1]]
+
+
+def keeps_frames() -> bool:
+    """Test whether errors keep the frames inside of Runelift: ``RUNELIFT_TRACEBACK=1``."""
+    return os.environ.get("RUNELIFT_TRACEBACK") == "1"
 
 
 def callers_line(traceback: TracebackType | None) -> str:

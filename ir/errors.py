@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from runelift.ir.brevity import MOST_LINES, brief_lines, callers_line
+from runelift.ir.brevity import MOST_LINES, brief_lines, callers_line, keeps_frames
 from runelift.ir.source import Source, Span
 from runelift.ir.visible import one_line
 
@@ -245,7 +245,7 @@ class BriefErrors:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, ProgramError):
             error.is_brief = True
-        if isinstance(error, UserError):
+        if isinstance(error, UserError | CompilerLimitation) and not keeps_frames():
             error.__traceback__ = None
 
 

@@ -10,7 +10,8 @@ from operator import getitem
 from typing import Any, Protocol
 
 from runelift.frontend.syntax.signature import Component, Signature
-from runelift.ir.errors import ArgumentError, ProgramFailure, UserError
+from runelift.ir.brevity import keeps_frames
+from runelift.ir.errors import ArgumentError, CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.displayed import Displayed
@@ -74,10 +75,12 @@ class EntryPoint(Displayed):
             else:
                 parts, _ = program.run(name, unpacked(args, self.declared),
                                        device_arrays=device_arrays)
-        except UserError as error:
+        except (UserError, CompilerLimitation) as error:
             if isinstance(error, ProgramFailure):
                 compiled = program.compiled
                 error.sources = compiled.source, *compiled.imports
+            if keeps_frames():
+                raise
             raise error.with_traceback(None) from None
         results = parts if self._plain else packed(parts, self.declared)
         return results[0] if len(results) == 1 else tuple(results)

@@ -19,6 +19,7 @@ LEXERS = {"opencl": "c", "python": "python", "source": "futhark", "core": "futha
 """Names of lexers by language."""
 KERNEL = re.compile(r"^(?://[^\n]*\n)*(?:__attribute__[^\n]*\n)*(?:__)?kernel ", re.M)
 """The beginning of the first kernel."""
+NAME = re.compile(r"\bkernel void (\w+)")
 MOST = 400_000
 """The most characters that a notebook gets; longer texts are cut."""
 
@@ -31,6 +32,8 @@ def html(listing: Listing) -> Markup:
         note += f", of which the first {MOST:,} characters"
         text = text[:MOST]
     begin = match.start() if language == "opencl" and (match := KERNEL.search(text)) else 0
+    if language == "opencl":
+        note = ", ".join([note, *NAME.findall(text)])
     prelude = [folded("Prelude", [box(text[:begin], language)])] if begin else []
     return fragment(title(listing.heading, note), *prelude, box(text[begin:], language))
 

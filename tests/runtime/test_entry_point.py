@@ -106,6 +106,13 @@ def test_wrong_arguments_come_with_their_cure(program: Program, args: Any, named
     assert len(str(caught.value).splitlines()) <= MOST_LINES
 
 
+def test_frames_can_be_kept(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNELIFT_TRACEBACK", "1")
+    with pytest.raises(runelift.ArgumentError) as caught:
+        program.sums(XSS[0], 1.0)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "check_argument"
+
+
 def test_integers_that_do_not_fit(program: Program) -> None:
     with pytest.raises(runelift.ArgumentError) as caught:
         program.at(XS, 1 << 63)
