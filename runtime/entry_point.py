@@ -16,7 +16,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.displayed import Displayed
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
-from runelift.runtime.execution.opaques import packed, unpacked
+from runelift.runtime.execution.opaques import Opaque, packed, unpacked
 from runelift.runtime.loaded_program import LoadedProgram
 
 ON_DEVICE = "device_arrays"
@@ -58,6 +58,7 @@ class EntryPoint(Displayed):
         self.declared = program.compiled.signatures[name]
         self.__doc__ = documentation(name, self.declared)
         self._plain = not any(result.opaque for result in self.declared.results)
+        self._parts = sum(param.parts for param in self.declared.params)
         self._prepared = program.loaded.prepared
 
     def __call__(self, *args: Any, device_arrays: bool = False, **named: Any) -> Any:
@@ -73,8 +74,10 @@ class EntryPoint(Displayed):
                     call := known.find(args, program.thresholds)) is not None:
                 parts = call(args, known.on_device if device_arrays else known.on_host)
             else:
-                parts, _ = program.run(name, unpacked(args, self.declared),
-                                       device_arrays=device_arrays)
+                given = unpacked(args, self.declared)
+                if len(given) != self._parts:
+                    raise self._wrong_number(args)
+                parts, _ = program.run(name, given, device_arrays=device_arrays)
         except (UserError, CompilerLimitation) as error:
             if isinstance(error, ProgramFailure):
                 compiled = program.compiled
@@ -138,9 +141,25 @@ class EntryPoint(Displayed):
             self._check_sizes(bound, sizes)
         return bound
 
+    def _wrong_number(self, args: Sequence[Any]) -> ArgumentError:
+        """The error of arguments that are too few or too many."""
+        params = self.declared.params
+        for name, param, arg in zip(python_names(self.declared), params, args, strict=False):
+            if len(args) == len(params) and param.opaque and not isinstance(arg, Opaque):
+                return ArgumentError(f"Argument '{name}' should be {param.written}, which programs "
+                                     f"give, not {type(arg).__name__}.", name)
+        wanted = ", ".join(f"{param.name or '_'}: {param.written}" for param in params)
+        return ArgumentError(
+            f"Entry point '{self.__name__}' takes {len(params) or 'no'} argument"
+            f"{'s' * (len(params) != 1)}{f' ({wanted})' * bool(wanted)}, but {len(args)} "
+            f"{'is' if len(args) == 1 else 'are'} given.")
+
     def _check_sizes(self, args: Sequence[Any], sizes: Mapping[str, Any]) -> None:
         plan = self.program.loaded.interface(self.__name__)
-        known = sizes_of(plan, check_arguments(plan, unpacked(args, self.declared)))
+        given = unpacked(args, self.declared)
+        if len(given) != self._parts:
+            raise self._wrong_number(args)
+        known = sizes_of(plan, check_arguments(plan, given))
         true = {str(each.base): size for each, size in known.items()}
         for name, size in sizes.items():
             if true.get(name, size) != size:

@@ -220,7 +220,7 @@ class Program(Displayed):
     def to_device(self, value: Any) -> DeviceArray:
         """A copy of an array of any library on the device, to be passed to entry points."""
         array = self._taken(value) if is_foreign(value) else value
-        if isinstance(array, DeviceArray):
+        if isinstance(array, DeviceArray) and array.device is self.device:
             return copy(array)
         array = np.asarray(array)
         return DeviceArray(self.loaded.upload(array), (prim_of(array.dtype), array.shape,

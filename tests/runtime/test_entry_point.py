@@ -40,6 +40,10 @@ entry at [n] (xs: [n]i32) (i: i64) : i32 =
 def one = 1i32
 
 entry tree [n] (xs: [n]i32) = map (+ one) xs
+
+entry make (x: f32): pair = {x, y = 2 * x}
+
+entry scaled (k: f32) (p: pair) : f32 = k * p.y
 """
 XSS = np.arange(6, dtype=np.float32).reshape(2, 3)
 XS = np.arange(4, dtype=np.int32)
@@ -78,6 +82,11 @@ def test_help_has_the_comment_without_test_blocks(program: Program) -> None:
 def test_keywords_are_names_of_the_source(program: Program) -> None:
     assert program.sums(w=2.0, xss=XSS, m=3).tolist() == [6.0, 24.0]
     assert program.sums(XSS, w=2.0, n=np.int64(2)).tolist() == [6.0, 24.0]
+    assert program.scaled(p=program.make(x=3.0), k=2.0) == 12.0
+    with pytest.raises(runelift.ArgumentError, match="'p' should be pair, which programs give"):
+        program.scaled(p=1.0, k=2.0)
+    with pytest.raises(runelift.ArgumentError, match=r"takes 2 arguments \(k: f32, p: pair\)"):
+        program.scaled(2.0)
 
 
 @pytest.mark.parametrize(("args", "named", "said", "hint"), [
@@ -209,6 +218,6 @@ def test_programs_are_modules(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) ->
         module: Any = __import__("fut_module")
     assert module.at(XS, 2) == 2
     assert module.tree(XS).tolist() == [1, 2, 3, 4]
-    assert module.program.entries == ("sums", "main", "at", "tree")
+    assert module.program.entries == ("sums", "main", "at", "tree", "make", "scaled")
     with pytest.raises(ImportError):
         __import__("fut_module_that_is_none")
