@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.entry_point import EntryPoint
 from runelift.runtime.notebook.fragments import code, fragment, note, title
 from runelift.runtime.notebook.listings import box
@@ -11,6 +12,9 @@ from runelift.runtime.notebook.trees import forest_parts
 from runelift.runtime.pages.document import folded
 from runelift.runtime.pages.markup import Markup, element
 from runelift.runtime.program import Program
+
+MOST_TREES = 8
+"""The most entry points whose versions a program shows: it must compile them for that."""
 
 
 def html(shown: Program | EntryPoint) -> Markup:
@@ -28,14 +32,23 @@ def _program(program: Program) -> Iterator[Markup]:
     if program.hidden:
         yield note("No attributes, but items: " + ", ".join(
             f"program[{name!r}]" for name in program.hidden))
-    forests = program.tree.entries
-    versions = {forest.entry: len(forest.leaves()) for forest in forests if forest.trees}
-    if versions:
-        yield folded("Versions: " + ", ".join(f"{count} of {name}"
-                                              for name, count in versions.items()),
-                     [part for forest in forests if forest.trees
-                      for part in forest_parts(forest, program.thresholds)])
+    if len(program.entries) <= MOST_TREES:
+        yield from _versions(program)
+    else:
+        yield note("program.tree has the versions.")
     yield folded("Source", [box(program.compiled.source.text, "source")])
+
+
+def _versions(program: Program) -> Iterator[Markup]:
+    try:
+        forests = [forest for forest in program.tree.entries if forest.trees]
+    except CompilerLimitation as error:
+        yield note(f"Not supported on devices: {error}")
+        return
+    if forests:
+        counts = (f"{len(forest.leaves())} of {forest.entry}" for forest in forests)
+        yield folded(f"Versions: {', '.join(counts)}", [
+            part for forest in forests for part in forest_parts(forest, program.thresholds)])
 
 
 def _entry(entry: EntryPoint) -> Iterator[Markup]:

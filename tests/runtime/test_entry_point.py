@@ -7,6 +7,7 @@ import inspect
 import io
 import pickle
 import pydoc
+import sys
 import traceback
 import warnings
 from contextlib import redirect_stdout
@@ -168,7 +169,7 @@ def test_programs_are_pickled_and_copied_with_their_settings(program: Program) -
         program.thresholds = {}
 
 
-def test_records_are_rows() -> None:
+def test_records_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(TEXT.replace("entry tree", "def tree"), device="Portable")
     program.recording = True
     program.sums(XSS, 1.0)
@@ -182,6 +183,9 @@ def test_records_are_rows() -> None:
     assert frame["sizes"][0] == program.records[0].encounters[0].sizes
     assert pickle.loads(pickle.dumps(program.records)) == program.records
     assert repr(program.records).splitlines()[1].startswith("sums  ")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(runelift.UserError, match="to_dicts"):
+        program.records.to_pandas()
 
 
 def test_functions_whose_text_is_the_program() -> None:
