@@ -3,9 +3,6 @@
 Reads the arguments, one value after the other, from a file or standard input.  They are text such
 as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
 .npz.  Prints the results in the syntax of such text.
-
-  echo '[1, 2, 3]' | runelift run sum.fut
-  runelift run matmul.fut --input a-and-b.npz --device pocl
 """
 
 from __future__ import annotations
@@ -45,6 +42,8 @@ from runelift.runtime.versions.version_names import version_name
 if TYPE_CHECKING:
     from runelift.runtime.versions.forest import Forest
 
+EXAMPLES = ("echo '[[1, 2]] [[3], [4]]' | runelift run examples/matmul.fut",
+            "runelift run examples/matmul.fut --input a-and-b.npz --force V3 --record")
 _DIGITS = re.compile(r"[0-9]{1,19}")
 """As many digits as the largest value has."""
 

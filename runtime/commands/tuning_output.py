@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.tuning_files import (
     about_program,
     about_runs,
@@ -78,13 +79,13 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     else:
         found = changes(state.thresholds, state.parameters, state.guards)
         written = _written(args, log=not args.replay) if state.measured else "Nothing was written."
-        print(verdict(_title(args, program), found, written))
+        show(verdict(_title(args, program), found, written))
         for line in _failed(state):
-            print(f"Not used: {line}")
+            show(f"Not used: {line}")
         if not _is_verbose(args, state):
-            print(MORE)
+            show(MORE)
         for text in filter(None, _texts(args, state, held_out)):
-            print(f"\n{text}")
+            show(f"\n{text}")
     if not state.interrupted:
         return 0
     print("runelift: interrupted; " + (
@@ -169,12 +170,12 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
     if args.json:
         print_json(about)
     else:
-        print(verdict(_title(args, program), changes_by_search(found), _written(args, log=False)))
+        show(verdict(_title(args, program), changes_by_search(found), _written(args, log=False)))
         for line in (line for each in found for line in each.problems):
-            print(f"Not used: {with_version_names(line, *program.tree.entries)}")
-        print(f"\n{render_searches(found)}" if args.verbose else MORE)
+            show(f"Not used: {with_version_names(line, *program.tree.entries)}")
+        show(f"\n{render_searches(found)}" if args.verbose else MORE)
         for text in starmap(render_schedules, args.searched.items()):
-            print(f"\n{text}")
+            show(f"\n{text}")
     return INTERRUPTED if about["interrupted"] else 0
 
 

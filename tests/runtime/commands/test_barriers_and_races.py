@@ -86,7 +86,7 @@ def test_explain_barriers(program: Path, tmp_path: Path,
     assert out.read_text().count("digraph") == text.count("kernel intragroup") + text.count(
         "kernel segscan")
     assert main(["explain", "--barriers", str(program), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["result"]
     name = found[0]["kernel"]
     assert main(["explain", "--barriers", str(program), "--kernel", name]) == 0
     assert "1 of" in capsys.readouterr().out
