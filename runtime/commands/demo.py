@@ -99,7 +99,7 @@ def _source(path: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The results of a tuning: times of versions by dataset, the changes, and paired runs of them."""
+    """The results of a tuning: times of versions, the changes, and paired runs of them."""
 
     device: str
     seconds: float

@@ -32,6 +32,7 @@ from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting
 from runelift.runtime.commands.styles import show, show_code
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.program import Program
+from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.tuning_file import schedule_of
 
 PLANNED = ("imp", "kernels", "host")
@@ -77,7 +78,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _tree(args: argparse.Namespace, program: Program) -> str:
     """The tree of an entry point, or of all."""
-    tree = program.tree if args.entry is None else program.tree.entry(
+    tree: Forest | Forests = program.tree if args.entry is None else program.tree.entry(
         pick_entry(program, args.entry))
     return tree.dot() if args.dot else tree.render()
 
@@ -85,5 +86,4 @@ def _tree(args: argparse.Namespace, program: Program) -> str:
 def _stage(args: argparse.Namespace, program: Program) -> str:
     """The program at another stage."""
     needs_entry = args.entry or (args.stage in PLANNED and not program.entries)
-    text: str = program.source(args.stage, pick_entry(program, args.entry) if needs_entry else None)
-    return text
+    return program.source(args.stage, pick_entry(program, args.entry) if needs_entry else None)

@@ -46,7 +46,7 @@ EXPLAINERS = {
     "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
     "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses"}
 """The modules for options, the first of which counts.  They are imported by name, as commands are:
-some need sympy or networkx."""
+some need much."""
 FLATTENING = "explain_flattening"
 """The module for programs without such an option."""
 
