@@ -63,7 +63,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the command line and exit."""
         if json_output.is_wanted():
-            self.exit(USER_ERROR, json_output.as_text(None, [json_output.error(message)]) + "\n")
+            print(json_output.as_text(None, [json_output.error(message)]))
+            self.exit(USER_ERROR)
         self.print_usage(sys.stderr)
         self.exit(USER_ERROR, f"{self.prog}: {message}\n")
 

@@ -8,12 +8,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from threading import Event, Thread
 from time import perf_counter
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from runelift.runtime.commands.styles import show
 from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tuner.measure.protocols import Progress
-from runelift.runtime.tuner.strategies.trials import SearchStep
+
+if TYPE_CHECKING:
+    from runelift.runtime.tuner.measure.protocols import Progress
+    from runelift.runtime.tuner.strategies.trials import SearchStep
 
 PATIENCE, REMINDER = 1.0, 10.0
 """Seconds after which a terminal shows that something goes on, and between two lines of a pipe."""

@@ -11,6 +11,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from runelift.runtime.commands.options import (
     add_schedule,
     add_tuning,
 )
+from runelift.runtime.commands.progress import waiting
 from runelift.runtime.data.values import load_values, read_stdin, write_values
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.version_names import version_name
@@ -79,7 +81,9 @@ def execute(args: argparse.Namespace) -> int:
     entry = pick_entry(program, args.entry)
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
     force = forced(args, program, entry)
-    with version_names_in_errors(program):
+    interpreted = program.device_info is None
+    with (version_names_in_errors(program),
+          waiting(f"interpreting {entry}") if interpreted else nullcontext()):
         results, record = program.run(entry, values, force=force, record=args.record)
     write_values(results, sys.stdout.buffer, args.binary)
     if record is not None:

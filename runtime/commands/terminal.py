@@ -73,6 +73,8 @@ class Terminal(Display):
         self._bars.update(self._task, description=visible(progress.what), completed=progress.done,
                           total=progress.total,
                           best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
+        if progress.done >= progress.total:  # what comes now cannot tell how far it is
+            self._bars.reset(self._task, total=None, description="finishing", best="")
 
     def searched(self, step: SearchStep) -> None:
         """Show how good the best thresholds are."""

@@ -63,6 +63,8 @@ from runelift.runtime.commands.test_outcomes import (
 from runelift.runtime.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
+from runelift.runtime.devices.driver.device_spec import INTERPRETER
+from runelift.runtime.devices.info import select
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.lifeline import end_with_parent
 from runelift.runtime.races.mistakes import KernelMistake
@@ -134,6 +136,8 @@ def execute(args: argparse.Namespace) -> int:
     if args.check_races and (args.sanitize or args.interpreter):
         raise UserError("--check-races interprets kernels; leave "
                         f"{'--sanitize' if args.sanitize else '--interpreter'} out.")
+    if not args.interpreter and args.jobs > 1 and select(args.device) is None:
+        args.device = INTERPRETER  # which is said here, and by none of the processes
     outcomes: list[dict[str, Any]] = []
     paths = list(programs(args.paths))
     with display(0) as shown:
