@@ -49,7 +49,7 @@ COMMANDS = {
     "doctor": "say what is found on this machine, what is not usable, and why",
     "completion": "print what makes a shell complete commands, options and files",
 }
-EXAMPLES = ("runelift demo", "runelift autotune examples/mapscan.fut -v")
+EXAMPLES = ("runelift demo", "runelift autotune examples/rows.fut -v")
 RUNNING = frozenset({"run", "bench"})
 """The commands that run programs in this process, on a device."""
 OK, USER_ERROR, LIMITATION, BUG = 0, 1, 2, 3

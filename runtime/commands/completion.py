@@ -191,7 +191,7 @@ def fish(found: Sequence[Command]) -> str:
 def _fish_values(argument: Argument) -> Iterator[str]:
     """The options of ``complete`` for what may stand for an argument."""
     if argument.names and argument.takes_value:
-        yield "-r"
+        yield "-r" if argument.is_file else "-x"
     if argument.choices:
         yield f"-a '{' '.join(argument.choices)}'"
     elif argument.is_file:

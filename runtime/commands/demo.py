@@ -1,7 +1,9 @@
 """Tune a program that comes with Runelift, and say what that was good for, in a few seconds.
 
-The program is a scan in a loop in a map.  It is compiled into three versions.  Each of them runs on
-data of three shapes.  The best for each shape is then compared with the choice without tuning.
+The program adds the squares of each row of a matrix.  It is compiled into three versions.  Each of
+them runs on data of three shapes.  The best for each shape is then compared with the choice without
+tuning.
+
 Without an OpenCL device the interpreter runs the program on a few numbers.
 """
 
@@ -38,9 +40,9 @@ from runelift.runtime.tuner.report.verdict import Change, changes
 from runelift.runtime.tuner.result import EntryTuning
 
 EXAMPLES = ("runelift demo", "runelift demo --device interpreter")
-PROGRAM = "mapscan.fut"
-KINDS = {"outer": "a work-item for each row", "intra": "a work-group for each row",
-         "flat": "a work-item for each element"}
+PROGRAM = "rows.fut"
+KINDS = {"outer": "one work-item adds up a row", "intra": "one work-group adds up a row",
+         "flat": "all work-items share all elements"}
 """The versions of the program in words, by their kinds."""
 NOTABLE = 1.05
 """The gain from which on the text speaks of one."""
@@ -80,11 +82,11 @@ def _tuned(args: argparse.Namespace, path: Path) -> int:
         return 130 if state.interrupted else 0
 
     if not args.json:
-        show("Each row of a matrix of integers is scanned 64 times (the example mapscan):\n\n"
+        show(f"The squares of each row of a matrix are added (the example {path.stem}):\n\n"
              + "\n".join(_source(path)) + "\n")
     parser = argparse.ArgumentParser()
     tuning_options.configure(parser)
-    options = [str(path), "--effort", "quick"]
+    options = [str(path), "--no-parameters"]
     if args.device is not None:
         options += ["--device", args.device]
     return tune(parser.parse_args(options), finish)
@@ -175,7 +177,7 @@ class Demo:
             return
         others = [each for each in self.changes if each is not best]
         worse = [each.dataset for each in others if each.after > each.before * NOTABLE]
-        yield (f"Gained: {best.dataset} takes {show_seconds(best.after)} instead of "
+        yield (f"Gained: {best.dataset}: {show_seconds(best.after)} instead of "
                f"{show_seconds(best.before)}, {best.before / best.after:.2f}× as fast as without "
                "tuning; " + (f"{', '.join(worse)} got slower." if worse else
                              "the others got no slower."))
@@ -196,7 +198,7 @@ def _cell(seconds: float, fastest: bool) -> str:
 def _interpreted(args: argparse.Namespace, path: Path) -> int:
     """Run the program without a device."""
     program = compile_program(path, device="interpreter")
-    given = np.array([[1, 2, 3], [4, 5, 6]], np.int32)
+    given = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     results, _ = program.run(program.entries[0], [given])
     versions = len(program.tree.entries[0].leaves())
     cure = advice(find_devices())

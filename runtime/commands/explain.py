@@ -41,7 +41,7 @@ from runelift.runtime.commands.styles import show
 from runelift.runtime.testing import error_index as explained
 
 EXAMPLES = ("runelift explain size-mismatch", "runelift explain examples/matmul.fut",
-            "runelift explain --memory --sizes n=64 m=65536 p=8 -- examples/matmul.fut")
+            "runelift explain --memory examples/matmul.fut")
 EXPLAINERS = {
     "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
     "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses"}

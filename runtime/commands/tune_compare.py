@@ -80,7 +80,7 @@ __doc__ = __doc__ and __doc__.format(
     strategies=f"Strategies: {', '.join(STRATEGIES)}.", searches=", ".join(EXPLORING))
 
 Strategies: TypeAlias = Mapping[str, Strategy]
-EXAMPLES = ("runelift tune-compare examples/mapscan.fut.tuning.log --strategy random:tries=30",
+EXAMPLES = ("runelift tune-compare examples/mapscan.fut.tuning.log --strategy random",
             "runelift tune-compare examples/mapscan.fut --parameters --budget 10s")
 SEARCH_TRIES = 60
 """The tries of a search for parameters of an operation."""

