@@ -22,10 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from runelift.runtime.commands import tuning_options
+from runelift.ir.errors import UserError
+from runelift.runtime.commands import INTERRUPTED, tuning_options
 from runelift.runtime.commands.autotune import tune
 from runelift.runtime.commands.options import add_device, add_json, print_json
 from runelift.runtime.commands.styles import show
+from runelift.runtime.commands.tuning_output import write_results
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.text import format_value
 from runelift.runtime.devices.advice import advice
@@ -61,9 +63,12 @@ def execute(args: argparse.Namespace) -> int:
     text = files("runelift.examples").joinpath(PROGRAM).read_text()
     with tempfile.TemporaryDirectory(prefix="runelift-demo-") as folder:
         place = Path(folder) if args.keep is None else args.keep
-        place.mkdir(parents=True, exist_ok=True)
         path = place / PROGRAM
-        path.write_text(text)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        except OSError as error:
+            raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
         if select(args.device) is None:
             return _interpreted(args, path)
         return _tuned(args, path)
@@ -73,13 +78,16 @@ def _tuned(args: argparse.Namespace, path: Path) -> int:
     """Tune the program and say what came of it."""
     started = time.perf_counter()
 
-    def finish(_: argparse.Namespace, program: Program, policy: TuningPolicy, state: State) -> int:
+    def finish(options: argparse.Namespace, program: Program, policy: TuningPolicy, state: State
+               ) -> int:
+        if args.keep is not None:
+            write_results(options, program, policy, state, {})
         demo = Demo.of(program, state, time.perf_counter() - started)
         if args.json:
             print_json(demo.facts())
         else:
             show("\n".join(demo.lines()))
-        return 130 if state.interrupted else 0
+        return INTERRUPTED if state.interrupted else 0
 
     if not args.json:
         show(f"The squares of each row of a matrix are added (the example {path.stem}):\n\n"
@@ -87,6 +95,8 @@ def _tuned(args: argparse.Namespace, path: Path) -> int:
     parser = argparse.ArgumentParser()
     tuning_options.configure(parser)
     options = [str(path), "--no-parameters"]
+    if args.keep is not None:
+        options += ["--html", str(path.with_suffix(".html"))]
     if args.device is not None:
         options += ["--device", args.device]
     return tune(parser.parse_args(options), finish)
@@ -185,9 +195,9 @@ class Demo:
         if both is None:
             yield "Sure:   it is predicted from the runs of single versions, not measured."
             return
-        yield (f"Sure:   {'certain' if both.faster else 'not certain'}: {both.default.count} runs "
-               f"without and with tuning in turn; the gain is {1 / both.high:.2f} to "
-               f"{1 / both.low:.2f} with 95 % confidence.")
+        yield (f"Sure:   {'certain' if both.faster else 'not certain'}: in {both.default.count} "
+               f"pairs of runs, without and with tuning in turn, the gain is {1 / both.high:.2f} "
+               f"to {1 / both.low:.2f} with 95 % confidence.")
 
 
 def _cell(seconds: float, fastest: bool) -> str:

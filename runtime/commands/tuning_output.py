@@ -67,13 +67,7 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     held_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   SizeGuardKind(args.guards))
                 for entry in state.thresholds.entries} if args.leave_one_out else {}
-    about = {**_facts(program, policy, state, held_out), **_of_schedules(args)}
-    if state.measured:
-        about = write_found(output_of(args), state.values, about, program, _tuned(state))
-    if args.export_t4 is not None:
-        export_t4(args.export_t4, about_runs(args, program), state)
-    if args.html is not None:
-        write_report(args, program, state, held_out)
+    about = write_results(args, program, policy, state, held_out)
     if args.json:
         print_json(about)
     else:
@@ -94,6 +88,19 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
         if state.measured else
         "nothing was measured completely, so nothing was written."), file=sys.stderr)
     return INTERRUPTED
+
+
+def write_results(args: argparse.Namespace, program: Program, policy: TuningPolicy, state: State,
+                  held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
+    """Write the files that options ask for; the facts about the tuning."""
+    about = {**_facts(program, policy, state, held_out), **_of_schedules(args)}
+    if state.measured:
+        about = write_found(output_of(args), state.values, about, program, _tuned(state))
+    if args.export_t4 is not None:
+        export_t4(args.export_t4, about_runs(args, program), state)
+    if args.html is not None:
+        write_report(args, program, state, held_out)
+    return about
 
 
 def write_so_far(args: argparse.Namespace, program: Program, state: State) -> None:

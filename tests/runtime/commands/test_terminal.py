@@ -265,7 +265,8 @@ def test_the_demo_gains_something(capsys: pytest.CaptureFixture[str], tmp_path: 
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[-3:]] == ["Tried", "Gained", "Sure"]
     assert re.match(r"Tried:  3 versions of one program on 3 shapes of data in \d+ s;", lines[-3])
-    assert {"rows.fut", "rows.fut.tuning"} <= {each.name for each in tmp_path.iterdir()}
+    assert {"rows.fut", "rows.fut.tuning", "rows.html"} <= {
+        each.name for each in tmp_path.iterdir()}
 
 
 def test_the_demo_without_a_device(tmp_path: Path) -> None:
