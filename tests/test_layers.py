@@ -138,11 +138,10 @@ ALLOWED = {
         "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
         "host compilation rules "
         "devices.driver devices geometry memory pages processes program compile runelift "
-        "tuner.policy "
-        "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
-        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
-        "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
-        "races.mistakes stubs",
+        "tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "tuner.workers tuner.job tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters "
+        "tuner.strategies tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "
+        "tuner.thresholds testing races races.mistakes stubs",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

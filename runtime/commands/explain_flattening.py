@@ -9,6 +9,7 @@ from pathlib import Path
 from runelift.ir.errors import unknown_entry
 from runelift.runtime.commands.explained_program import compiled_source
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
@@ -22,4 +23,4 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if args.json:
         print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
     else:
-        print("\n\n".join(derivation.render() for derivation in derivations))
+        show("\n\n".join(derivation.render() for derivation in derivations))
