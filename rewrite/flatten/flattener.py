@@ -15,7 +15,7 @@ from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lamb
 from runelift.ir.types import Type
 from runelift.rewrite.flatten.book import FlatteningRule
 from runelift.rewrite.flatten.derivation import Derivation
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.policy import Policy
 from runelift.rewrite.flatten.walk import Walk
 
@@ -75,14 +75,20 @@ class Flattener:
 
     def apply_rules(self, walk: Walk, stm: ir.Stm) -> str | None:
         """Apply the first rule that fires on ``stm`` and name it; None if it stays sequential."""
-        for rule in self.rules.get(type(stm.exp), ()):
-            if rule.title in self.disabled or rule.name in self.disabled:
-                continue
+        rules = [rule for rule in self.rules.get(type(stm.exp), ())
+                 if rule.title not in self.disabled and rule.name not in self.disabled]
+        unlike = list[str]()
+        for number, rule in enumerate(rules, 1):
+            since, emitted, nest = len(self.derivation.steps), len(walk.out), walk.nest
             why = rule.apply(walk, stm)
             if why is None:
+                self.derivation.became(since, rule.name, walk.out[emitted:], show_nest(nest),
+                                       unlike, [each.title for each in rules[number:]])
                 return rule.name
             if why:
                 self.derivation.refused(rule.name, stm, why)
+            else:
+                unlike.append(rule.title)
         return None
 
     # Names and types

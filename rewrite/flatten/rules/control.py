@@ -13,9 +13,9 @@ from runelift.ir.traverse import bodies_of, statements_inside
 from runelift.ir.types import Const, array_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.derivation import Derivation
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
-from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of, show_nest
+from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of
 from runelift.rewrite.flatten.walk import Walk
 
 

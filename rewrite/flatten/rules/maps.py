@@ -11,7 +11,7 @@ from runelift.ir.names import VName
 from runelift.ir.types import i64
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, base_name, show_nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     perfect_chain,
@@ -25,12 +25,10 @@ from runelift.rewrite.flatten.policy import (
     obey_attributes,
 )
 from runelift.rewrite.flatten.rules.common import (
-    base_name,
     emit_with_nest,
     enter,
     irregular,
     node_of,
-    show_nest,
 )
 from runelift.rewrite.flatten.rules.deeper import with_levels
 from runelift.rewrite.flatten.rules.sequential import inner_bodies

@@ -11,7 +11,7 @@ from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.nest import Nest, whole
+from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     is_cheap,
@@ -25,7 +25,6 @@ from runelift.rewrite.flatten.rules.common import (
     enter,
     fresh_param,
     irregular,
-    show_nest,
     transposed,
     transposition,
 )

@@ -13,7 +13,7 @@ from runelift.ir.traverse import substitute_body
 from runelift.ir.types import Atom, array_of, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     is_atomic,
@@ -28,7 +28,6 @@ from runelift.rewrite.flatten.rules.common import (
     irregular,
     node_of,
     prim_of,
-    show_nest,
     transposed,
     transposition,
     uneven,
