@@ -15,8 +15,8 @@ class Step:
     """One judgement: ``rule`` fired on ``what``, or was refused because of ``note``.
 
     Under the nest ``around``, it made the statements ``after`` of those ``before``.  Other rules
-    for the same expression, by their titles, did not match (``unlike``) or were not tried as this
-    one came first (``later``).
+    for the same expression, by their titles, are for something else (``unlike``, with why) or were
+    not tried as this one came first (``later``).
     """
 
     depth: int
@@ -28,7 +28,7 @@ class Step:
     before: tuple[Stm, ...] = field(default=(), repr=False)
     after: tuple[Stm, ...] = field(default=(), repr=False)
     around: str = ""
-    unlike: tuple[str, ...] = ()
+    unlike: tuple[tuple[str, str], ...] = ()
     later: tuple[str, ...] = ()
 
 
@@ -55,7 +55,7 @@ class Derivation:
                                tuple(after), around))
 
     def became(self, since: int, rule: str, after: Iterable[Stm], around: str,
-               unlike: Sequence[str], later: Sequence[str]) -> None:
+               unlike: Sequence[tuple[str, str]], later: Sequence[str]) -> None:
         """Say what came of the step of ``rule``, the first at this depth ``since`` a number.
 
         Statements that other steps at this depth have made are theirs.

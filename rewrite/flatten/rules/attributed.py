@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
 from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
-from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import whole
 from runelift.rewrite.flatten.rules.common import fresh_param, irregular, prim_of
 from runelift.rewrite.flatten.walk import Walk
@@ -25,7 +25,7 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
     soac = stm.exp
     assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
     if OUTER not in stm.attrs:
-        return ""
+        return Unlike("it has no attribute sequential_outer")
     if why := irregular(walk, stm):
         return why
     ops = () if isinstance(soac, ir.Map) else soac.ops

@@ -9,7 +9,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.types import i64
-from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
 from runelift.rewrite.flatten.nest import Nest, base_name, show_nest
 from runelift.rewrite.flatten.parallelism import (
@@ -42,7 +42,7 @@ def map_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if why := irregular(walk, stm):
         return why
     if has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs:
-        return ""
+        return Unlike("the body of the map has parallelism")
     if why := walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)

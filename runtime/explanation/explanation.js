@@ -1,0 +1,293 @@
+// Unpacks texts where they are opened, marks lines that belong together, searches, obeys keys.
+'use strict';
+const all = (what, where = document) => [...where.querySelectorAll(what)];
+const source = document.getElementById('source');
+const box = document.getElementById('search');
+const found = document.getElementById('found');
+let texts = [];        // pairs: the text, and for each line its places in the source
+let places = [];       // by number - 1: line and column of the first and last characters
+let marked = null;     // the test of a line of a text, by its places
+let hits = [], words = '', at = -1;
+
+const list = (numbers) => typeof numbers === 'number' ? (numbers ? [numbers] : []) : numbers;
+const placesOf = (line) => (line.dataset.s || '').split(' ').filter(Boolean).map(Number);
+const LOOKS = {'+': ' add', '-': ' del', '@': ' gap'};
+
+function fill(pre) {
+  if (pre.childElementCount) return;
+  const [text, numbers] = texts[pre.dataset.text];
+  const isDiff = pre.classList.contains('diff');
+  pre.append(...text.split('\n').map((line, k) => {
+    const made = document.createElement('span');
+    made.className = 'l' + (isDiff ? LOOKS[line[0]] || '' : '');
+    const known = list(numbers[k]);
+    if (known.length) made.dataset.s = known.join(' ');
+    made.textContent = line + '\n';
+    return made;
+  }));
+  if (marked) show(pre);
+  if (words) all('.l', pre).forEach(look);
+}
+
+function isOpen(element) {
+  for (let e = element.parentElement; e; e = e.parentElement)
+    if (e.tagName === 'DETAILS' && !e.open) return false;
+  return true;
+}
+
+const fillOpen = (where) => texts.length && all('pre[data-text]', where).filter(isOpen).forEach(fill);
+
+// Marks
+
+function show(pre) {
+  for (const line of all('.l', pre)) {
+    const known = placesOf(line);
+    line.classList.toggle('mark', Boolean(marked) && known.length > 0 && marked(known));
+  }
+}
+
+function mark(test, here, around = []) {
+  marked = test;
+  at = -1;
+  all('.mark', source).forEach((e) => e.classList.remove('mark'));
+  for (const [from, , to] of here.map((number) => places[number - 1]))
+    for (let line = from; line <= to; line++)
+      document.getElementById('L' + line)?.classList.add('mark');
+  paint('here', here);
+  paint('around', around);
+  all('pre.text').filter((pre) => pre !== source).forEach(show);
+  for (const details of all('details')) {
+    const has = all('pre[data-text]', details).some(
+      (pre) => texts[pre.dataset.text][1].some((numbers) => numbers && marked(list(numbers))));
+    details.firstElementChild.classList.toggle('has', has);
+  }
+}
+
+// What a line of a text comes from, and all lines that come from the same place.
+function markOrigin(known) {
+  mark((other) => other[0] === known[0], known.slice(0, 1), known.slice(1));
+  reveal(known[0]);
+}
+
+// What comes from a place, and from what is inside of it.
+function markPlace(number) {
+  mark((other) => other.includes(number), [number]);
+}
+
+function reveal(number) {
+  within(source, document.getElementById('L' + places[number - 1][0]));
+}
+
+function markLine(line) {
+  const here = new Set(places.flatMap(([from], k) => from === line ? [k + 1] : []));
+  mark((other) => other.some((number) => here.has(number)), []);
+  document.getElementById('L' + line).classList.add('mark');
+}
+
+// Paints places of the source, where the browser can.
+function paint(name, numbers) {
+  if (!CSS.highlights) return;
+  CSS.highlights.set(name, new Highlight(...numbers.map((number) => {
+    const [line, column, last, end] = places[number - 1];
+    const range = document.createRange();
+    range.setStart(...position(line, column - 1));
+    range.setEnd(...position(last, end));
+    return range;
+  })));
+}
+
+// The text node, and the place in it, of a character of the source.
+function position(line, offset) {
+  const walker = document.createTreeWalker(document.getElementById('L' + line), NodeFilter.SHOW_TEXT);
+  let node = walker.nextNode();
+  while (node && offset > node.length) {
+    offset -= node.length;
+    node = walker.nextNode() || node;
+  }
+  return [node, Math.min(offset, node.length)];
+}
+
+// The smallest place around a point of the source, or the first that begins on its line.
+function placeAt(line, event) {
+  const number = Number(line.id.slice(1));
+  const caret = document.caretPositionFromPoint
+    ? document.caretPositionFromPoint(event.clientX, event.clientY)
+    : document.caretRangeFromPoint(event.clientX, event.clientY);
+  let column = Infinity;
+  if (caret) {
+    const before = document.createRange();
+    before.setStart(line, 0);
+    before.setEnd(caret.offsetNode || caret.startContainer, caret.offset ?? caret.startOffset);
+    column = before.toString().length + 1;
+  }
+  const size = ([from, first, to, last]) => (to - from) * 1000 + last - first;
+  let best = 0;
+  places.forEach((each, k) => {
+    const [from, first, to, last] = each;
+    const around = (from < number || (from === number && first <= column)) &&
+      (number < to || (number === to && column <= last + 1));
+    if (around && (!best || size(each) < size(places[best - 1]))) best = k + 1;
+  });
+  return best || places.findIndex(([from]) => from === number) + 1;
+}
+
+// Scrolls a pane, not the window, so that a line is in its middle.
+function within(pane, line) {
+  pane.scrollTop = line.offsetTop - pane.offsetTop - pane.clientHeight / 2;
+}
+
+function clear() {
+  marked = null;
+  hits = [];
+  words = box.value = found.value = '';
+  at = -1;
+  CSS.highlights?.clear();
+  all('.mark, .hit, .now, .has').forEach((e) => e.classList.remove('mark', 'hit', 'now', 'has'));
+}
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest('a.place');
+  if (link) {
+    event.preventDefault();
+    markPlace(Number(link.dataset.place));
+    reveal(Number(link.dataset.place));
+    return;
+  }
+  const line = event.target.closest('.l');
+  if (!line || String(getSelection())) return;
+  if (source.contains(line)) {
+    const place = placeAt(line, event);
+    if (place) markPlace(place);
+  } else if (line.dataset.s) {
+    markOrigin(placesOf(line));
+  }
+});
+
+// Search
+
+function look(line) {
+  line.classList.toggle('hit', words !== '' && line.textContent.toLowerCase().includes(words));
+}
+
+function search() {
+  words = box.value.trim().toLowerCase();
+  at = -1;
+  all('.l').forEach(look);
+  if (!words) {
+    found.value = '';
+    hits = [];
+    return;
+  }
+  const has = (line) => line.toLowerCase().includes(words);
+  hits = all('pre.text').flatMap((pre) => {
+    const lines = pre.dataset.text === undefined ? all('.l', pre).map((e) => e.textContent)
+      : texts[pre.dataset.text][0].split('\n');
+    return lines.flatMap((line, k) => has(line) ? [[pre, k]] : []);
+  });
+  const places = new Set(hits.map(([pre]) => pre)).size;
+  found.value = hits.length ? `${hits.length} lines in ${places} texts` : 'nothing found';
+}
+
+// The hits, or the marked lines in texts that are open.
+function targets() {
+  if (words) return hits;
+  return all('pre.text').filter(isOpen).flatMap(
+    (pre) => all('.l', pre).flatMap((line, k) => line.classList.contains('mark') ? [[pre, k]] : []));
+}
+
+function go(step) {
+  const places = targets();
+  if (!places.length) return;
+  at = (at + step + places.length) % places.length;
+  if (at < 0) at = places.length - 1;
+  const [pre, k] = places[at];
+  for (let e = pre.parentElement; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;
+  if (pre.dataset.text !== undefined) fill(pre);
+  all('.now').forEach((e) => e.classList.remove('now'));
+  const line = all('.l', pre)[k];
+  line.classList.add('now');
+  within(pre, line);
+  if (pre !== source) pre.scrollIntoView({block: 'center'});
+  found.value = `${at + 1} of ${places.length}`;
+}
+
+let timer = 0;
+box.addEventListener('input', () => {
+  clearTimeout(timer);
+  timer = setTimeout(search, 120);
+});
+
+// Keys
+
+const stops = () => all('summary').filter((e) => isOpen(e.parentElement));
+
+function move(step) {
+  const places = stops();
+  const here = places.indexOf(document.activeElement);
+  const next = here >= 0 ? here + step
+    : places.findIndex((e) => e.getBoundingClientRect().top > 0) + (step < 0 ? -1 : 0);
+  const stop = places[Math.min(places.length - 1, Math.max(0, next))];
+  if (!stop) return;
+  stop.focus({preventScroll: true});
+  stop.scrollIntoView({block: 'center'});
+}
+
+function moveInSource(step) {
+  const lines = all('.l', source);
+  const here = lines.findIndex((line) => line.classList.contains('mark'));
+  const next = lines[Math.min(lines.length - 1, Math.max(0, here + step))];
+  markLine(Number(next.id.slice(1)));
+  within(source, next);
+}
+
+function turn(open) {
+  const details = document.activeElement.closest('details');
+  if (!details) return;
+  if (details.open !== open) details.open = open;
+  else if (!open && details.parentElement.closest('details')) {
+    const outer = details.parentElement.closest('details').firstElementChild;
+    outer.focus();
+  }
+}
+
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === 'Escape') {
+    clear();
+    document.activeElement.blur();
+    return;
+  }
+  if (document.activeElement === box) {
+    if (event.key !== 'Enter') return;
+    clearTimeout(timer);
+    if (box.value.trim().toLowerCase() !== words) search();
+    go(event.shiftKey ? -1 : 1);
+    event.preventDefault();
+    return;
+  }
+  const inSource = document.activeElement === source;
+  const step = {j: 1, ArrowDown: 1, k: -1, ArrowUp: -1}[event.key];
+  if (step) (inSource ? moveInSource : move)(step);
+  else if (event.key === 'ArrowRight' && !inSource) turn(true);
+  else if (event.key === 'ArrowLeft' && !inSource) turn(false);
+  else if (event.key === 'n') go(1);
+  else if (event.key === 'p') go(at < 0 ? 0 : -1);
+  else if (event.key === 's') source.focus();
+  else if (event.key === '/') box.focus();
+  else return;
+  event.preventDefault();
+});
+
+document.addEventListener('toggle', (event) => {
+  if (event.target.open) fillOpen(event.target);
+}, true);
+
+async function unpack() {
+  const packed = atob(document.getElementById('texts').textContent);
+  const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  ({places, texts} = await new Response(stream).json());
+  fillOpen(document);
+  document.documentElement.dataset.ready = 'yes';
+}
+unpack();
