@@ -282,9 +282,11 @@ class _Printer:
         lines, taken = list[str](), list(self.taken(stms))
         for stm, after in zip_longest(taken, taken[1:]):
             if isinstance(stm, imp.Barrier) and not self.separated and not self.is_kept(after):
-                lines.append(f"{INDENT * depth}JOINED;")
+                own = [f"{INDENT * depth}JOINED;"]
                 self.separated = True
-            own = self.stm(stm, depth)
+            else:
+                own = []
+            own += self.stm(stm, depth)
             lines += own if self.locate is None else placed(own, *self.locate(stm))
             match stm:
                 case imp.Store(mem) if mem in self.shared:

@@ -14,9 +14,9 @@ from runelift.ir.syntax import Stm
 class Step:
     """One judgement: ``rule`` fired on ``what``, or was refused because of ``note``.
 
-    Under the nest ``around``, it made the statements ``after`` of those ``before``.  Other rules
-    for the same expression, by their titles, are for something else (``unlike``, with why) or were
-    not tried as this one came first (``later``).
+    Under the nest ``around``, it made the statements ``after`` of those ``before``.  Rules are
+    named by their titles: those for something else, with why (``unlike``), and those that were not
+    tried as this one came first (``later``).
     """
 
     depth: int

@@ -10,8 +10,8 @@ elements work-items have in common.  With --barriers, it lists the barriers of k
 accesses that each of them separates; --dot draws the graph of accesses.  With --schedule, it
 prints the rewrite points of the program, a step a line, and which others match; --steps adds the
 program after each step.  --file FILE explains the program with another schedule.  With --html, it
-writes all that happens to the program as one page for a browser: passes, flattening, versions and
-kernels, where lines that belong together can be marked.
+writes a page for a browser: passes, flattening, versions and kernels.  Lines that belong together
+can be marked there.
 
 Without an argument, list the codes.
 """
@@ -49,6 +49,8 @@ EXPLAINERS = {
 some need sympy or networkx."""
 FLATTENING = "explain_flattening"
 """The module for programs without such an option."""
+EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
+            "runelift explain type-mismatch")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
 
 
 def _device(spec: str | None) -> DeviceInfo | None:
-    """The device that kernels are made for; None if nobody named one and there is none."""
+    """The device that kernels are made for; None if there is none, and none was asked for."""
     if requested(spec) is not None:
         return select(spec)
     return next((each for each in find_devices()

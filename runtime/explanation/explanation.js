@@ -9,6 +9,9 @@ let places = [];       // by number - 1: line and column of the first and last c
 let marked = null;     // the test of a line of a text, by its places
 let hits = [], words = '', at = -1;
 
+// A line's places are its own, then 0 and those of the calls around it.
+const own = (known) => known.includes(0) ? known.slice(0, known.indexOf(0)) : known;
+const calls = (known) => known.includes(0) ? known.slice(known.indexOf(0) + 1) : [];
 const list = (numbers) => typeof numbers === 'number' ? (numbers ? [numbers] : []) : numbers;
 const placesOf = (line) => (line.dataset.s || '').split(' ').filter(Boolean).map(Number);
 const LOOKS = {'+': ' add', '-': ' del', '@': ' gap'};
@@ -63,9 +66,10 @@ function mark(test, here, around = []) {
   }
 }
 
-// What a line of a text comes from, and all lines that come from the same place.
+// What a line of a text comes from, and all lines that come from the same places.
 function markOrigin(known) {
-  mark((other) => other[0] === known[0], known.slice(0, 1), known.slice(1));
+  const here = new Set(own(known));
+  mark((other) => own(other).some((number) => here.has(number)), [...here], calls(known));
   reveal(known[0]);
 }
 

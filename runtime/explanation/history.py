@@ -21,7 +21,7 @@ _LAWS = {each.name: each.law for each in RULES}
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """How often a rule fired, and its law."""
+    """A rule that fired ``count`` times, and its law."""
 
     rule: str
     count: int
@@ -39,7 +39,7 @@ class PassDone:
 
     @property
     def description(self) -> str:
-        """What the pass does, in a few words."""
+        """The purpose of the pass, in a few words."""
         return _DESCRIPTIONS.get(self.name, "")
 
     def diff(self) -> list[str]:
@@ -78,7 +78,7 @@ class History:
 
 
 def difference(before: list[str], after: list[str]) -> Iterator[str]:
-    """What is new and what is gone, with lines around, as lines with a sign in front.
+    """Lines that are new or gone, and some around them, with a sign in front.
 
     >>> list(difference(["a", "b", "c"], ["a", "x", "c"]))
     [' a', '-b', '+x', ' c']

@@ -62,7 +62,7 @@ def version_kernels(host: plan.Plan, origins: Origins, forest: Forest, texts: Te
 def _shown(kernel: imp.Kernel, origins: Origins, texts: Texts) -> KernelShown:
     lines = opencl_lines(kernel, locate=SourceOfStatements(kernel, origins))
     body = lines[lines.index("{") + 1:len(lines) - lines[::-1].index("}") - 1]
-    linked = sum(bool(in_source(places(line), texts.source)) for line in body)
+    linked = sum(any(in_source(loc, texts.source) for loc in places(line)) for line in body)
     return KernelShown(kernel.name, CLASSES[kernel.kind], kernel.comment, texts.add(lines),
                        linked, len(body))
 

@@ -34,7 +34,7 @@ class StepShown:
     what: str
     note: str
     place: int
-    law: str
+    law: tuple[str, str] | None
     nest: str
     before: int | None
     after: int | None
@@ -82,7 +82,7 @@ def _shown(step: Step, refused: Sequence[Step], texts: Texts) -> StepShown:
     others += [_other(title, "not tried, as this rule came first") for title in step.later]
     return StepShown(
         step.rule, rule.title.replace("_", " ") if rule else "", step.fired, step.what, step.note,
-        texts.place(step.loc), readable(rule.law) if rule else "", step.around,
+        texts.place(step.loc), readable(rule.law) if rule else None, step.around,
         _text(step.before, texts), _text(step.after, texts) if step.fired else None, others)
 
 
@@ -113,11 +113,12 @@ def _other(title: str, why: str) -> OtherRule:
                      title.replace("_", " "), why)
 
 
-def readable(law: str) -> str:
-    """A law without the marks of docstrings.
+def readable(law: str) -> tuple[str, str]:
+    """A law without the marks of docstrings: the inference rule, and what is said of it.
 
-    >>> readable("Kinds (:mod:`~a.b.mapping`) of ``x``.")
-    'Kinds (mapping) of x.'
+    >>> readable("a ⇒ b\\n    ⇒ c\\n\\n    Kinds (:mod:`~a.b.mapping`)\\n    of ``x``.")
+    ('a ⇒ b\\n⇒ c', 'Kinds (mapping) of x.')
     """
-    first, *rest = _ROLE.sub(r"\1", law).replace("``", "").splitlines()
-    return "\n".join([first, *(line.removeprefix("    ") for line in rest)])
+    rule, _, said = _ROLE.sub(r"\1", law).replace("``", "").partition("\n\n")
+    first, *rest = rule.splitlines()
+    return "\n".join([first, *(line.removeprefix("    ") for line in rest)]), " ".join(said.split())

@@ -13,7 +13,7 @@ from runelift.ir.lines import places
 from runelift.ir.source import Loc, Source
 
 Numbers: TypeAlias = int | list[int]
-"""Numbers of places: none (0), one, or several with the most important one first."""
+"""Numbers of places: none (0), one, or several, where 0 stands before those of calls around."""
 
 
 @dataclass(slots=True)
@@ -41,10 +41,14 @@ class Texts:
 
     def place(self, loc: Loc | None) -> int:
         """The number of a place, or of the call nearest to it in the source; 0 if there is none."""
-        return next(map(self._number, in_source([loc] if loc else [], self.source)), 0)
+        return next(map(self._number, in_source(loc, self.source)), 0) if loc else 0
 
     def _of(self, line: str) -> Numbers:
-        found = [*dict.fromkeys(map(self._number, in_source(places(line), self.source)))]
+        chains = [in_source(loc, self.source) for loc in places(line)]
+        own = [*dict.fromkeys(self._number(chain[0]) for chain in chains if chain)]
+        around = dict.fromkeys(self._number(loc) for chain in chains for loc in chain[1:])
+        calls = [number for number in around if number not in own]
+        found = [*own, 0, *calls] if calls else own
         return found if len(found) > 1 else found[0] if found else 0
 
     def _number(self, loc: Loc) -> int:
@@ -61,12 +65,11 @@ class Texts:
         return b64encode(gzip.compress(data.encode(), 9, mtime=0)).decode()
 
 
-def in_source(locs: Iterable[Loc], source: Source) -> list[Loc]:
-    """Those among places and the calls around them that are in ``source``.
+def in_source(loc: Loc, source: Source) -> list[Loc]:
+    """A place and the calls around it, as far as they are in ``source``.
 
     >>> call = Loc("a", 9, 1, callee="f")
-    >>> found = in_source([Loc("library", 5, 1, (call,)), Loc("a", 3, 2, (call,))], Source("a", ""))
-    >>> [each.line for each in found]
-    [9, 3, 9]
+    >>> [each.line for each in in_source(Loc("library", 5, 1, (call,)), Source("a", ""))]
+    [9]
     """
-    return [each for loc in locs for each in (loc, *loc.calls) if each.file == source.name]
+    return [each for each in (loc, *loc.calls) if each.file == source.name]
