@@ -15,6 +15,7 @@ import argparse
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from typing import Any
 WIDTHS = (480, 1280, 1920)
 SCHEMES = ("light", "dark")
 HEIGHT = 900
+PATIENCE = 60.0
+"""Seconds until an answer of the browser is overdue."""
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
                None)
 MISSING = "Chromium is not on PATH (Debian: apt install chromium)"
@@ -178,6 +181,7 @@ class Browser:
 
     def _message(self) -> dict[str, Any]:
         while b"\0" not in self._read:
+            assert select.select([self._from], [], [], PATIENCE)[0], "Chromium does not answer"
             part = os.read(self._from, 1 << 20)
             assert part, "Chromium has ended"
             self._read += part

@@ -292,6 +292,8 @@ async function unpack() {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
   ({places, texts} = await new Response(stream).json());
   fillOpen(document);
-  document.documentElement.dataset.ready = 'yes';
+  if (places.length) source.scrollTop = document.getElementById(
+    'L' + Math.min(...places.map(([line]) => line))).offsetTop - source.offsetTop - 40;
 }
-unpack();
+if ('DecompressionStream' in window) unpack();
+else document.querySelector('.keys').textContent = 'This page needs a browser of 2023 or later.';

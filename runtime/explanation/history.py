@@ -86,7 +86,7 @@ def difference(before: list[str], after: list[str]) -> Iterator[str]:
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for number, group in enumerate(matcher.get_grouped_opcodes(CONTEXT)):
         if number:
-            yield f"@ line {group[0][3] + 1}"
+            yield f"@ from line {group[0][3] + 1}"
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
                 yield from indent(after[j1:j2], " ")

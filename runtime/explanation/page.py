@@ -24,6 +24,7 @@ from runelift.runtime.pages.document import document
 from runelift.runtime.versions.forest import entry_forest
 
 TEMPLATE = "explanation.html"
+_VERSION = re.compile(r" (V\d+) \(\w+\)")
 _PLACE = re.compile(r"\[(\d+):(\d+)\]")
 
 
@@ -39,6 +40,15 @@ class PassShown:
     firings: tuple[Firing, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TreeLine:
+    """A line of the tree of versions, the number of its place or 0, and the version it names."""
+
+    text: str
+    place: int
+    version: str
+
+
 @dataclass(slots=True)
 class EntryShown:
     """An entry point with the numbers of its texts; ``why_not`` if it has no kernels."""
@@ -50,7 +60,7 @@ class EntryShown:
     steps: list[StepShown]
     late_passes: list[PassShown]
     versioned: int
-    tree: list[tuple[str, int]]
+    tree: list[TreeLine]
     work: str = ""
     versions: list[VersionKernels] = field(default_factory=list)
     why_not: str = ""
@@ -86,7 +96,7 @@ def _entry(compiled: Compiled, history: History, name: str, texts: Texts,
         name, texts.add(pretty_lines(core)), [*_passes(own[:flat], texts)],
         texts.add(pretty_lines(optimised)), steps_shown(compiled.derivation(name), texts),
         [*_passes(own[flat + 1:], texts)], texts.add(pretty_lines(versioned)),
-        [(line, _place_in(line, texts)) for line in forest.render().splitlines()])
+        [_tree_line(line, texts) for line in forest.render().splitlines()])
     try:
         host, origins = compiled.explained_plan(
             name, interleave=device is None or device.interleaves,
@@ -117,7 +127,7 @@ def _pass(done: PassDone, texts: Texts) -> PassShown:
                      sum(line.startswith("-") for line in changes), done.firings)
 
 
-def _place_in(text: str, texts: Texts) -> int:
-    """The number of the place that a node of a tree has behind it, or 0."""
-    found = _PLACE.search(text)
-    return texts.place(Loc(texts.source.name, int(found[1]), int(found[2]))) if found else 0
+def _tree_line(text: str, texts: Texts) -> TreeLine:
+    place, version = _PLACE.search(text), _VERSION.search(text)
+    loc = place and Loc(texts.source.name, int(place[1]), int(place[2]))
+    return TreeLine(text, texts.place(loc), version[1] if version else "")
