@@ -16,8 +16,28 @@ const list = (numbers) => typeof numbers === 'number' ? (numbers ? [numbers] : [
 const placesOf = (line) => (line.dataset.s || '').split(' ').filter(Boolean).map(Number);
 const LOOKS = {'+': ' add', '-': ' del', '@': ' gap'};
 
+// Words of OpenCL and of the IR: comments, strings, keywords, types, numbers.
+const WORDS = new RegExp([
+  /(?<com>\/\/.*|#(?:define|undef|pragma).*)/, /(?<str>"(?:[^"\\]|\\.)*")/,
+  /\b(?<key>let|in|if|then|else|loop|for|while|do|versions|when|entry|comm|operator|return|map|redomap|scanomap|scatter|hist|accumulate|segmap|segred|segscan|segscatter|seghist|segaccumulate|assert)\b/,
+  /\b(?<typ>const|void|float|double|long|int|uint|ulong|u?char|u?short|half|bool|[iuf](?:8|16|32|64)|__\w+)\b/,
+  /\b(?<num>\d[\w.]*)/].map((each) => each.source).join('|'), 'g');
+
+function colour(made, line) {
+  let done = 0;
+  for (const match of line.matchAll(WORDS)) {
+    const word = document.createElement('span');
+    word.className = Object.keys(match.groups).find((kind) => match.groups[kind] !== undefined);
+    word.textContent = match[0];
+    made.append(line.slice(done, match.index), word);
+    done = match.index + match[0].length;
+  }
+  made.append(line.slice(done));
+}
+
 function fill(pre) {
   if (pre.childElementCount) return;
+  near.unobserve(pre);
   const [text, numbers] = texts[pre.dataset.text];
   const isDiff = pre.classList.contains('diff');
   pre.append(...text.split('\n').map((line, k) => {
@@ -25,7 +45,8 @@ function fill(pre) {
     made.className = 'l' + (isDiff ? LOOKS[line[0]] || '' : '');
     const known = list(numbers[k]);
     if (known.length) made.dataset.s = known.join(' ');
-    made.textContent = line + '\n';
+    colour(made, line);
+    made.append('\n');
     return made;
   }));
   if (marked) show(pre);
@@ -38,7 +59,19 @@ function isOpen(element) {
   return true;
 }
 
-const fillOpen = (where) => texts.length && all('pre[data-text]', where).filter(isOpen).forEach(fill);
+// Open texts have their room at once, and their lines when they come near the window.
+const near = new IntersectionObserver((entries) => {
+  for (const {isIntersecting, target} of entries) if (isIntersecting) fill(target);
+}, {rootMargin: '1000px'});
+
+function fillOpen(where) {
+  if (!texts.length) return;
+  for (const pre of all('pre[data-text]', where).filter(isOpen)) {
+    if (pre.childElementCount) continue;
+    pre.style.minHeight = `min(32rem, ${1.45 * texts[pre.dataset.text][1].length}em)`;
+    near.observe(pre);
+  }
+}
 
 // Marks
 
@@ -59,11 +92,10 @@ function mark(test, here, around = []) {
   paint('here', here);
   paint('around', around);
   all('pre.text').filter((pre) => pre !== source).forEach(show);
-  for (const details of all('details')) {
-    const has = all('pre[data-text]', details).some(
-      (pre) => texts[pre.dataset.text][1].some((numbers) => numbers && marked(list(numbers))));
-    details.firstElementChild.classList.toggle('has', has);
-  }
+  const has = texts.map((text) => text[1].some((numbers) => numbers && marked(list(numbers))));
+  for (const details of all('details'))
+    details.firstElementChild.classList.toggle(
+      'has', all('pre[data-text]', details).some((pre) => has[pre.dataset.text]));
 }
 
 // What a line of a text comes from, and all lines that come from the same places.
@@ -195,8 +227,9 @@ function search() {
 // The hits, or the marked lines in texts that are open.
 function targets() {
   if (words) return hits;
-  return all('pre.text').filter(isOpen).flatMap(
-    (pre) => all('.l', pre).flatMap((line, k) => line.classList.contains('mark') ? [[pre, k]] : []));
+  if (!marked) return [];
+  return all('pre[data-text]').filter(isOpen).flatMap((pre) => texts[pre.dataset.text][1].flatMap(
+    (numbers, k) => numbers && marked(list(numbers)) ? [[pre, k]] : []));
 }
 
 function go(step) {

@@ -181,14 +181,16 @@ def tab(page: Path) -> Iterator[Tab]:
 
 
 def test_screens(tab: Tab) -> None:
-    tab.run("all('details').slice(0, 24).forEach(each => each.open = true)")
+    tab.run("all('details').slice(0, 24).forEach(each => each.open = true); "
+            "all('pre[data-text]').filter(isOpen).forEach(fill)")
     assert [*tab.findings(480, "dark"), *tab.findings(1280, "light")] == []
 
 
 def test_lines_that_belong_together_are_marked(tab: Tab) -> None:
     tab.press("Escape")
-    tab.run("all('details.kernel')[0].open = true")
-    tab.settle()
+    kernel = "all('details.kernel')[0]"
+    tab.run(f"{kernel}.open = true; {kernel}.scrollIntoView()")
+    tab.settle()  # texts have lines where they are near
     marked = "all('.stages .mark').map(e => e.textContent.trim())"
     painted = "[...CSS.highlights.get('{}')].map(range => range.toString())"
     line = "all('.stages .l').find(e => e.textContent.includes('mul.f32(')).id = 'product'"
