@@ -25,9 +25,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if args.json:
         print_json({d.fun: [_facts(step) for step in d.steps] for d in derivations})
     else:
-        show("
-
-".join(derivation.render() for derivation in derivations))
+        show("\n\n".join(derivation.render() for derivation in derivations))
 
 
 def _facts(step: Step) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import whole
+from runelift.rewrite.flatten.nest import show_nest, whole
 from runelift.rewrite.flatten.rules.common import (
     descend,
     emit_with_nest,
@@ -19,7 +19,6 @@ from runelift.rewrite.flatten.rules.common import (
     irregular,
     node_of,
     prim_of,
-    show_nest,
 )
 from runelift.rewrite.flatten.walk import Walk
 

@@ -8,7 +8,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
 from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Stm
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
+from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
 
