@@ -15,7 +15,8 @@ block, and from local memory once per row or column of a work-item.  The points 
 in runs, whose elements one vector load fetches.  While a slab is combined, the next one is in
 flight.  Elements are combined in sequential order, so results are equal to the last bit.
 
-With pieces, ``segmap_pieces`` makes partial totals and ``segmap_combined`` combines them.
+With pieces, ``segmap_pieces`` makes partial totals and ``segmap_combined`` combines them
+(:mod:`~runelift.codegen.segops.product_pieces`).
 
 Source: Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra".
 """
@@ -26,7 +27,6 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, unflat_index, volume
@@ -42,8 +42,8 @@ from runelift.codegen.segops.product_operands import (
     tests_margins,
     widened,
 )
+from runelift.codegen.segops.product_pieces import combine_pieces
 from runelift.codegen.segops.product_results import ProductResults
-from runelift.codegen.segops.segred import combine_partials
 from runelift.ir import imp
 from runelift.ir.blocks import COLUMNS, ROWS, blocks_of
 from runelift.ir.imp import Exp
@@ -74,14 +74,15 @@ def lower_product(lowering: launches.Lowering, product: Product,
     sizes = [sum(elem_of(o.param.type).bytes for o in product.operands
                  if o.param.name in some & copied) for some in sides.values()]
     wanted = tuple(map(lowering.setting, (Quantity.SIDE, Quantity.ROWS, Quantity.COLUMNS,
-                                          Quantity.ACROSS, Quantity.DEPTH))
+                                          Quantity.ACROSS, Quantity.DEPTH, Quantity.PIECES))
                    if asked is None else map(i64, (
-                       asked.side, asked.own_rows, asked.own_columns, asked.across, asked.depth)))
+                       asked.side, asked.own_rows, asked.own_columns, asked.across, asked.depth,
+                       0)))
     block = distribution.ProductTileShape(
         fresh("group"), fresh("side"), fresh("across"), fresh("rows"), fresh("columns"),
         fresh("depth"), fresh("down"), fresh("along"), fresh("cells"), fresh("slabs"),
-        fresh("pieces"), height, width,
-        batch, Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
+        fresh("pieces"), fresh("split"), height, width, batch,
+        Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
         (sizes[0], sizes[1]), wanted)
     lowering.steps.append(block)
     lowering.env = launches.WithScalar(lowering.env, block.pieces)
@@ -175,7 +176,7 @@ class _ProductTile:
     def reduce(self, start: Exp, end: Exp) -> list[list[VName]]:
         """Reduce the elements from ``start`` up to ``end``: the totals at the item's points."""
         k, names, product = self.k, self.block, self.product
-        for array in sorted(self.copied, key=lambda n: n.tag):
+        for array in sorted(self.copied, key=lambda n: (n in product.left, n.tag)):
             items, points = ((names.side, names.rows) if array in product.left
                              else (names.across, names.columns))
             slab = k.names.fresh("slab")
@@ -557,7 +558,7 @@ class _ProductTile:
 class _SplitProductTile(_ProductTile):
     """The kernels of a product of few points, whose reduction is cut into pieces.
 
-    A group reduces a piece of a block's elements.  Then a group combines the pieces of a point.
+    A group reduces a piece of a block's elements.  Then the pieces of each point are combined.
     """
 
     def launch(self) -> None:
@@ -575,11 +576,12 @@ class _SplitProductTile(_ProductTile):
         end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
             op("add", start, part_length), self.length)))
         totals = self.reduce(start, end)
+        sizes = [self.batch.size, self.down.size, self.along.size]
 
         def point(r: Exp, c: Exp) -> None:
             i, j, exists = self.numbers(r, c)
-            place = op("add", op("mul", flat_index([self.number, i, j], [
-                self.batch.size, self.down.size, self.along.size]), count), piece)
+            place = op("add", op("mul", piece, volume(sizes)), flat_index(
+                [self.number, i, j], sizes))
             k.emit(imp.If(exists, tuple(
                 imp.Store(out, place, imp.Load(name, self.total_cell(r, c), self._atom_prim(atom)),
                           self._atom_prim(atom))
@@ -589,24 +591,5 @@ class _SplitProductTile(_ProductTile):
         self.points(point)
         lowering.launch(k, "segmap_pieces", self.blocks() * pieces, Size.var(self.block.group),
                         fits=True)
-        self.combine_pieces(partials)
-
-    def combine_pieces(self, partials: Sequence[Sequence[VName]]) -> None:
-        """A group for each point."""
-        lowering, product = self.lowering, self.product
-        k = lowering.builder_of_groups()
-        ops = product.redomap.ops
-        arrays = launches.local_arrays(k, ops, lowering.group)
-        number = k.declare("point", Prim.I64, launches.GROUP_ID)
-        batch, i, j = launches.unflat(k, number, [
-            self.batch.size, self.down.size, self.along.size])
-        results = self.results
-        indices = results.ordered(
-            launches.unflat(k, batch, self.batch.widths), results.split(k, self.down, i),
-            results.split(k, self.along, j))
-        count = k.scalar(self.block.pieces)
-        found = combine_partials(k, ops, arrays, partials, op("mul", number, count), count)
-        with k.block() as first:
-            results.write(k, indices, found)
-        k.emit(imp.If(IS_FIRST, tuple(first)))
-        lowering.launch_groups(k, "segmap_combined", launches.total(lowering, product.exp.space))
+        combine_pieces(lowering, self.product, self.block, (self.batch, self.down, self.along),
+                       self.results, partials)

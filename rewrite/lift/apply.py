@@ -30,7 +30,7 @@ KINDS = {"AtomExp": "a copy", "PrimOp": "an operation on scalars", "Convert": "a
 """Expressions in words, where their own names would not do."""
 
 
-class _At(ForwardWalk):
+class At(ForwardWalk):
     """A walk that does something at the statement that binds a name, and leaves all others."""
 
     def __init__(self, fun: Fun, names: Names, target: VName) -> None:
@@ -52,7 +52,7 @@ class _At(ForwardWalk):
         raise NotImplementedError
 
 
-class _Applying(_At):
+class _Applying(At):
     """The walk that applies a point."""
 
     def __init__(self, fun: Fun, names: Names, target: VName, point: Point, given: Arguments,

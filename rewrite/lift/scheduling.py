@@ -9,7 +9,7 @@ Source: Mogers 2023, sections 6.2.2 and 6.2.3 (outer points before inner ones).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -40,7 +40,6 @@ from runelift.ir.syntax import Fun, Program
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes
 from runelift.rewrite.lift.blocking import Blocking
-from runelift.rewrite.lift.candidates import candidates
 from runelift.rewrite.lift.places import Place, find, places
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.schedule import Schedule, Step
@@ -48,6 +47,8 @@ from runelift.rewrite.lift.schedule import Schedule, Step
 Book: TypeAlias = Mapping[str, Point]
 Watch: TypeAlias = Callable[[Step, Fun], None]
 """Called with each step and the entry point after it."""
+Explore: TypeAlias = Callable[[Program, Names, bool], Iterable[Step]]
+"""The steps that could follow in a program, which is before fusion or after it (``True``)."""
 
 MOST_STEPS = 1000
 """The most steps that the attributes of an entry point can ask for."""
@@ -82,8 +83,8 @@ class Scheduling:
     asked: Asked = field(default_factory=Asked)
     watch: Watch | None = None
     needs: list[Constraint] | None = None
-    explores: bool = False
-    """The steps that could be taken next are noted in ``possible``."""
+    explore: Explore | None = None
+    """What finds the steps that could be taken next, which are noted in ``possible``."""
     taken: list[Step] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
     possible: list[Step] = field(default_factory=list)
@@ -99,7 +100,7 @@ class Scheduling:
     def is_idle(self, program: Program) -> bool:
         """True if there is no point to take in a program."""
         schedule = self.asked.schedule
-        if self.explores or (schedule is not None and any(
+        if self.explore is not None or (schedule is not None and any(
                 schedule.of(fun.name) for fun in program.funs)):
             return False
         return not any(is_point(each) for fun in program.funs
@@ -134,9 +135,9 @@ class Scheduling:
         if fused:
             self._warn_of_lost()
         done = Program(tuple(funs))
-        if self.explores:
+        if self.explore is not None:
             known = {str(each) for each in self.possible}
-            self.possible += [each for each in candidates(done, names, self.book, fused=fused)
+            self.possible += [each for each in self.explore(done, names, fused)
                               if str(each) not in known]
         return self._in_blocks(done, names) if fused else done
 

@@ -20,6 +20,7 @@ from runelift.ir.syntax import Fun, Program
 from runelift.ir.visible import one_line
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.alternatives import Dropped
+from runelift.rewrite.lift.candidates import exploring
 from runelift.rewrite.lift.outside.apply import OutsideRules
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import FUSE, OR, Schedule
@@ -83,7 +84,8 @@ class _Followed:
            explores: bool) -> _Followed:
         """A compilation with these points, and with rules from outside."""
         after: dict[int, Fun] = {}
-        points = Scheduling({**BOOK, **outside.points}, asked, explores=explores, needs=[],
+        points = Scheduling({**BOOK, **outside.points}, asked, needs=[],
+                            explore=exploring({**BOOK, **outside.points}) if explores else None,
                             watch=lambda step, fun: after.update({id(step): fun}))
         names = copy(names)
         with with_rules(outside.points):

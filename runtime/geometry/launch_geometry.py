@@ -101,7 +101,7 @@ class LaunchGeometry:
         info = self._device.info
         found = block(info.shares, height, width, batch, length, info.handle.max_compute_units,
                       sizes, info.local_bytes, wanted)
-        group, side, across, rows, columns, depth, *_, slabs, _ = found
+        group, side, across, rows, columns, depth, *_, slabs, _, _ = found
         need = slabs * depth * slab_width(sizes, (side, across), (rows, columns))
         if group > info.max_group or need > info.local_bytes:  # a schedule asks for too much
             return (*found[:3], 0, *found[4:])

@@ -9,8 +9,8 @@ from runelift.ir.blocks import blocks_of
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
-from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.nest import whole
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.nest import show_nest, whole
 from runelift.rewrite.flatten.rules.common import (
     descend,
     emit_with_nest,
@@ -19,7 +19,6 @@ from runelift.rewrite.flatten.rules.common import (
     irregular,
     node_of,
     prim_of,
-    show_nest,
 )
 from runelift.rewrite.flatten.walk import Walk
 
@@ -64,7 +63,7 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
     soac = stm.exp
     assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
     if OUTER not in stm.attrs:
-        return ""
+        return Unlike("it has no attribute sequential_outer")
     if why := irregular(walk, stm):
         return why
     ops = () if isinstance(soac, ir.Map) else soac.ops

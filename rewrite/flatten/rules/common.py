@@ -8,8 +8,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
 from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Stm
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
-from runelift.rewrite.flatten.nest import Nest
+from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of
+from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
 
 Node = TypeVar("Node")
@@ -54,16 +54,6 @@ def transposed(walk: Walk, array: VName, loc: Loc | None) -> Param:
     return column
 
 
-def base_name(atom: Atom) -> str:
-    """An atom as a derivation shows it."""
-    return str(atom.value) if isinstance(atom, Const) else atom.base
-
-
-def show_nest(nest: Nest) -> str:
-    """A nest as a derivation shows it."""
-    return "⟨" + ", ".join(f"{d.index.base} < {base_name(d.width)}" for d in nest.space) + "⟩"
-
-
 def irregular(walk: Walk, stm: Stm) -> str | None:
     """The reason why a SOAC cannot run under Σ as a single operation, if any."""
     soac = stm.exp
@@ -91,7 +81,7 @@ def enter(walk: Walk, width: Atom, lam: Lambda, arrays: tuple[VName, ...]) -> Ne
     """Σ, ⟨params ∈ arrays, width⟩ with a fresh index."""
     index = walk.flattener.names.fresh("i")
     walk.flattener.learn_params([Param(index, Prim.I64)])
-    return walk.nest.enter(index, width, zip(lam.params, arrays, strict=True))
+    return walk.nest.enter(index, width, zip(lam.params, arrays, strict=True), walk.loc)
 
 
 def emit_with_nest(walk: Walk, stm: Stm, nest: Nest, exp: Exp) -> None:

@@ -9,9 +9,9 @@ from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.types import i64
-from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, base_name, show_nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     perfect_chain,
@@ -25,13 +25,11 @@ from runelift.rewrite.flatten.policy import (
     obey_attributes,
 )
 from runelift.rewrite.flatten.rules.common import (
-    base_name,
     descend,
     emit_with_nest,
     enter,
     irregular,
     node_of,
-    show_nest,
 )
 from runelift.rewrite.flatten.rules.deeper import with_levels
 from runelift.rewrite.flatten.rules.sequential import inner_bodies
@@ -45,7 +43,7 @@ def map_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if why := irregular(walk, stm):
         return why
     if has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs:
-        return ""
+        return Unlike("the body of the map has parallelism")
     if why := walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
