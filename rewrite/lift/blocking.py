@@ -54,8 +54,8 @@ class BlockedNest:
 
     It has so many ``levels`` of maps.  ``steps`` are their texts, and ``own`` the names that they
     have bound.  The maps of a block bind ``maps``, those over blocks ``tiles``.  Where ``folds``
-    are bound, the reduction can be cut.  ``sides`` are the parameters of the maps over blocks.  Depth 0
-    stands for a reduction that is not cut.
+    are bound, the reduction can be cut.  ``sides`` are the parameters of the maps over blocks.
+    Depth 0 stands for a reduction that is not cut.
     """
 
     path: str
