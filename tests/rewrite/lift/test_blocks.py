@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -95,6 +96,20 @@ def test_attributes_ask_for_blocks_as_a_schedule_does() -> None:
     text = PRODUCT.replace("  map", "  #[ab_tile(16, 32)] #[tile_map_reduce(8, local)] "
                                     "#[ab_tile(2, 4)] map", 1)
     assert asked(text) == [Blocks(16, 32, 2, 4, 8, BOTH)]
+
+
+def test_the_kernel_is_that_of_products_without_schedules() -> None:
+    """To the letter: numbers are constants of the kernel, chosen by the host."""
+    steps = "main.ys ab_tile(64, 64)\nmain.ys.ys.ys tile_map_reduce(16, local)"
+    found = [kernel_of(compiled(PRODUCT, schedule)) for schedule in (steps, "-- no steps\n")]
+    assert found[0] == found[1]
+
+
+def kernel_of(program: runelift.Program) -> str:
+    """The blocked kernel of a product, without the number in its name."""
+    text = str(program.source("kernels"))
+    start = text.index("__kernel void segmap_tiled")
+    return re.sub(r"_\d+\(\n", "(\n", text[start:text.index("\n}\n", start)], count=1)
 
 
 def test_a_named_number_is_a_parameter_of_the_kernel() -> None:
