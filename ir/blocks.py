@@ -57,13 +57,13 @@ class Blocks:
         """The blocks in words.
 
         >>> Blocks(64, 64, 4, 4, 16, frozenset({ROWS}), 4).words
-        'blocks of 64 x 64, 4 x 4 for a work-item, slabs of 16, rows in local memory, unrolled by 4'
+        '64 x 64 points for 16 x 16 work-items, slabs of 16, rows in local memory, unrolled by 4'
         """
         both = self.copies == {ROWS, COLUMNS}
         copies = ["inputs"] if both else sorted(self.copies)
         return ", ".join([
-            f"blocks of {self.rows} x {self.columns}",
-            f"{self.own_rows} x {self.own_columns} for a work-item", f"slabs of {self.depth}",
+            f"{self.rows} x {self.columns} points for {self.side} x {self.across} work-items",
+            f"slabs of {self.depth}",
             *([f"{' and '.join(copies)} in local memory"] if copies else []),
             *([f"tiles of {self.tile}"] if self.tile else []),
             *([f"unrolled by {self.unroll}"] if self.unroll else [])])

@@ -225,10 +225,14 @@ def _begun(before: ir.Fun, after: ir.Fun, place: Place, given: Arguments, inner:
     if levels == 1:
         block = Blocks(1, _number(given["tile"]), depth=0)
         maps = _map_in(after, inner)
+        if not maps:
+            return None
         return BlockedNest(place.path, original, 1, False, block, maps, {inner}, maps, own=own)
     block = Blocks(_number(given["rows"]), _number(given["columns"]), depth=0)
-    sides = {p.name: side for side, stm in zip((ROWS, COLUMNS), _two_around(after, inner),
-                                              strict=True)
+    around = _two_around(after, inner)
+    if not around:  # a condition is tested where the nest stands, and its branches have new names
+        return None
+    sides = {p.name: side for side, stm in zip((ROWS, COLUMNS), around, strict=True)
              for p in lambdas_of(stm.exp)[0].params}
     return BlockedNest(place.path, original, 2, is_product, block, {inner}, set(), {inner}, sides,
                        own)
