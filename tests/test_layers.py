@@ -95,7 +95,8 @@ ALLOWED = {
         "versions host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result tuner.job",
     "tuner.autotune":
         "versions host program tuner.measure tuner.fit tuner.result tuner.workers tuner.job "
-        "tuner.thresholds tuner.confirm_size_guards tuner.kernel_parameters",
+        "tuner.thresholds tuner.confirm_size_guards tuner.kernel_parameters tuner.final_choice",
+    "tuner.final_choice": "versions tuner.costs tuner.measure tuner.result tuner.job",
     "tuner.confirm_size_guards":
         "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result "
         "tuner.job",

@@ -76,9 +76,9 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     if args.json:
         print_json(about)
     else:
-        found = changes(state.thresholds, state.parameters, state.guards)
+        found = changes(state.thresholds, state.parameters, state.guards, state.final)
         written = _written(args, log=not args.replay) if state.measured else "Nothing was written."
-        print(verdict(_title(args, program), found, written))
+        print(verdict(_title(args, program), found, written, whole=args.verbose))
         for line in _failed(state):
             print(f"Not used: {line}")
         if not _is_verbose(args, state):
@@ -150,7 +150,7 @@ def _texts(args: argparse.Namespace, state: State, held_out: Mapping[str, list[H
     verbose = _is_verbose(args, state)
     yield from starmap(render_schedules, args.searched.items())
     if verbose:
-        yield render(state.thresholds)
+        yield render(state.thresholds, times=not state.final)
     yield render_fronts(state.thresholds.entries)
     yield from starmap(render_held_out, held_out.items())
     if verbose:

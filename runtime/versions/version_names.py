@@ -91,6 +91,18 @@ def _range(known: list[str]) -> str:
     return f"the versions {known[0]} to {known[-1]}"
 
 
+def without_versions(text: str) -> str:
+    """A message without the versions, given as SITE/INDEX, that it begins with.
+
+    >>> without_versions("main.a/1, main.b/0: timeout: not over after 2 s")
+    'timeout: not over after 2 s'
+    >>> without_versions("no memory")
+    'no memory'
+    """
+    found = _INDEXED.match(text)
+    return text[found.end():].removeprefix(":").lstrip() if found else text
+
+
 def with_version_names(text: str, *forests: Forest) -> str:
     """A message in which versions, given as SITE/INDEX, have their names.
 
