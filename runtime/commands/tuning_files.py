@@ -81,7 +81,7 @@ def write_report(args: argparse.Namespace, program: Program, state: State,
 
     page = document(f"Tuning of {args.program.name}", tuned.tuned(
         state.thresholds, about_runs(args, program), state.parameters, state.guards,
-        state.validated, held_out))
+        state.validated, held_out, state.final))
     write_page(args.html, page)
 
 

@@ -72,11 +72,11 @@ def by_default(found: SideBySide) -> SideBySide:
 
 
 Speedup: TypeAlias = tuple[float, float, float]
-"""How many times as fast a choice is, and the limits that hold it with 95 % confidence."""
+"""The ratio of two speeds, and the limits that hold it with 95 % confidence."""
 
 
 def speedup(found: Sequence[SideBySide], choice: str = TUNED, over: str = DEFAULT) -> Speedup:
-    """How many times as fast a choice is as another one, on some datasets together.
+    """The speed of a choice relative to another one, on some datasets together.
 
     It is the ratio of the sums of medians.  Its limits are a percentile bootstrap (Efron and
     Tibshirani, An introduction to the bootstrap, 1993): rounds are drawn anew, all choices of a

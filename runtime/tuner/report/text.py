@@ -30,7 +30,8 @@ from runelift.runtime.versions.version_names import (
     without_versions,
 )
 
-LEGEND = "by size: built-in rule. never: this version is switched off."
+LEGEND = ("by size: built-in rule. never: this version is switched off. worst: the score with the "
+          "worst value of this threshold alone, relative to the best.")
 """The meaning of the words for thresholds."""
 TRIABLE = 1_000_000_000
 """Most costs of encounters that an exhaustive search may look at."""
@@ -119,13 +120,21 @@ def show_threshold(value: int) -> str:
 
 
 def threshold_rows(entry: EntryTuning) -> list[list[str]]:
-    """The thresholds by default and tuned, and which make the same choices; the head first."""
-    rows = [["name", "default", "tuned", "equally good"]]
+    """The thresholds by default and tuned, and which make the same choices; the head first.
+
+    The last column has the factor by which the score is worse with the worst value of that
+    threshold alone.
+    """
+    rows = [["name", "default", "tuned", "equally good", "worst"]]
+    scores = {curve.guard: curve.worst for curve in score_curves(
+        entry.costs.compact(), entry.fit.thresholds)}
     for name, value in entry.fit.thresholds.items():
         interval = entry.fit.intervals.get(name)
         span = (f"{show_threshold(interval.low + 1)}..{show_threshold(interval.high)}"
                 if interval else "")
-        rows.append([name, show_threshold(entry.defaults[name]), show_threshold(value), span])
+        worst = scores.get(name, math.nan)
+        rows.append([name, show_threshold(entry.defaults[name]), show_threshold(value), span,
+                     f"{worst:.2f}×" if math.isfinite(worst) else "-"])
     return rows
 
 

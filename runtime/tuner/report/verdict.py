@@ -69,7 +69,7 @@ class Change:
 
     @property
     def speedup(self) -> Speedup:
-        """How many times as fast it is as before, with limits, if runs in turn say so."""
+        """The speed relative to that before, with limits, if there were runs in turn."""
         return speedup([self.final]) if self.final else UNKNOWN
 
     def versions(self, choice: str) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ def verdict_rows(found: Sequence[Change], versions: int = 6) -> list[list[str]]:
     rows = [["dataset", "default", "tuned", "gain", "", "best single version", "now runs"]]
     known = any(each.final for each in found)
     for each in found:
-        runs = _named(each.versions(TUNED), versions) + (
+        runs = named(each.versions(TUNED), versions) + (
             " (size guards)" if each.guarded and each.certainty != SAME else "")
         rows.append([each.dataset, show_seconds(each.before), show_seconds(each.after),
                      show_gain(each.before, each.after), each.certainty,
@@ -191,14 +191,14 @@ def best_version(change: Change, versions: int = 3) -> str:
     """The best single version of a dataset, and its time."""
     if change.final is None or math.isnan(change.best):
         return ""
-    name = _named(change.versions(BEST), versions)
+    name = named(change.versions(BEST), versions)
     return f"{name} {show_seconds(change.best)}"
 
 
-def _named(versions: Sequence[str], most: int) -> str:
+def named(versions: Sequence[str], most: int) -> str:
     """The names of some versions, and how many there are more.
 
-    >>> _named(["V1", "V2 ×7", "V5"], 3), _named(["V1", "V2", "V5", "V9"], 3)
+    >>> named(["V1", "V2 ×7", "V5"], 3), named(["V1", "V2", "V5", "V9"], 3)
     ('V1, V2 ×7, V5', 'V1, V2 and 2 more')
     """
     if len(versions) <= most:
@@ -220,8 +220,9 @@ def sentences(found: Sequence[Change]) -> list[str]:
     before, after = sum(each.before for each in known), sum(each.after for each in known)
     counts = Counter(each.certainty for each in found)
     on = _counted(len(found), "dataset")
+    run = "run" if len(found) > 1 else "runs"
     if counts[SAME] + counts[MISSING] == len(found):
-        return [f"Nothing was gained on {on}: the default choices stay.", *_left(known)]
+        return [f"Nothing was gained: {on} {run} as before.", *_left(known)]
     if not counts[CERTAIN]:
         lines = [f"No certain gain on {on}: {_listed(counts)}."]
         return [*lines, *_left(known)]
@@ -232,7 +233,7 @@ def sentences(found: Sequence[Change]) -> list[str]:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    """How many datasets are faster, for certain or not.
+    """The numbers of datasets that are faster, for certain or not.
 
     >>> _listed({"certain": 2, "no change": 1})
     '2 certainly faster, 1 as before'
@@ -252,7 +253,7 @@ def _confidence(known: Sequence[Change]) -> str:
 
 
 def _left(known: Sequence[Change]) -> Iterator[str]:
-    """How the result compares with the best single version of each dataset, in a sentence."""
+    """The result beside the best single version of each dataset, in a sentence."""
     runs = [each.final for each in known if each.final is not None and each.final.seconds.get(BEST)]
     ratio, low, high = speedup(runs, BEST, TUNED) if len(runs) == len(known) else UNKNOWN
     if math.isnan(ratio):
@@ -266,7 +267,7 @@ def _left(known: Sequence[Change]) -> Iterator[str]:
     elif low > 1 - 2 * LEFT and high < 1 + 2 * LEFT:
         yield "That is as fast as the best single version of each dataset."
     else:
-        yield ("The best single version of each dataset is not certainly faster or slower "
+        yield ("Whether the best single version of each dataset is faster cannot be told "
                f"(95 % sure: {low:.2f}× to {high:.2f}× as fast).")
 
 
