@@ -6,6 +6,10 @@ then by each strategy.  A strategy may have options: --strategy random:tries=100
 
 {strategies}
 
+With two logs, two tuning files, or a program and one or two of its tuning files, two tunings are
+compared: what differs, and which one is faster, with an interval.  Given a program, it runs with
+both in turn; of one tuning file, beside the default.
+
 With --parameters, searches for the parameters of kernels are compared instead, on the device:
 local, {searches}.  Each has --budget tries (60), or so much time, for every notable operation of
 every dataset.
@@ -19,6 +23,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
@@ -82,6 +87,8 @@ __doc__ = __doc__ and __doc__.format(strategies=textwrap.fill(
     searches=", ".join(EXPLORING))
 
 Strategies: TypeAlias = Mapping[str, Strategy]
+TWO = "runelift.runtime.commands.compare_tunings"
+"""The module for two tunings; other comparisons do without."""
 SEARCH_TRIES = 60
 """The tries of a search for parameters of an operation."""
 
@@ -89,7 +96,9 @@ SEARCH_TRIES = 60
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift tune-compare``."""
     parser.add_argument("source", type=Path, metavar="SOURCE",
-                        help="a program (.fut), or the log of a tuning")
+                        help="a program (.fut), the log of a tuning, or a tuning file")
+    parser.add_argument("others", type=Path, nargs="*", metavar="TUNING",
+                        help="the tuning files or log to compare with")
     add_entry(parser)
     parser.add_argument("--strategy", action="append", default=[], metavar="NAME",
                         help="compare this one; may be repeated (default: all)")
@@ -126,6 +135,9 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift tune-compare``."""
     if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
         raise UserError("--runs and --seeds must be at least 1.")
+    if args.others:
+        found_two: int = import_module(TWO).compare_tunings(args)
+        return found_two
     if args.parameters:
         return _compare_searches(args)
     strategies = _strategies(args)

@@ -124,6 +124,7 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
             "tuning_policy": asdict(policy),
             "memory": program.memory,
             "not_used": _failed(state),
+            "final": [asdict(each) for each in state.final],
             **_facts_for_runs(program, state),
             "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
 

@@ -243,6 +243,25 @@ def dots(title: str, description: str, x: Axis, rows: Sequence[str],
     return picture(title, description, WIDTH, bottom + BOTTOM + _legend_height(entries), content)
 
 
+def ranges(title: str, description: str, x: Axis,
+           rows: Sequence[tuple[str, float, float, float]], line: float) -> Markup:
+    """A value with its limits in rows by name, and a vertical line at one value."""
+    left = min(190.0, 12 + LETTER * max((len(row[0]) for row in rows), default=0))
+    bottom = TOP + ROW * len(rows)
+    across = Scale.over([line, *(v for row in rows for v in row[1:])], left, WIDTH - 20,
+                        x.logarithmic)
+    content = [*_columns_of(x, across, bottom, left),
+               element("line", x1=across(line), x2=across(line), y1=TOP, y2=bottom,
+                       class_="mark default")]
+    for number, (name, value, low, high) in enumerate(rows):
+        place = TOP + ROW * (number + 0.5)
+        content += _row(name, place, left)
+        content.append(element("line", x1=across(low), x2=across(high), y1=place, y2=place,
+                               class_="line s0"))
+        content.append(_dot(across(value), place, 0, f"{value:.2f} ({low:.2f} to {high:.2f})"))
+    return picture(title, description, WIDTH, bottom + BOTTOM, content)
+
+
 def spreads(title: str, description: str, x: Axis,
             rows: Sequence[tuple[str, Sequence[float]]]) -> Markup:
     """A row of marks by name: how far values lie apart."""

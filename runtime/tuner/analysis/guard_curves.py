@@ -77,8 +77,9 @@ class ScoreCurve:
     @property
     def worst(self) -> float:
         """The score with the worst threshold relative to the best; NaN if nothing is known."""
-        scores: list[float] = [score for _, score in self.scores]
-        return max(scores) / min(scores) if scores and min(scores) else math.nan
+        scores = [score for _, score in self.scores]
+        least = min(scores, default=0.0)
+        return max(scores) / least if least else math.nan
 
     @property
     def matters(self) -> bool:

@@ -105,6 +105,26 @@ def speedup(found: Sequence[SideBySide], choice: str = TUNED, over: str = DEFAUL
     return ratio, min(low, few[0]), max(high, few[1])
 
 
+def ratio_of_medians(one: Sequence[float], other: Sequence[float], *, paired: bool = False
+                     ) -> Speedup:
+    """The speed of runs with times ``one`` relative to those with times ``other``, with limits.
+
+    ``paired``: runs at the same place were made one after the other, and are drawn together.
+    """
+    if not one or not other:
+        return math.nan, math.nan, math.nan
+    mine, others = np.array(one), np.array(other)
+    ratio = float(np.median(others) / np.median(mine))
+    if min(len(one), len(other)) < ENOUGH:
+        return ratio, min(ratio, min(other) / max(one)), max(ratio, max(other) / min(one))
+    random = np.random.default_rng(0)
+    drawn = random.integers(len(one), size=(DRAWN, len(one)))
+    same = drawn if paired else random.integers(len(other), size=(DRAWN, len(other)))
+    ratios = np.median(others[same], axis=1) / np.median(mine[drawn], axis=1)
+    low, high = np.percentile(ratios, [2.5, 97.5]).tolist()
+    return ratio, low, high
+
+
 def run_side_by_side(program: Measurable, dataset: Dataset, choices: Mapping[str, Choice],
                      policy: ComparisonPolicy, end: float = math.inf) -> SideBySide | None:
     """Run the choices in turn until there are enough rounds; None if none of them runs."""

@@ -72,6 +72,11 @@ class Change:
         """The speed relative to that before, with limits, if there were runs in turn."""
         return speedup([self.final]) if self.final else UNKNOWN
 
+    @property
+    def chosen_by_guards(self) -> bool:
+        """True if size guards lead to other versions than by default."""
+        return self.guarded and self.versions(TUNED) != self.versions(DEFAULT)
+
     def versions(self, choice: str) -> tuple[str, ...]:
         """The versions that run with a choice, as far as they are known."""
         return self.final.versions.get(choice, ()) if self.final else ()
@@ -180,7 +185,7 @@ def verdict_rows(found: Sequence[Change], versions: int = 6) -> list[list[str]]:
     known = any(each.final for each in found)
     for each in found:
         runs = named(each.versions(TUNED), versions) + (
-            " (size guards)" if each.guarded and each.certainty != SAME else "")
+            " (size guards)" if each.chosen_by_guards else "")
         rows.append([each.dataset, show_seconds(each.before), show_seconds(each.after),
                      show_gain(each.before, each.after), each.certainty,
                      best_version(each, versions // 2), runs.strip()])

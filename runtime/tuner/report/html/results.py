@@ -82,7 +82,7 @@ def _limits(change: Change) -> str:
 
 def _now(change: Change) -> str:
     now = named(change.versions(TUNED), NAMED)
-    return f"{now} (by size guards)" if now and change.guarded and change.certainty != SAME else now
+    return f"{now} (by size guards)" if now and change.chosen_by_guards else now
 
 
 # All versions on each dataset
