@@ -6,9 +6,9 @@ then by each strategy.  A strategy may have options: --strategy random:tries=100
 
 {strategies}
 
-With two logs, two tuning files, or a program and one or two of its tuning files, two tunings are
-compared: what differs, and which one is faster, with an interval.  Given a program, it runs with
-both in turn; of one tuning file, beside the default.
+With two logs or two tuning files, two tunings are compared: what differs, and which one is faster,
+with an interval.  A program and two tuning files: it runs with both in turn.  A program and one
+tuning file: it runs with that beside the default.
 
 With --parameters, searches for the parameters of kernels are compared instead, on the device:
 local, {searches}.  Each has --budget tries (60), or so much time, for every notable operation of

@@ -19,7 +19,7 @@ from runelift.runtime.pages.scales import Axis, Scale
 
 WIDTH, HEIGHT = 430.0, 300.0
 """Size of curves without their legend."""
-LEFT, RIGHT, TOP, BOTTOM = 66.0, 26.0, 14.0, 48.0
+LEFT, RIGHT, TOP, BOTTOM = 72.0, 26.0, 14.0, 48.0
 LEGEND_ROW = 18.0
 STYLES, MARKS = 8, 5
 """Numbers of colours and dashes, as in the style sheet, and of shapes of marks."""

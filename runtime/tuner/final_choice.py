@@ -37,7 +37,8 @@ def compare_choices(job: TuningJob, entries: Mapping[str, EntryTuning], tuned: G
     time for that are left out.
     """
     policy = job.policy.comparison
-    end = min(job.end, time.perf_counter() + policy.final_seconds)
+    end = min(job.end + policy.final_part * (job.end - job.begun) if math.isfinite(job.end)
+              else math.inf, time.perf_counter() + policy.final_seconds)
     for dataset in job.datasets:
         if time.perf_counter() > end:
             break

@@ -30,8 +30,8 @@ from runelift.runtime.versions.version_names import (
     without_versions,
 )
 
-LEGEND = ("by size: built-in rule. never: this version is switched off. worst: the score with the "
-          "worst value of this threshold alone, relative to the best.")
+LEGEND = ("by size: built-in rule. never: this version is switched off. "
+          "worst: score of its worst value.")
 """The meaning of the words for thresholds."""
 TRIABLE = 1_000_000_000
 """Most costs of encounters that an exhaustive search may look at."""
@@ -111,7 +111,7 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
             yield f"  (predicted from {_source(entry)})"
     yield from _losses(entry)
     yield from _observations(entry)
-    yield from _failures(entry)
+    yield from _failures(entry, failed=times)
 
 
 def show_threshold(value: int) -> str:
@@ -134,7 +134,8 @@ def threshold_rows(entry: EntryTuning) -> list[list[str]]:
                 if interval else "")
         worst = scores.get(name, math.nan)
         rows.append([name, show_threshold(entry.defaults[name]), show_threshold(value), span,
-                     f"{worst:.2f}×" if math.isfinite(worst) else "-"])
+                     "fails" if math.isinf(worst) else "-" if math.isnan(worst)
+                     else f"{worst:.2f}×"])
     return rows
 
 
@@ -291,9 +292,10 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def _failures(entry: EntryTuning) -> Iterator[str]:
+def _failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
+    """Notes on what was not measured; without those that ``failed`` if these are told elsewhere."""
     without_time = Counter(run.dataset for run in entry.measurements.runs if run.error == NO_TIME)
-    for line in (*failed_versions(entry), *skipped_versions(entry)):
+    for line in (*(failed_versions(entry) if failed else ()), *skipped_versions(entry)):
         yield f"  note: {line}"
     for dataset in entry.costs.datasets:
         if count := dataset.estimates():

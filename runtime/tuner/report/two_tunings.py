@@ -31,6 +31,8 @@ LOG = ".log"
 FACTS = {"program_sha256": "program", "device": "device", "platform": "platform",
          "driver": "driver", "policy": "policy", "written": "date"}
 """Facts that are compared, and their names."""
+MOST_SITES = 3
+"""Sites with size guards that are named at most."""
 SHOWN = 16
 """Letters of a hash that are shown."""
 
@@ -125,7 +127,11 @@ def _value(values: Mapping[str, int], name: str) -> str:
 def _guarded_sites(facts: Mapping[str, Any]) -> str:
     guards = facts.get("guards")
     sites = guards.get("sites") if isinstance(guards, Mapping) else None
-    return ", ".join(sites) if isinstance(sites, Mapping) else ""
+    if not isinstance(sites, Mapping) or not sites:
+        return ""
+    names = list(sites)
+    return ", ".join(names) if len(names) < MOST_SITES else (
+        f"{', '.join(names[:MOST_SITES - 1])} and {len(names) - MOST_SITES + 1} more")
 
 
 def _facts_of(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -243,6 +249,10 @@ def sentence(found: TwoTunings) -> str:
     ratio = math.exp(sum(math.log(each.speedup[0]) for each in known) / len(known))
     faster, slower = (sum(each.verdict == word for each in known)
                       for word in ("second faster", "first faster"))
+    if not faster and not slower:
+        return (f"Neither {one} nor {other} is certainly faster on any of "
+                f"{_counted(len(known))}; the second is {ratio:.2f}× as fast in the geometric "
+                "mean.")
     return (f"{other} is {ratio:.2f}× as fast as {one} in the geometric mean of "
             f"{_counted(len(known))}: certainly faster on {faster}, certainly slower "
             f"on {slower}.")

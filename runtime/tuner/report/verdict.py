@@ -231,10 +231,11 @@ def sentences(found: Sequence[Change]) -> list[str]:
     if not counts[CERTAIN]:
         lines = [f"No certain gain on {on}: {_listed(counts)}."]
         return [*lines, *_left(known)]
-    takes = "take" if len(found) > 1 else "takes"
-    lines = [f"Tuned, it is {show_gain(before, after)} as fast: {on} {takes} {show_seconds(after)} "
-             f"instead of {show_seconds(before)}{_confidence(known)}; {_listed(counts)}."]
-    return [*lines, *_left(known)]
+    gain = f"{show_gain(before, after)} as fast{_confidence(known)}"
+    times = f"{show_seconds(after)} instead of {show_seconds(before)}"
+    if len(found) == 1:
+        return [f"Tuned, {on} is certainly faster: {gain}, {times}.", *_left(known)]
+    return [f"Tuned, {on} take {times} in all: {gain}; {_listed(counts)}.", *_left(known)]
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -21,6 +21,8 @@ BEST, CHOSEN = "★", "◀"
 """Marks of the best and of the chosen version; colours say the same."""
 MARKS = (f"{BEST} on green: the fastest version here.  {CHOSEN} framed: the version that runs "
          "after tuning.")
+NO_TIME = "no time"
+"""The cell of a version that did not run on a dataset, or was stopped."""
 INDENT = 1.2
 """Indentation of a level, in letters."""
 
@@ -104,7 +106,7 @@ def _cells(version: Alternative, standings: Standings) -> Iterator[Markup]:
     for dataset, by_version in standings.items():
         found = by_version.get(version.label or "")
         if found is None:
-            yield element("td", "")
+            yield element("td", element("span", NO_TIME, class_="soft"), data_head=dataset)
             continue
         often = f" {found.chosen} of {found.encounters}" if (
             found.chosen not in (0, found.encounters)) else ""

@@ -29,6 +29,7 @@ from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.tuner.thresholds import conclude
 from tests.runtime.tuner.simulated import Simulated, looped, nested, site
+from tests.screens import MISSING, PROGRAM, screens
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -267,7 +268,7 @@ def test_comparisons_draw_convergence(tmp_path: Path, run: Run) -> None:
     assert (picture.findtext(f"{SVG}desc") or "").startswith(
         f"binary: 0.00 % after {ends['binary']} runs; instrumentation: 0.00 % after "
         f"{ends['instrumentation']} runs")
-    _, *rows = re.findall(r'<th scope="row">binary</th><td>(\d+)</td>', html.read_text())
+    rows = re.findall(r'<th scope="row">binary</th><td>(\d+)</td>', html.read_text())
     assert rows == sorted(rows, key=int)
     assert len(rows) == len(found["strategies"]["binary"][0]["history"])
     assert len([p for p in picture.findall(f"{SVG}path")
@@ -280,3 +281,10 @@ def test_a_search_has_no_records_to_draw(tmp_path: Path, run: Run) -> None:
     status, _, err = run("autotune", program, "--strategy", "binary", "--html", tmp_path / "x")
     assert status == 1
     assert "tune-compare --html" in err
+
+
+@pytest.mark.skipif(PROGRAM is None, reason=MISSING)
+def test_the_page_fits_screens(page: str, tmp_path: Path) -> None:
+    html = tmp_path / "page.html"
+    html.write_text(page)
+    assert screens(html, widths=(480, 1280), schemes=("dark",)) == []

@@ -27,7 +27,7 @@ def test_a_row_per_dataset() -> None:
     found = [Change("10x1024", 1.2e-3, 0.4e-3, "certain"), Change("a", 1e-3, 1e-3, "no change")]
     assert verdict("p.fut on pocl", found, "Written: x").splitlines() == [
         "p.fut on pocl",
-        "Tuned, it is 1.57× as fast: 2 datasets take 1.40 ms instead of 2.20 ms; "
+        "Tuned, 2 datasets take 1.40 ms instead of 2.20 ms in all: 1.57× as fast; "
         "1 certainly faster, 1 as before.",
         "  dataset  default    tuned   gain",
         "  10x1024  1.20 ms   400 µs  3.00×  certain",
