@@ -39,7 +39,7 @@ class Series:
     """Some points by name; ``style`` is the number of its looks.
 
     ``lines`` join the points; with ``steps`` each holds until the next, and the last is marked.
-    ``band`` has a lower and an upper value for each x, and ``tips`` a text for each point.
+    Points are marked by ``dots``.  ``band`` has a lower and an upper value for each x, and ``tips`` a text for each point.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Series:
     style: int
     lines: bool = True
     steps: bool = False
+    dots: bool = True
     band: Sequence[tuple[float, float, float]] = ()
     tips: Sequence[str] = ()
 
@@ -131,8 +132,9 @@ def _series(series: Series, across: Scale, up: Scale) -> Iterator[Markup]:
     if series.lines and len(places) > 1:
         yield element("path", d=_path([each[:2] for each in places], series.steps),
                       class_=f"line s{series.style % STYLES}")
-    yield from (_dot(x, y, series.style, tip) for x, y, tip in (
-        places[-1:] if series.steps else places))
+    if series.dots:
+        yield from (_dot(x, y, series.style, tip) for x, y, tip in (
+            places[-1:] if series.steps else places))
 
 
 def _area(series: Series, across: Scale, up: Scale) -> Markup:
@@ -192,7 +194,8 @@ def _legend(series: Sequence[Series], marks: Sequence[Mark], good: bool) -> Iter
 def _sample(series: Series, x: float, y: float) -> Markup:
     """The look of a series."""
     stroke = element("line", x1=x, x2=x + 22, y1=y, y2=y, class_=f"line s{series.style % STYLES}")
-    return joined([*([stroke] if series.lines else []), _dot(x + 11, y, series.style)])
+    dot = _dot(x + 11, y, series.style)
+    return joined([*([stroke] if series.lines else []), *([dot] if series.dots else [])])
 
 
 def _columns(entries: Sequence[_Entry]) -> int:

@@ -48,10 +48,12 @@ def figure(picture: Markup, caption: str) -> Markup:
     return element("figure", [picture, element("figcaption", caption)])
 
 
-def table(rows: Sequence[Sequence[str]], caption: str = "", *, stacks: bool = False) -> Markup:
+def table(rows: Sequence[Sequence[str]], caption: str = "", *, kind: str | None = None
+          ) -> Markup:
     """Rows, of which the first is the head; the first column names them.
 
-    A table that ``stacks`` shows each row as a list on narrow screens, with the heads beside it.
+    Cells of the ``kind`` "numbers" are never broken into lines: on a small screen, the table
+    scrolls.  A table of the kind "stacks" shows each row as a list there, with the heads beside it.
     """
     def cells() -> Iterator[Markup]:
         if caption:
@@ -60,12 +62,11 @@ def table(rows: Sequence[Sequence[str]], caption: str = "", *, stacks: bool = Fa
         yield element("thead", element("tr", [element("th", c, scope="col") for c in head]))
         yield element("tbody", [element("tr", [
             element("th", row[0], scope="row"),
-            *(element("td", c, data_head=name if stacks and name and c else None)
+            *(element("td", c, data_head=name if kind == "stacks" and name and c else None)
               for name, c in zip(head[1:], row[1:], strict=True))])
             for row in body])
 
-    return element("div", element("table", list(cells()), class_="stacks" if stacks else None),
-                   class_="scroll")
+    return element("div", element("table", list(cells()), class_=kind), class_="scroll")
 
 
 def folded(summary: str, content: Sequence[Markup]) -> Markup:

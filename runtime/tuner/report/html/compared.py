@@ -40,7 +40,7 @@ def compared(comparisons: Sequence[Comparison], about: Mapping[str, str]) -> lis
 
 def _comparison(comparison: Comparison) -> Iterator[Markup]:
     yield paragraph(f"{comparison.versions} versions; datasets: {', '.join(comparison.datasets)}.")
-    yield table(rows(comparison), stacks=True)
+    yield table(rows(comparison), kind="stacks")
     yield lines(explanation(comparison))
     groups = _groups(list(comparison.searches))
     yield grid([figure(charts.curves(

@@ -48,7 +48,7 @@ def verdict_parts(found: Sequence[Change], about: Mapping[str, str]) -> Iterator
                         + (f", {about['written'][:10]}" if "written" in about else "") + ".")
     if found:
         yield table(_rows(found), IN_TURN if any(each.final for each in found) else EARLIER,
-                    stacks=True)
+                    kind="stacks")
 
 
 def _device(about: Mapping[str, str]) -> str:

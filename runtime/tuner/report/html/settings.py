@@ -59,7 +59,7 @@ def _importances(found: Mapping[str, Importance | None]) -> Iterator[Markup]:
     if known:
         yield table([["operation", "most important parameters", "together", "fit"], *(
             [name, described(each), _percent(each.together), _percent(each.fit)]
-            for name, each in known.items())], METHOD, stacks=True)
+            for name, each in known.items())], METHOD, kind="stacks")
 
 
 def described(found: Importance) -> str:

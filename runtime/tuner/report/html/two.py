@@ -23,7 +23,7 @@ def _times(found: TwoTunings) -> Iterator[Markup]:
     if not found.times:
         return
     yield table(time_rows(found), f"Times of {found.what}.  Speed: of the second relative to the "
-                "first.", stacks=True)
+                "first.", kind="stacks")
     rows = [each for each in found.times if not math.isnan(each.speedup[1])]
     if rows:
         yield figure(charts.ranges(
@@ -38,7 +38,7 @@ def _differences(found: TwoTunings) -> Iterator[Markup]:
     head = ["", "first", "second"]
     if found.facts:
         yield section("They are of different", [table([head, *map(list, found.facts)],
-                                                      stacks=True)])
+                                                      kind="stacks")])
     yield section("Thresholds and parameters that differ", [
         table([head, *map(list, found.values)]) if found.values else paragraph("None."),
         paragraph(f"{found.same} are equal.")])
