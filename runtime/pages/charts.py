@@ -39,7 +39,8 @@ class Series:
     """Some points by name; ``style`` is the number of its looks.
 
     ``lines`` join the points; with ``steps`` each holds until the next, and the last is marked.
-    Points are marked by ``dots``.  ``band`` has a lower and an upper value for each x, and ``tips`` a text for each point.
+    Points are marked by ``dots``.  ``band`` has a lower and an upper value for each x, and ``tips``
+    a text for each point.
     """
 
     name: str
