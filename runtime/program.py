@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from runelift.runtime.versions.tuning_file import (
     SettingProblem,
     TuningValues,
     digest,
+    names_in,
     read_size_guards,
     unknown_names,
 )
@@ -250,18 +250,23 @@ class Program:
 
     def take(self, tuning: TuningValues, settings: Mapping[str, int]) -> None:
         """Use the values of a tuning file, overridden by ``settings``; warn of wrong values."""
-        if tuning.values.keys() - self._known_names:
-            tuning = tuning.on(self.identity, self.kernel_parameters().keys())
-        finer, stale = self._size_guards(tuning.file, settings)
+        if tuning.file is not None:
+            try:
+                tuning = tuning.on(self.identity, names_in(tuning.file) - self._known_names)
+            except UserError:  # facts are damaged; of thresholds, the file has all
+                if tuning.values.keys() - self._known_names:
+                    raise
+        finer, stale = self._size_guards(tuning, settings)
         self.thresholds = GuardedThresholds({**tuning.values, **settings}, finer)
         tuning.warn([*map(str, self.problems(tuning.values)), stale])
 
-    def _size_guards(self, file: Path | None, settings: Mapping[str, int]
-               ) -> tuple[dict[str, SizeGuard], str]:
+    def _size_guards(self, tuning: TuningValues, settings: Mapping[str, int]
+                     ) -> tuple[dict[str, SizeGuard], str]:
         """The size guards of a tuning file, except where ``settings`` set thresholds."""
-        if file is None or self.device_info is None:
+        if tuning.file is None or self.device_info is None:
             return {}, ""
-        finer, stale = read_size_guards(file, self.identity, self.policy, self.tree)
+        finer, stale = read_size_guards(tuning.file, self.identity, self.policy, self.tree,
+                                        tuning.borrowed)
         if not finer:
             return {}, stale
         sites = {site.name: site for forest in self.tree.entries
