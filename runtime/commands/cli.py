@@ -37,6 +37,7 @@ COMMANDS = {
     "bench": "time a program on its datasets",
     "autotune": "find the best thresholds for a program's datasets",
     "tune-compare": "compare ways to tune, on a program or on the log of a tuning",
+    "rerun": "run the command of a result again, and say what differs",
     "dataset": "make random data",
     "dump": "print a program at a stage of compilation",
     "explain": "explain an error code, or which flattening rule fired where in a program",
@@ -111,6 +112,7 @@ def _execute(arguments: list[str]) -> int:
     try:
         with _ahead(command, arguments):
             args = make_parser(command).parse_args(arguments)
+            args.command_line = arguments
             if getattr(args, "ignore_attributes", False):
                 args.policy = with_attributes_ignored(args.policy)
             with warnings.catch_warnings(action="default", category=UserWarning):

@@ -25,6 +25,7 @@ from runelift.runtime.tuner.fit.cross_validation import HeldOut, held_out_facts,
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters.tune import parameter_facts, render_parameters
 from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.report.environment import versions
 from runelift.runtime.tuner.report.memory_fronts import render_fronts
 from runelift.runtime.tuner.report.text import (
     facts,
@@ -66,7 +67,7 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     held_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   SizeGuardKind(args.guards))
                 for entry in state.thresholds.entries} if args.leave_one_out else {}
-    about = {**_facts(program, policy, state, held_out), **_of_schedules(args)}
+    about = {**_facts(program, policy, state, held_out), **_of_schedules(args), **_made_by(args)}
     if state.measured:
         about = write_found(output_of(args), state.values, about, program, _tuned(state))
     if args.export_t4 is not None:
@@ -135,6 +136,11 @@ def _of_schedules(args: argparse.Namespace) -> dict[str, Any]:
             } if args.searched else {}
 
 
+def _made_by(args: argparse.Namespace) -> dict[str, Any]:
+    """The command, which 'runelift rerun' repeats, its seed, and the versions of packages."""
+    return {"command": args.command_line, "seed": args.seed, "versions": versions()}
+
+
 def _failed(state: State) -> list[str]:
     """The versions that could not run, were given up or gave wrong results, and why."""
     return [line for entry in state.thresholds.entries for line in failed_versions(entry)]
@@ -165,7 +171,8 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
     """Write and print thresholds that were found without records; the exit status."""
     about = write_found(output_of(args), {
         name: value for each in found for name, value in each.thresholds.items()},
-        {**search_facts(found, **about_program(program)), **_of_schedules(args)}, program,
+        {**search_facts(found, **about_program(program)), **_of_schedules(args),
+         **_made_by(args)}, program,
         {each.forest.entry for each in found})
     if args.json:
         print_json(about)

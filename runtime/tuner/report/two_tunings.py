@@ -221,8 +221,9 @@ def render_two(found: TwoTunings) -> str:
 
 def _changed(found: TwoTunings) -> str:
     if not found.values:
-        return "All thresholds and parameters are equal."
-    return f"Thresholds and parameters that differ ({found.same} are equal):"
+        return "All values are equal."
+    equal = f" ({found.same} are equal)" if found.same else ""
+    return f"Values that differ{equal}:"
 
 
 def time_rows(found: TwoTunings) -> list[list[str]]:
@@ -244,8 +245,7 @@ def sentence(found: TwoTunings) -> str:
     one, other = found.names
     known = [each for each in found.times if not math.isnan(each.speedup[0])]
     if not known:
-        return (f"{other} cannot be compared with {one} by times: no dataset was measured for "
-                "both.")
+        return f"There are no times to compare {other} with {one}: no dataset has them for both."
     ratio = math.exp(sum(math.log(each.speedup[0]) for each in known) / len(known))
     faster, slower = (sum(each.verdict == word for each in known)
                       for word in ("second faster", "first faster"))

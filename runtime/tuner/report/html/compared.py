@@ -20,7 +20,7 @@ from runelift.runtime.pages.markup import Markup
 from runelift.runtime.pages.scales import Axis
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.report.html.environment import environment
+from runelift.runtime.tuner.report.environment import environment
 from runelift.runtime.tuner.strategies.compare import Comparison, JudgedSearch, explanation, rows
 
 LEAST = 1e-4

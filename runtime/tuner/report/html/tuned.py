@@ -39,7 +39,7 @@ from runelift.runtime.tuner.fit.cross_validation import HeldOut, summary
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.side_by_side import SideBySide
-from runelift.runtime.tuner.report.html.environment import environment
+from runelift.runtime.tuner.report.environment import environment
 from runelift.runtime.tuner.report.html.results import (
     convergence_parts,
     verdict_parts,

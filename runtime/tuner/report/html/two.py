@@ -39,6 +39,6 @@ def _differences(found: TwoTunings) -> Iterator[Markup]:
     if found.facts:
         yield section("They are of different", [table([head, *map(list, found.facts)],
                                                       kind="stacks")])
-    yield section("Thresholds and parameters that differ", [
+    yield section("Values that differ", [
         table([head, *map(list, found.values)]) if found.values else paragraph("None."),
         paragraph(f"{found.same} are equal.")])
