@@ -11,6 +11,7 @@ from runelift.ir.errors import UserError
 from runelift.ir.files import require_file
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import print_json, warn
+from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.pages.document import document, write_page
 from runelift.runtime.program import Program
@@ -52,7 +53,7 @@ def compare_tunings(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts_of_two(found))
     else:
-        print(render_two(found))
+        show(render_two(found))
     return 0
 
 

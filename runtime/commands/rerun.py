@@ -22,6 +22,7 @@ from runelift.ir.errors import UserError
 from runelift.ir.files import read_text, require_file
 from runelift.ir.json_shape import MisshapenJson, parse
 from runelift.runtime.commands.options import add_json, print_json
+from runelift.runtime.commands.styles import show
 from runelift.runtime.tuner.report.environment import versions
 from runelift.runtime.tuner.report.two_tunings import (
     TimesOfTwo,
@@ -32,8 +33,8 @@ from runelift.runtime.tuner.report.two_tunings import (
 )
 from runelift.runtime.versions.tuning_file import facts_path
 
-EXAMPLES = ("runelift rerun examples/matmul.fut.tuning.json",
-            "runelift bench --json examples/matmul.fut > times.json; runelift rerun times.json")
+EXAMPLES = ("runelift rerun matmul.fut.tuning.json",
+            "runelift rerun times.json --json  # of 'runelift bench FILE --json > times.json'")
 COMMANDS = frozenset({"autotune", "bench", "check", "test", "tune-compare"})
 """The commands whose results can be repeated."""
 ELSEWHERE = ("-o", "--output", "--html", "--export-t4")
@@ -63,7 +64,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts_of_two(found))
     else:
-        print(render_two(found))
+        show(render_two(found))
     return 0
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,7 +28,6 @@ from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import require_file
-from runelift.ir.visible import visible
 from runelift.runtime.commands.autotune import INTERRUPTED
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import (
@@ -45,7 +43,8 @@ from runelift.runtime.commands.options import (
     print_json,
     warn,
 )
-from runelift.runtime.commands.streams import drawing_stream
+from runelift.runtime.commands.progress import display
+from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.pages.document import document, write_page
 from runelift.runtime.program import Program
@@ -82,11 +81,12 @@ from runelift.runtime.tuner.strategies.trials import Budget, Strategy, parse_bud
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest
 
-__doc__ = __doc__ and __doc__.format(strategies=textwrap.fill(
-    f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False),
-    searches=", ".join(EXPLORING))
+__doc__ = __doc__ and __doc__.format(
+    strategies=f"Strategies: {', '.join(STRATEGIES)}.", searches=", ".join(EXPLORING))
 
 Strategies: TypeAlias = Mapping[str, Strategy]
+EXAMPLES = ("runelift tune-compare examples/mapscan.fut.tuning.log --strategy random",
+            "runelift tune-compare examples/mapscan.fut --parameters --budget 10s")
 TWO = "runelift.runtime.commands.compare_tunings"
 """The module for two tunings; other comparisons do without."""
 SEARCH_TRIES = 60
@@ -135,11 +135,15 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift tune-compare``."""
     if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
         raise UserError("--runs and --seeds must be at least 1.")
-    if args.others:
-        found_two: int = import_module(TWO).compare_tunings(args)
-        return found_two
-    if args.parameters:
-        return _compare_searches(args)
+    with display(0) as args.shown:
+        if args.others:
+            found: int = import_module(TWO).compare_tunings(args)
+            return found
+        return _compare_searches(args) if args.parameters else _compare(args)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    """Compare strategies for thresholds."""
     strategies = _strategies(args)
     source = require_file(args.source)
     if source.suffix != ".fut":
@@ -156,9 +160,9 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print_json([facts(comparison) for comparison in found])
     else:
-        print("\n\n".join(map(render, found)))
+        show("\n\n".join(map(render, found)))
         if args.verbose:
-            print("", *map(render_intervals, found), sep="\n")
+            show("\n".join(["", *map(render_intervals, found)]))
     if not any(comparison.interrupted for comparison in found):
         return 0
     print("runelift: interrupted; these are the searches that were over.", file=sys.stderr)
@@ -185,13 +189,13 @@ def _compare_searches(args: argparse.Namespace) -> int:
             found += compare_searches(
                 runner, entry, [each for each in datasets if each.entry == entry], names,
                 tries=None if args.budget.seconds else args.budget.runs or SEARCH_TRIES,
-                seconds=args.budget.seconds, progress=partial(_show, seed=0))
+                seconds=args.budget.seconds, progress=args.shown.trying)
     if not found:
         raise UserError("There is nothing to compare: no operation that takes time has parameters.")
     if args.json:
         print_json(search_facts(found))
     else:
-        print(render_searches(found))
+        show(render_searches(found))
     return 0
 
 
@@ -292,14 +296,9 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
         return Live(program, forest, default, own, args.runs, weights, measured)
 
     return [compare(strategies, Problem(costs, default, oracle), seeds=args.seeds or 1,
-                    budget=args.budget, progress=_show)]
+                    budget=args.budget, progress=lambda name, seed: args.shown.trying(
+                        f"{name}, seed {seed}"))]
 
 
 def _weights(costs: Costs) -> dict[str, float]:
     return {d.name: 1.0 / max(d.least(), 1e-12) for d in costs.datasets}
-
-
-def _show(strategy: str, seed: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{visible(strategy)}, seed {seed}", end="\r", file=drawing_stream(),
-              flush=True)

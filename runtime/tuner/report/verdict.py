@@ -169,7 +169,7 @@ def verdict(title: str, found: Sequence[Change], written: str, *, whole: bool = 
     lines = [title, *sentences(found)]
     if shown:
         head, *body = verdict_rows(shown)
-        text = table([head[:4], *(row[:4] for row in body)], "  ").splitlines()
+        text = table([head[:4], *(row[:4] for row in body)], "  ", whole=True).splitlines()
         wide = max(len(row[4]) for row in (head, *body))
         last = max(len(row[5]) for row in (head, *body))
         lines += [f"{line}  {row[4].ljust(wide)}  {row[5].rjust(last)}  {row[6]}".rstrip()

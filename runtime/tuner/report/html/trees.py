@@ -90,7 +90,7 @@ def _condition(forest: Forest, guard: Guard, thresholds: Mapping[str, int] | Non
     compared = forest.compared(guard)
     if thresholds is None:
         return f"{compared} ≥ {guard.name}"
-    shown = show_threshold(thresholds[guard.name])
+    shown = show_threshold(thresholds.get(guard.name, 0))
     match shown:
         case "never":
             return f"never (switched off: {compared})"
