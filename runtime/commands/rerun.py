@@ -92,11 +92,12 @@ def command_of(recorded: Mapping[str, Any], path: Path) -> list[str]:
 
 def _versions(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """The packages whose versions differ."""
-    before = recorded.get("versions")
+    given = recorded.get("versions")
+    before = {str(name).lower(): str(value) for name, value in given.items()} if isinstance(
+        given, Mapping) else {}
     for name, now in versions().items():
-        then = before.get(name) if isinstance(before, Mapping) else None
-        if then is not None and then != now:
-            yield name, str(then), now
+        if before.get(name.lower(), now) != now:
+            yield name, before[name.lower()], now
 
 
 def _run(command: Sequence[str]) -> str:

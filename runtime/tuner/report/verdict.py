@@ -174,30 +174,41 @@ def verdict(title: str, found: Sequence[Change], written: str, *, whole: bool = 
         last = max(len(row[5]) for row in (head, *body))
         lines += [f"{line}  {row[4].ljust(wide)}  {row[5].rjust(last)}  {row[6]}".rstrip()
                   for line, row in zip(text, (head, *body), strict=True)]
+    if guarded := [each.dataset for each in shown if each.chosen_by_guards]:
+        lines.append(f"  Size guards choose the versions of {', '.join(guarded)}.")
     if len(shown) < len(found):
         lines.append(f"  … and {len(found) - len(shown)} more (-v shows all)")
     return "\n".join([*lines, written])
 
 
-def verdict_rows(found: Sequence[Change], versions: int = 6) -> list[list[str]]:
-    """The final choice of each dataset, the head first; at most so many ``versions`` are named."""
-    rows = [["dataset", "default", "tuned", "gain", "", "best single version", "now runs"]]
-    known = any(each.final for each in found)
-    for each in found:
-        runs = named(each.versions(TUNED), versions) + (
-            " (size guards)" if each.chosen_by_guards else "")
-        rows.append([each.dataset, show_seconds(each.before), show_seconds(each.after),
-                     show_gain(each.before, each.after), each.certainty,
-                     best_version(each, versions // 2), runs.strip()])
-    return rows if known else [[*row[:5], "", ""] for row in rows]
+def verdict_rows(found: Sequence[Change]) -> list[list[str]]:
+    """The final choice of each dataset, the head first, short enough for a terminal."""
+    rows = [["dataset", "default", "tuned", "gain", "", "best version", "runs"]]
+    rows += [[each.dataset, show_seconds(each.before), show_seconds(each.after),
+              show_gain(each.before, each.after), each.certainty,
+              f"{_short(each.versions(BEST), 2)} {show_seconds(each.best)}"
+              if math.isfinite(each.best) else "", _short(each.versions(TUNED), 3)]
+             for each in found]
+    return rows if any(each.final for each in found) else [[*row[:5], "", ""] for row in rows]
 
 
-def best_version(change: Change, versions: int = 3) -> str:
+def _short(versions: Sequence[str], most: int) -> str:
+    """The names of some versions, and how many there are more, in little room.
+
+    >>> _short(["V1", "V2 ×7", "V5"], 3), _short(["V1", "V2", "V5", "V9"], 2)
+    ('V1 V2×7 V5', 'V1 +3')
+    """
+    shown = [each.replace(" ", "") for each in versions]
+    if len(shown) > most:
+        shown = [*shown[:most - 1], f"+{len(shown) - most + 1}"]
+    return " ".join(shown)
+
+
+def best_version(change: Change, versions: int) -> str:
     """The best single version of a dataset, and its time."""
-    if change.final is None or math.isnan(change.best):
+    if not math.isfinite(change.best):
         return ""
-    name = named(change.versions(BEST), versions)
-    return f"{name} {show_seconds(change.best)}"
+    return f"{named(change.versions(BEST), versions)} {show_seconds(change.best)}"
 
 
 def named(versions: Sequence[str], most: int) -> str:
