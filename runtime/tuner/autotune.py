@@ -237,4 +237,4 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
         found = autotune(TuningJob(runner, program.tree, inputs, info.choice.threshold, **options))
         if isinstance(runner, Remote) and not found.interrupted:
             runner.save_manifest()
-        return found.thresholds
+        return replace(found.thresholds, final=found.final)

@@ -103,7 +103,7 @@ def changes(tuning: Tuning, parameters: Sequence[ParameterTuning] = (),
         found += _changes(name, predicted, [entry.verified, *later.pop(name, [])])
     for name, stages in later.items():
         found += _changes(name, {}, stages)
-    by_dataset = {_label(each.entry, each.dataset): each for each in final}
+    by_dataset = {_label(each.entry, each.dataset): each for each in final or tuning.final}
     of_guards = {guard.entry for guard in guards if guard.finer}
     return [_finally(change, by_dataset.pop(change.dataset, None), of_guards) for change in found
             ] + [_finally(Change(label, math.nan, math.nan, MISSING), each, of_guards)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.runtime.pages import charts
@@ -101,7 +102,7 @@ def versions_chart(entry: EntryTuning, final: Sequence[SideBySide]) -> Iterator[
     best = {plan: min(times[name].get(plan, math.inf) / default[name] for name in rows)
             for plan in plans}
     kept = sorted(sorted(plans, key=lambda plan: best[plan])[:charts.STYLES - 1],
-                  key=list(plans).index)
+                  key=lambda plan: [int(each) for each in re.findall(r"\d+", plan)])
     series = [_series(plan, style + 1, [
         (times[name][plan] / default[name], row, f"{plan} on {name}: "
          f"{show_seconds(times[name][plan])}")

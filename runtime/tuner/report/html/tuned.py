@@ -65,6 +65,9 @@ from runelift.runtime.versions.version_names import described_version
 
 COLUMNS = 6
 """Datasets that have a column beside the conditions at most."""
+KINDS = ("outer: a work-item computes an outer element alone; intra: a work-group does; flat: "
+         "inner elements are spread over all work-items.")
+"""The meaning of the kinds of versions."""
 MOST_ROWS = 40
 """Most rows of repeated runs that are drawn; the table has all."""
 BEYOND = 2.0
@@ -173,7 +176,7 @@ def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterato
         yield paragraph(f"The default thresholds stay: {fit.kept_default}.")
     columns = found if len(found) <= COLUMNS else {}
     yield figure(decision_table(forest, columns, fit.thresholds),
-                 "Conditions are tested from the top." + (
+                 f"Conditions are tested from the top.  {KINDS}" + (
                      "  Times: of all that happens here in a run, if the version is forced, by the "
                      f"records.  {MARKS}" if columns else ""))
     if not columns:
