@@ -27,6 +27,8 @@ from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
 
 CERTAIN, UNCERTAIN, SAME, MISSING = "certain", "not certain", "no change", "not measured"
 """Words for how certain the difference of two times is."""
+PREDICTED = "predicted"
+"""The word for a difference that records foretell, of runs that were not made."""
 SLOWER = "slower"
 """The word for a dataset that is certainly slower than by default."""
 NOTABLE = 0.005
@@ -143,7 +145,7 @@ def _changes(entry: str, predicted: Mapping[str, tuple[float, float]],
     for name in dict.fromkeys([*predicted, *(each for stage in stages for each in stage)]):
         runs = [stage[name] for stage in stages if name in stage]
         before, after = predicted.get(name, (math.nan, math.nan))
-        certainty = MISSING if math.isnan(after) else SAME if before == after else UNCERTAIN
+        certainty = MISSING if math.isnan(after) else SAME if before == after else PREDICTED
         if runs:
             # A later stage compares with the choice of the stage before it, so gains multiply.
             gain = math.prod(each.gain for each in runs)
@@ -239,6 +241,10 @@ def sentences(found: Sequence[Change]) -> list[str]:
     run = "run" if len(found) > 1 else "runs"
     if counts[SAME] + counts[MISSING] == len(found):
         return [f"Nothing was gained: {on} {run} as before.", *_left(known)]
+    if counts[PREDICTED] and not counts[CERTAIN] + counts[UNCERTAIN] + counts[SLOWER]:
+        return [f"By the records, {on} would take {show_seconds(after)} instead of "
+                f"{show_seconds(before)} in all, tuned: {show_gain(before, after)} as fast.  "
+                "Nothing was run to compare."]
     if not counts[CERTAIN]:
         lines = [f"No certain gain on {on}: {_listed(counts)}."]
         return [*lines, *_left(known)]
@@ -256,7 +262,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     '2 certainly faster, 1 as before'
     """
     words = {CERTAIN: "certainly faster", UNCERTAIN: "not certain", SAME: "as before",
-             SLOWER: "slower", MISSING: "not measured"}
+             SLOWER: "slower", PREDICTED: "predicted", MISSING: "not measured"}
     return ", ".join(f"{counts[each]} {word}" for each, word in words.items() if counts.get(each))
 
 

@@ -55,7 +55,7 @@ def cost(where: str, index: int, par: int) -> float:
     return [100.0 / par, 200.0, 20.0][index]
 
 
-@pytest.mark.parametrize(("verify", "certainty"), [(True, "certain"), (False, "not certain")])
+@pytest.mark.parametrize(("verify", "certainty"), [(True, "certain"), (False, "predicted")])
 def test_only_direct_comparisons_are_certain(verify: bool, certainty: str) -> None:
     sim = Simulated.of(CHAIN, cost)
     tuning = tune_thresholds(job_for(sim, inputs(a=[16]), repeats=1, verify=verify))
