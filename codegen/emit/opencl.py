@@ -84,19 +84,37 @@ _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 
 
 def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
-                   constants: Mapping[VName, int] | None = None) -> str:
-    """The source of a program; ``bases`` gives each kernel's first failure code."""
-    return linked("\n".join(opencl_source(k, bases.get(k.name, 0), constants) for k in kernels))
+                   constants: Mapping[VName, int] | None = None, *,
+                   functions: Mapping[str, str] | None = None) -> str:
+    """The source of a program; ``bases`` gives each kernel's first failure code.
+
+    ``functions`` has other names for kernels (:func:`function_names`).
+    """
+    return linked("\n".join(opencl_source(
+        k, bases.get(k.name, 0), constants, (functions or {}).get(k.name)) for k in kernels))
+
+
+def function_names(kernels: Iterable[str]) -> dict[str, str]:
+    """Names for the kernels of a program that do not depend on what else was compiled.
+
+    So kernels of two programs have equal texts if they do the same, and are built once.
+
+    >>> function_names(["segmap_ys_451", "segmap_ys_480", "segred_r_7"])
+    {'segmap_ys_451': 'segmap_ys_1', 'segmap_ys_480': 'segmap_ys_2', 'segred_r_7': 'segred_r_3'}
+    """
+    return {name: f"{name.rpartition('_')[0]}_{number}"
+            for number, name in enumerate(dict.fromkeys(kernels), 1)}
 
 
 def opencl_source(kernel: imp.Kernel, base: int = 0,
-                  constants: Mapping[VName, int] | None = None) -> str:
+                  constants: Mapping[VName, int] | None = None, function: str | None = None) -> str:
     """One kernel, without the prelude; its constants are 1 unless they are given."""
-    return "\n".join(opencl_lines(kernel, base, constants)) + "\n"
+    return "\n".join(opencl_lines(kernel, base, constants, function=function)) + "\n"
 
 
 def opencl_lines(kernel: imp.Kernel, base: int = 0, constants: Mapping[VName, int] | None = None,
-                 locate: Callable[[Stm], Iterable[Loc]] | None = None) -> list[str]:
+                 locate: Callable[[Stm], Iterable[Loc]] | None = None,
+                 function: str | None = None) -> list[str]:
     """The lines of :func:`opencl_source`; ``locate`` tells the places of their statements."""
     given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
              | dict(constants or {}))
@@ -111,7 +129,7 @@ def opencl_lines(kernel: imp.Kernel, base: int = 0, constants: Mapping[VName, in
     if kernel.group is not None:
         group = given[kernel.group] * printer.teams
         lines.append(group_attributes(group, subgroups=uses_subgroups(kernel)))
-    lines += [f"__kernel void {kernel.name}(", *(f" {each}," for each in params[:-1]),
+    lines += [f"__kernel void {function or kernel.name}(", *(f" {each}," for each in params[:-1]),
               f" {params[-1]})", "{"]
     lines += printer.start()
     lines += printer.block(kernel.body, 1)
@@ -519,6 +537,9 @@ class _Printer:
                            (arg, imp.Lit(Const(int() as value) as divisor))) if value > 0:
                 sign = "/" if op == "quot" else "%"
                 return f"({self.exp(arg)} {sign} {literal(divisor)})"
+            case imp.Apply("quot" | "rem" as op, Prim.I64, (arg, imp.Var(size))) if (
+                    self.constants.get(size, 0) > 0):
+                return f"({self.exp(arg)} {'/' if op == 'quot' else '%'} {self.name(size)})"
             case imp.Apply(op, prim, args):
                 texts = [self.exp(a) for a in args]
                 return self._apply(op, prim, texts, ", ".join(

@@ -39,14 +39,17 @@ from runelift.runtime.commands.options import (
     print_json,
 )
 from runelift.runtime.commands.rewriting_options import add_rewriting
+from runelift.runtime.commands.styles import show
 from runelift.runtime.testing import error_index as explained
 
+EXAMPLES = ("runelift explain size-mismatch", "runelift explain examples/matmul.fut",
+            "runelift explain --memory examples/matmul.fut")
 EXPLAINERS = {
     "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
     "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses",
     "html": "explain_page"}
 """The modules for options, the first of which counts.  They are imported by name, as commands are:
-some need sympy or networkx."""
+some need much."""
 FLATTENING = "explain_flattening"
 """The module for programs without such an option."""
 EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
@@ -118,7 +121,7 @@ def execute(args: argparse.Namespace) -> int:
         if args.json:
             print_json({code: each.title for code, each in CODES.items()})
         else:
-            print(explained.index())
+            show(explained.index())
     elif args.subject in CODES:
         _explain_code(args)
     else:
@@ -143,4 +146,4 @@ def _explain_code(args: argparse.Namespace) -> None:
         said = explained.message(CODES[args.subject], CODES[args.subject].wrong)
         print_json({**asdict(CODES[args.subject]), "message": said})
     else:
-        print(explained.page(args.subject), end="")
+        show(explained.page(args.subject).rstrip())

@@ -11,6 +11,7 @@ from runelift.ir.errors import unknown_entry
 from runelift.rewrite.flattening import Step
 from runelift.runtime.commands.explained_program import compiled_source
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
@@ -24,7 +25,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if args.json:
         print_json({d.fun: [_facts(step) for step in d.steps] for d in derivations})
     else:
-        print("\n\n".join(derivation.render() for derivation in derivations))
+        show("\n\n".join(derivation.render() for derivation in derivations))
 
 
 def _facts(step: Step) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from copy import copy
 from runelift.codegen.plan.interface import interface
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
+from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
 from runelift.ir.points import numbers, with_rules
 from runelift.ir.policies import ignores_attributes

@@ -7,7 +7,7 @@ from typing import TypeVar
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
-from runelift.ir.syntax import SOACS, Exp, Lambda, Param, Rearrange, Stm
+from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Stm
 from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
@@ -88,4 +88,16 @@ def emit_with_nest(walk: Walk, stm: Stm, nest: Nest, exp: Exp) -> None:
     """Emit ``exp`` with expanded results and bind the names of ``stm`` to them."""
     host = walk.expanded_pat(stm.pat)
     walk.emit(Stm(host, exp, stm.attrs, stm.loc))
+    walk.bind(stm.pat, host)
+
+
+def descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> None:
+    """e_flat alone: continue with the body under the larger nest."""
+    with walk.flattener.derivation.inside():
+        flat, _ = walk.flattener.body(nest, lam.body, lam.ret)
+    for inner in flat.stms:
+        walk.emit(inner)
+    host = walk.expanded_pat(stm.pat)
+    for param, atom in zip(host, flat.result, strict=True):
+        walk.emit(Stm((param,), AtomExp(atom)))
     walk.bind(stm.pat, host)
