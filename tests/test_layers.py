@@ -109,8 +109,9 @@ ALLOWED = {
     "tuner.report":
         "memory versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
+    "pages": "versions",
     "tuner.report.html":
-        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "versions records pages tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
     "tuner.schedules":
         "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
@@ -125,7 +126,8 @@ ALLOWED = {
         "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
         "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
         "host compilation rules "
-        "devices.driver devices geometry memory processes program compile runelift tuner.policy "
+        "devices.driver devices geometry memory pages processes program compile runelift "
+        "tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
