@@ -63,6 +63,7 @@ ALLOWED = {
     "trials": "codegen.emit records host devices geometry execution",
     "memory":
         "codegen.plan codegen.emit versions records devices execution",
+    "profiling": "codegen.plan records cache devices execution pages",
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
@@ -126,7 +127,7 @@ ALLOWED = {
         "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
         "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
         "host compilation rules "
-        "devices.driver devices geometry memory pages processes program compile runelift "
+        "devices.driver devices geometry memory pages processes profiling program compile runelift "
         "tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "

@@ -12,13 +12,14 @@ identities and what is computed from them are known; elements of memory are not.
 * Of long loops whose iterations differ, some iterations stand for all.
 
 The bytes that a device must move at least are the compulsory traffic of Williams, Waterman and
-Patterson 2009 (Roofline, section 3): each buffer once, or what is accessed if that is less.
+Patterson 2009 (Roofline, section 3).  They are those from the first to the last element of a buffer
+that is accessed, or the accesses if these are fewer.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,7 @@ import numpy as np
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Kernel, Stm
-from runelift.ir.imp.traverse import expressions, parts, statements, variables
+from runelift.ir.imp.dependence import assigned, controlling, reaching_memory
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -71,10 +72,11 @@ class Work:
 
     def add(self, other: Work, times: float = 1.0) -> None:
         """Add the work of a launch that is made so many times."""
-        for mine, others in ((self.operations, other.operations), (self.loads, other.loads),
-                             (self.stores, other.stores)):
-            for key, count in others.items():
-                mine[key] = mine.get(key, 0.0) + count * times  # type: ignore[index, call-overload]
+        for prim, count in other.operations.items():
+            self.operations[prim] = self.operations.get(prim, 0.0) + count * times
+        for mine, others in ((self.loads, other.loads), (self.stores, other.stores)):
+            for name, count in others.items():
+                mine[name] = mine.get(name, 0.0) + count * times
         self.bytes += other.bytes * times
         self.data_dependent |= other.data_dependent
         self.sampled |= other.sampled
@@ -102,8 +104,10 @@ def count_work(kernel: Kernel, groups: int, group_size: int, scalars: Mapping[VN
     work.stores = {name: count * scale for name, count in counter.stores.items()}
     work.data_dependent = counter.data_dependent
     work.sampled |= counter.sampled
-    work.bytes = sum(min(count, buffers.get(name, count)) for found in (work.loads, work.stores)
-                     for name, count in found.items())
+    spans = {name: prims * (1 + high - low)
+             for name, (low, high, prims) in counter.reached.items()}
+    work.bytes = sum(min(count, buffers.get(name, count), spans.get(name, count))
+                     for found in (work.loads, work.stores) for name, count in found.items())
     return work
 
 
@@ -116,8 +120,11 @@ class _Counter:
         self.loads: defaultdict[VName, float] = defaultdict(float)
         self.stores: defaultdict[VName, float] = defaultdict(float)
         self.data_dependent = self.sampled = False
+        self.reached: dict[VName, tuple[int, int, int]] = {}
+        """The first and the last index in each buffer, and the bytes of an element."""
+        self._unbounded = set[VName]()
         self._global = {p.name for p in kernel.params if isinstance(p, imp.BufferParam)}
-        self._meaningful = _reaching_memory(kernel.body)
+        self._meaningful = reaching_memory(kernel.body)
         self._values: dict[VName, Value] = {
             p.name: p.prim.dtype.type(scalars[p.name]) for p in kernel.params
             if isinstance(p, imp.ScalarParam) and p.name in scalars}
@@ -147,9 +154,9 @@ class _Counter:
                     found = self._value(value, weight, total, counts=name in self._meaningful)
                     self._assign(name, found, weight)
                 case imp.Store(mem, index, value, prim):
-                    self._value(index, weight, total)
+                    place = self._value(index, weight, total)
                     self._value(value, weight, total, counts=True)
-                    self._stored(mem, prim, total)
+                    self._stored(mem, prim, total, place, weight)
                 case imp.For():
                     self._for(stm, weight, total)
                 case imp.While():
@@ -161,24 +168,24 @@ class _Counter:
                     self._value(source, weight, total)
                     self._values[name] = None
                 case imp.Atomic(op, prim, mem, index, value, _, old):
-                    self._value(index, weight, total)
+                    place = self._value(index, weight, total)
                     self._value(value, weight, total, counts=True)
-                    self._loaded(mem, prim, total)
-                    self._stored(mem, prim, total)
+                    self._loaded(mem, prim, total, place, weight)
+                    self._stored(mem, prim, total, place, weight)
                     if op not in UNCOUNTED and op != "xchg":
                         self.operations[prim] += total
                     if old is not None:
                         self._values[old] = None
                 case imp.AtomicUpdate(mem, index, prim, _, old, body, new):
-                    self._value(index, weight, total)
-                    self._loaded(mem, prim, total)
+                    place = self._value(index, weight, total)
+                    self._loaded(mem, prim, total, place, weight)
                     self._values[old] = None
                     self.block(body, weight)
                     self._value(new, weight, total, counts=True)
-                    self._stored(mem, prim, total)
+                    self._stored(mem, prim, total, place, weight)
                 case imp.Peek(name, prim, mem, index):
-                    self._value(index, weight, total)
-                    self._loaded(mem, prim, total)
+                    place = self._value(index, weight, total)
+                    self._loaded(mem, prim, total, place, weight)
                     self._values[name] = None
                 case _:
                     pass
@@ -211,12 +218,12 @@ class _Counter:
                               for e in (loop.start, loop.bound, loop.step))
         if start is None or bound is None or step is None:
             self.data_dependent = True
-            self._iterate_unknown(loop, weight)
+            self._one_iteration(loop, weight, None)
             return
         trips = np.broadcast_to(np.maximum(0, -((start - bound) // step)), weight.shape)
-        controlling = self._control(loop.body)
-        if controlling.isdisjoint({loop.index, *_assigned(loop.body)}):
-            self._iterate_unknown(loop, weight * trips)
+        if self._control(loop.body).isdisjoint({loop.index, *assigned(loop.body)}):
+            for here in (start, start + np.maximum(0, trips - 1) * step):  # indices lie between
+                self._one_iteration(loop, weight * trips / 2, here)
         elif (most := int(np.where(weight > 0, trips, 0).max())) <= MOST_EXACT:
             for number in range(most):
                 self._values[loop.index] = start + number * step
@@ -225,15 +232,15 @@ class _Counter:
             self.sampled = True
             for number in range(SAMPLES):
                 self._forget(loop.body)
-                here = np.floor((number + 0.5) / SAMPLES * trips).astype(np.int64)
+                here = np.round(number / (SAMPLES - 1) * np.maximum(0, trips - 1)).astype(np.int64)
                 self._values[loop.index] = start + here * step
                 self.block(loop.body, weight * trips / SAMPLES)
             self._forget(loop.body)
 
-    def _iterate_unknown(self, loop: imp.For, weight: Array) -> None:
-        """Follow an iteration that stands for several: which one is not known."""
+    def _one_iteration(self, loop: imp.For, weight: Array, index: Value) -> None:
+        """Follow an iteration that stands for several."""
         self._forget(loop.body)
-        self._values[loop.index] = None
+        self._values[loop.index] = index
         self.block(loop.body, weight)
         self._forget(loop.body)
 
@@ -252,14 +259,14 @@ class _Counter:
 
     def _forget(self, stms: Sequence[Stm]) -> None:
         """Forget the values of the variables that statements assign to."""
-        for name in _assigned(stms):
+        for name in assigned(stms):
             self._values[name] = None
 
     def _control(self, body: Sequence[Stm]) -> frozenset[VName]:
         """The variables on which it depends how often the parts of a body run."""
         found = self._controlling.get(id(body))
         if found is None:
-            found = self._controlling[id(body)] = _controlling(body)
+            found = self._controlling[id(body)] = controlling(body)
         return found
 
     # Expressions
@@ -275,15 +282,14 @@ class _Counter:
                 values = [self._value(arg, weight, total, counts=counts) for arg in args]
                 if op not in UNCOUNTED and not OPS[op].predicate and (counts or prim.is_float):
                     self.operations[prim] += total
-                if prim.is_float or any(v is None for v in values):
+                if any(value is None for value in values):
                     return self._settled(op, prim, values)
                 return apply(op, prim, *values)
             case imp.Convert(_, to, arg):
                 value = self._value(arg, weight, total, counts=counts)
-                return None if value is None or to.is_float else convert(value, to)
+                return None if value is None else convert(value, to)
             case imp.Load(mem, index, prim):
-                self._value(index, weight, total)
-                self._loaded(mem, prim, total)
+                self._loaded(mem, prim, total, self._value(index, weight, total), weight)
                 return None
             case imp.Select(cond, then_, else_):
                 return self._select(self._value(cond, weight, total), then_, else_, weight, counts)
@@ -313,85 +319,23 @@ class _Counter:
             return None
         return np.where(cond, first, second)
 
-    def _loaded(self, mem: VName, prim: Prim, total: float) -> None:
+    def _loaded(self, mem: VName, prim: Prim, total: float, place: Value, weight: Array) -> None:
         if mem in self._global:
             self.loads[mem] += total * prim.bytes
+            self._reach(mem, prim, place, weight)
 
-    def _stored(self, mem: VName, prim: Prim, total: float) -> None:
+    def _stored(self, mem: VName, prim: Prim, total: float, place: Value, weight: Array) -> None:
         if mem in self._global:
             self.stores[mem] += total * prim.bytes
+            self._reach(mem, prim, place, weight)
 
-
-def _assigned(stms: Sequence[Stm]) -> set[VName]:
-    """The variables that statements assign to."""
-    return {s.name for s in statements(stms) if isinstance(s, imp.Assign)}
-
-
-def _definitions(stms: Sequence[Stm]) -> dict[VName, list[Exp]]:
-    """The expressions that variables are set to."""
-    found: defaultdict[VName, list[Exp]] = defaultdict(list)
-    for stm in statements(stms):
-        match stm:
-            case imp.Declare(name, _, init) if init is not None:
-                found[name].append(init)
-            case imp.Assign(name, value) | imp.Shuffle(name, _, value):
-                found[name].append(value)
-            case imp.For(index, start, _, step):
-                found[index] += [start, step]
-    return found
-
-
-def _closed(names: set[VName], definitions: Mapping[VName, Sequence[Exp]],
-            needs: Callable[[Exp], set[VName]]) -> frozenset[VName]:
-    """Names, and all that they are computed from."""
-    found, left = set(names), list(names)
-    while left:
-        for exp in definitions.get(left.pop(), ()):
-            new = needs(exp) - found
-            found |= new
-            left += new
-    return frozenset(found)
-
-
-def _controlling(body: Sequence[Stm]) -> frozenset[VName]:
-    """The variables on which conditions and lengths of loops in a body depend.
-
-    Conditions within expressions are among them: only one side is evaluated.
-    """
-    names = set[VName]()
-    for stm in statements(body):
-        if isinstance(stm, imp.For | imp.While | imp.If):
-            for exp in expressions(stm):
-                names |= variables(exp)
-        for exp in expressions(stm):
-            names |= _conditions(exp)
-    return _closed(names, _definitions(body), variables)
-
-
-def _conditions(exp: Exp) -> set[VName]:
-    own = variables(exp.cond) if isinstance(exp, imp.Select) else set[VName]()
-    return own.union(*map(_conditions, parts(exp)))
-
-
-def _reaching_memory(body: Sequence[Stm]) -> frozenset[VName]:
-    """The variables whose values are stored, or computed with into what is stored."""
-    names = set[VName]()
-    for stm in statements(body):
-        match stm:
-            case imp.Store(value=value) | imp.Atomic(value=value) | imp.Shuffle(value=value):
-                names |= _as_data(value)
-            case imp.AtomicUpdate(new=new):
-                names |= _as_data(new)
-    return _closed(names, _definitions(body), _as_data)
-
-
-def _as_data(exp: Exp) -> set[VName]:
-    """The variables from whose values the value of an expression is computed, indices aside."""
-    match exp:
-        case imp.Var(name):
-            return {name}
-        case imp.Load():
-            return set()
-        case imp.Select(_, then_, else_):
-            return _as_data(then_) | _as_data(else_)
-    return set[VName]().union(*map(_as_data, parts(exp)))
+    def _reach(self, mem: VName, prim: Prim, place: Value, weight: Array) -> None:
+        """Note which elements are accessed; all of them if the index is not known."""
+        if place is None:
+            self._unbounded.add(mem)
+        if mem in self._unbounded:
+            self.reached.pop(mem, None)
+            return
+        here = np.broadcast_to(place, weight.shape)[weight > 0]
+        low, high, _ = self.reached.get(mem, (int(here.min()), int(here.max()), 0))
+        self.reached[mem] = min(low, int(here.min())), max(high, int(here.max())), prim.bytes

@@ -30,6 +30,7 @@ class Series:
     """Some points by name; ``style`` is the number of its looks.
 
     ``lines`` join the points; with ``steps`` each holds until the next, and the last is marked.
+    Points are marked by ``dots``.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Series:
     style: int
     lines: bool = True
     steps: bool = False
+    dots: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,8 @@ def _series(series: Series, across: Scale, up: Scale) -> Iterator[Markup]:
     if series.lines and len(places) > 1:
         yield element("path", d=_path(places, series.steps),
                       class_=f"line s{series.style % STYLES}")
-    yield from (_dot(x, y, series.style) for x, y in (places[-1:] if series.steps else places))
+    if series.dots:
+        yield from (_dot(x, y, series.style) for x, y in (places[-1:] if series.steps else places))
 
 
 def _path(places: Sequence[tuple[float, float]], steps: bool) -> str:
@@ -156,7 +159,7 @@ def _legend(series: Sequence[Series], marks: Sequence[Mark], good: bool, left: f
         stroke = element("line", x1=left, x2=left + 22, y1=place(0), y2=place(0),
                          class_=f"line s{each.style % STYLES}")
         yield row(each.name, *([stroke] if each.lines else []),
-                  _dot(left + 11, place(0), each.style))
+                  *([_dot(left + 11, place(0), each.style)] if each.dots else []))
     for mark in marks:
         line = next(rows)
         yield row(mark.label, element("line", x1=left + 11, x2=left + 11, y1=place(-7),

@@ -48,8 +48,13 @@ def figure(picture: Markup, caption: str) -> Markup:
     return element("figure", [picture, element("figcaption", caption)])
 
 
-def table(rows: Sequence[Sequence[str]], caption: str = "") -> Markup:
-    """Rows, of which the first is the head; the first column names them."""
+def table(rows: Sequence[Sequence[str]], caption: str = "", *, kind: str | None = None
+          ) -> Markup:
+    """Rows, of which the first is the head; the first column names them.
+
+    Cells of the ``kind`` "numbers" are never broken into lines: on a small screen, the table
+    scrolls.
+    """
     def cells() -> Iterator[Markup]:
         if caption:
             yield element("caption", caption)
@@ -59,7 +64,7 @@ def table(rows: Sequence[Sequence[str]], caption: str = "") -> Markup:
             element("th", row[0], scope="row"), *(element("td", c) for c in row[1:])])
             for row in body])
 
-    return element("div", element("table", list(cells())), class_="scroll")
+    return element("div", element("table", list(cells()), class_=kind), class_="scroll")
 
 
 def folded(summary: str, content: Sequence[Markup]) -> Markup:

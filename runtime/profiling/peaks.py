@@ -8,9 +8,11 @@ in the cache.  Several forms of each kernel are tried, and the fastest one count
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,13 +70,22 @@ class Peaks:
             Prim.I32 if prim.is_int else Prim.F32 if prim is Prim.F16 else prim)
 
 
-def measured_peaks(device: Device) -> Peaks:
-    """The peaks of a device, from the cache or measured now."""
+def measured_peaks(device: Device, *, again: bool = False) -> Peaks:
+    """The peaks of a device, from the cache or measured now.
+
+    If they are measured ``again``, the greatest values found so far count: other programs may have
+    used the device before.
+    """
     name = disk.key(device.info.label, FORMAT)
-    if (found := _read(disk.load(KIND, name))) is not None:
-        return found
+    known = _read(disk.load(KIND, name))
+    if known is not None and not again:
+        return known
     with device.lock, quietly():
         peaks = Peaks(_bandwidth(device), _operations(device))
+    if known is not None:
+        peaks = Peaks(max(peaks.bandwidth, known.bandwidth), {
+            prim: max(rate, known.operations.get(prim, 0.0))
+            for prim, rate in peaks.operations.items()})
     disk.store(KIND, name, json.dumps({
         "bandwidth": peaks.bandwidth,
         "operations": {prim.value: each for prim, each in peaks.operations.items()}}).encode())
@@ -105,9 +116,9 @@ def _bandwidth(device: Device) -> float:
     for kernel, items in ((program.copy_wide, _many(device)),
                           (program.copy_runs, info.handle.max_compute_units * info.group_size)):
         kernel.set_args(source, target, np.uint64(size // 16))
-        forms.append(lambda kernel=kernel, items=items: cl.enqueue_nd_range_kernel(
-            queue, kernel, (items,), (info.group_size,)))
-    found = 2 * size / min(map(_least_seconds, forms))
+        forms.append(partial(cl.enqueue_nd_range_kernel, queue, kernel, (items,),
+                             (info.group_size,)))
+    found: float = 2 * size / min(map(_least_seconds, forms))
     for buffer in (source, target):
         buffer.release()
     return found
@@ -125,8 +136,8 @@ def _operations(device: Device) -> dict[Prim, float]:
         for width in HOST_WIDTHS if device.info.is_host else WIDTHS:
             kernel = cl.Program(device.context, _multiply_add(name, width)).build().multiply_add
             kernel.set_args(to, one, one)
-            seconds = _least_seconds(lambda kernel=kernel: cl.enqueue_nd_range_kernel(
-                device.profiled, kernel, (items,), (group,)))
+            seconds = _least_seconds(partial(
+                cl.enqueue_nd_range_kernel, device.profiled, kernel, (items,), (group,)))
             rate = 2.0 * items * ITERATIONS * CHAINS * width / seconds
             found[prim] = max(found.get(prim, 0.0), rate)
         to.release()
@@ -159,10 +170,11 @@ def _multiply_add(name: str, width: int) -> str:
 def _least_seconds(issue: Callable[[], Any]) -> float:
     """The least device time of a command that is issued again and again."""
     issue().wait()
-    least, end = float("inf"), time.monotonic() + SECONDS
+    least, end = math.inf, time.monotonic() + SECONDS
     while True:
         event = issue()
         event.wait()
-        least = min(least, 1e-9 * (event.profile.end - event.profile.start))
+        seconds: float = 1e-9 * (event.profile.end - event.profile.start)
+        least = min(least, seconds)
         if time.monotonic() >= end:
             return max(least, 1e-9)

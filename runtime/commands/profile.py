@@ -1,0 +1,148 @@
+"""Say where the time of a program goes: kernels, code versions, the host, and device memory.
+
+Each dataset runs a few times to warm up and then several times with a profile.  For each kernel,
+it prints the time, the place of the construct in the program, and how near it comes to the measured
+peaks of the device.  --html writes a page with a roofline and a timeline, --trace a file for
+https://ui.perfetto.dev.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.runtime.commands.bench import EXCLUDED_TAGS, inputs
+from runelift.runtime.commands.open_program import (
+    forced,
+    open_program,
+    tell_failed_versions,
+    version_names_in_errors,
+)
+from runelift.runtime.commands.options import (
+    add_contract,
+    add_device,
+    add_entry,
+    add_force,
+    add_json,
+    add_memory,
+    add_only,
+    add_policy,
+    add_program,
+    add_rules,
+    add_schedule,
+    add_tuning,
+    print_json,
+)
+from runelift.runtime.profiling.data import data
+from runelift.runtime.profiling.page import page
+from runelift.runtime.profiling.peaks import measured_peaks
+from runelift.runtime.profiling.profile import Profile, Runs, profile, profiled_runs
+from runelift.runtime.profiling.text import rules_of_counting, show
+from runelift.runtime.profiling.trace import trace
+from runelift.runtime.program import Program
+from runelift.runtime.testing.test_blocks import datasets_of
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from runelift.runtime.versions.choose import RequiredVersions
+from runelift.runtime.versions.tuning_file import write_atomically
+from runelift.runtime.versions.version_names import version_name
+
+__doc__ += f"\n{rules_of_counting()}\n"
+
+
+EXAMPLES = ("runelift profile examples/matmul.fut --only square",
+            "runelift profile examples/lud.fut --html lud.html --trace lud.json")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift profile``."""
+    add_program(parser)
+    add_entry(parser)
+    parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
+                        help="how often to run each dataset (default: %(default)s)")
+    parser.add_argument("-i", "--input", "--data", type=Path, metavar="FILE",
+                        help="profile this input instead of the datasets of the program")
+    add_only(parser)
+    parser.add_argument("--html", type=Path, metavar="FILE",
+                        help="also write a page with a roofline and a timeline, as one HTML file")
+    parser.add_argument("--trace", type=Path, metavar="FILE",
+                        help="also write Chrome trace events (JSON) of the median run")
+    parser.add_argument("--measure-peaks", action="store_true",
+                        help="measure the peaks of the device again (done once, and kept in the "
+                             "cache): other programs may have used it then")
+    add_json(parser)
+    add_force(parser)
+    add_memory(parser)
+    add_device(parser)
+    add_tuning(parser)
+    add_schedule(parser)
+    add_policy(parser)
+    add_rules(parser)
+    add_contract(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift profile``."""
+    if args.runs < 1:
+        raise UserError("--runs must be at least 1.")
+    program = open_program(args)
+    if program.device_info is None:
+        raise UserError("A profile needs a device; the interpreter has none.")
+    console, found, failed = Console(), list[Profile](), False
+    if not args.json:
+        console.print(f"{args.program} on {program.device_info.label}, {args.runs} runs",
+                      highlight=False)
+    for entry, name, arguments, _ in inputs(
+            args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
+        try:
+            with version_names_in_errors(program):
+                runs = _runs(program, entry, arguments(), args.runs,
+                             forced(args, program, entry))
+            again = args.measure_peaks and not found
+            made = profile(*runs, name, measured_peaks(program.loaded.device, again=again))
+        except (UserError, CompilerLimitation) as error:
+            print(f"runelift: {name}: {error}", file=sys.stderr)
+            failed = True
+            continue
+        if not args.json:
+            console.print()
+            show(made, console)
+        found.append(made)
+    tell_failed_versions(program)
+    if args.json:
+        print_json({"program": str(args.program), "profiles": [data(each) for each in found]})
+    if found and args.html is not None:
+        _write(args.html, page(str(args.program), found))
+    if found and args.trace is not None:
+        _write(args.trace, json.dumps(trace(found)))
+    return 1 if failed else 0
+
+
+def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, int]
+          ) -> tuple[Runs, list[float]]:
+    """Profiled runs of an entry point, and the seconds of runs without a profile."""
+    measured, required = MeasuredProgram(program), RequiredVersions(force)
+    resident = measured.place(args)
+    program.run(entry, resident, force=force, device_arrays=True)
+    measured.warm_up(entry, resident, force=required)
+    plain = [measured.time(entry, resident, force=required) for _ in range(runs)]
+    loaded, sites = program.loaded, program.tree.entry(entry).sites()
+    executable = loaded.executable(entry)
+    return profiled_runs(
+        executable, lambda: loaded.bind(executable.plan, list(resident)), runs,
+        program.thresholds, required,
+        lambda site, index: version_name(sites[site].alternatives[index])), plain
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+    print(f"runelift: wrote {path}", file=sys.stderr)
