@@ -1,8 +1,8 @@
 """Say where the time of a program goes: kernels, code versions, the host, and device memory.
 
-Each dataset runs a few times to warm up and then several times with a profile.  For each kernel,
-it prints the time, the place of the construct in the program, and how near it comes to the measured
-peaks of the device.  --html writes a page with a roofline and a timeline, --trace a file for
+Each dataset runs a few times to warm up and then several times with a profile.  It prints each
+kernel with its time and the place of its construct in the program.  Beside them are the parts of
+the measured peaks of the device that it reaches.  --html writes a page with a roofline and a timeline, --trace a file for
 https://ui.perfetto.dev.
 """
 

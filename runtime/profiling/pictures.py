@@ -63,7 +63,7 @@ def memory(profile: Profile) -> Markup | None:
 
 
 def timeline(profile: Profile) -> Markup:
-    """What the host and the device did during the call, side by side."""
+    """The work of the host and of the device during the call, side by side."""
     run = profile.shown
     waits = [each for each in run.host if each.name == "wait"]
     issues = [each for each in run.host if each.name != "wait" and not each.detail]

@@ -48,7 +48,7 @@ class IssuedCommand:
     """A command as the host issued it, from ``begun`` to ``done`` (seconds of ``perf_counter``).
 
     ``kind`` is empty for a launch.  The launches of a loop in one kernel are those of an iteration
-    in the middle, which is run ``times`` times; 0 if the device decides.  ``bytes`` are copied.
+    in the middle.  It is run ``times`` times; 0 if the device decides.  ``bytes`` are copied.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class IssuedCommand:
 
 @dataclass(slots=True)
 class Observed:
-    """What was seen of a run, besides its record.
+    """Facts about a run, besides its record.
 
     ``waits`` and ``memory`` are in seconds of ``perf_counter``; ``memory`` has the bytes in use
     from then on.

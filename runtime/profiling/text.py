@@ -104,5 +104,5 @@ def _versions(profile: Profile) -> Table:
 
 
 def rules_of_counting() -> str:
-    """What is counted, as text for the help of the command."""
+    """The rules of counting, as text for the help of the command."""
     return "\n".join(f"* {each}" for each in COUNTED)

@@ -1,8 +1,8 @@
 """The timeline of one profiled run: commands, versions, what the host did, and memory in use.
 
-All times are seconds since the call began.  Devices have clocks of their own, whose zero differs
-from that of the host.  A command is queued just after the host begins to issue it: the least
-difference of these times, over all commands, is that of the clocks.
+All times are seconds since the call began.  Clocks of devices have
+another zero than that of the host.  A command is queued just after the host begins to issue it.
+So the least difference of these times, over all commands, is that of the clocks.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _name(executable: Executable, issued: IssuedCommand) -> str:
 
 def _host_spans(seen: Observed, wall: float, commands: Sequence[DeviceCommand],
                 name_of: VersionName) -> list[Span]:
-    """What the host did: versions, issuing commands, waiting."""
+    """The work of the host: versions, issuing commands, waiting."""
     def span(name: str, start: float, end: float, detail: str = "") -> Span:
         begin = min(max(0.0, start - seen.started), wall)
         return Span(name, begin, min(max(begin, end - seen.started), wall), detail)
