@@ -2,8 +2,8 @@
 
 Each dataset runs a few times to warm up and then several times with a profile.  It prints each
 kernel with its time and the place of its construct in the program.  Beside them are the parts of
-the measured peaks of the device that it reaches.  --html writes a page with a roofline and a timeline, --trace a file for
-https://ui.perfetto.dev.
+the measured peaks of the device that it reaches.  --html writes a page with a roofline and a
+timeline, --trace a file for https://ui.perfetto.dev.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The timeline of one profiled run: commands, versions, what the host did, and memory in use.
 
-All times are seconds since the call began.  Clocks of devices have
-another zero than that of the host.  A command is queued just after the host begins to issue it.
-So the least difference of these times, over all commands, is that of the clocks.
+All times are seconds since the call began.  Clocks of devices have another zero than that of the
+host.  A command is queued just after the host begins to issue it.  So the least difference of these
+times, over all commands, is that of the clocks.
 """
 
 from __future__ import annotations
