@@ -125,8 +125,8 @@ ALLOWED = {
         "tuner.t4",
     "commands":
         "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
-        "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
-        "host compilation rules "
+        "rewrite.lift.points rewrite.passes rewrite codegen.plan codegen.passes versions records "
+        "data cache host compilation rules "
         "devices.driver devices geometry memory pages processes profiling program compile runelift "
         "tuner.policy "
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "

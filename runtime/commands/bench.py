@@ -37,6 +37,7 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_force,
     add_memory,
+    add_observe,
     add_only,
     add_policy,
     add_program,
@@ -47,6 +48,8 @@ from runelift.runtime.commands.options import (
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
 from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.records.observers import Observers
+from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, summarise
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Case, datasets_of
@@ -85,6 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_policy(parser)
     add_rules(parser)
     add_contract(parser)
+    add_observe(parser)
 
 
 def inputs(args: argparse.Namespace, program: Program,
@@ -120,6 +124,7 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift bench``."""
     if args.runs < 1:
         raise UserError("--runs must be at least 1.")
+    observers = Observers(args.observe)
     program = open_program(args)
     device = program.device_info.label if program.device_info else "interpreter"
     quiet = args.json == "-"
@@ -134,7 +139,8 @@ def execute(args: argparse.Namespace) -> int:
         try:
             with version_names_in_errors(program):
                 found = measure(program, entry, arguments(), args.runs,
-                                forced(args, program, entry))
+                                forced(args, program, entry),
+                                observers.of(args.program, entry, name, device))
         except (UserError, CompilerLimitation) as error:
             print(f"runelift: {label}: {error}", file=sys.stderr)
             failed = True
@@ -154,8 +160,13 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
-            force: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """Times of ``runs`` runs in seconds, after some to warm up; ``force``: versions by site."""
+            force: Mapping[str, int] | None = None,
+            seen: Callable[[float, Record | None], None] = lambda seconds, record: None
+            ) -> dict[str, Any]:
+    """Times of ``runs`` runs in seconds, after some to warm up; ``force``: versions by site.
+
+    Each run is ``seen`` with its record, which has the times of another run on the same arguments.
+    """
     wall: list[float] = []
     device: list[float] = []
     launches = peak = 0
@@ -165,6 +176,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
             started = time.perf_counter()
             program.run(entry, values, force=force)
             wall.append(time.perf_counter() - started)
+            seen(wall[-1], None)
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
     measured = MeasuredProgram(program)
     resident = measured.place(args)
@@ -176,6 +188,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
         record = measured.record(entry, resident, force=required, samples=False)
         device.append(record.span)
         launches, peak = record.launches, record.peak_bytes
+        seen(wall[-1], record)
     return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.numerals import whole_number
-from runelift.ir.policies import POLICIES
+from runelift.ir.policies import POLICIES, policies
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
@@ -24,15 +24,24 @@ def add_entry(parser: argparse.ArgumentParser) -> None:
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
     """The option for the versions to make."""
-    parser.add_argument("--policy", choices=POLICIES, default="all",
+    parser.add_argument("--policy", type=_policy, default="all", metavar="NAME",
                         help="the code versions to keep: all that may differ in speed, those of "
                              "nests of maps that differ in order alone as well (full), also of "
                              "groups that divide their elements otherwise (divided), those that "
                              "Futhark 0.26 keeps (classic), or one for each map "
-                             "(moderate; default: %(default)s)")
+                             "(moderate; default: %(default)s); installed packages may have "
+                             "further policies ('runelift rules' lists them)")
     parser.add_argument("--ignore-attributes", action="store_true",
                         help="compile as if attributes that steer flattening, such as "
                              "#[sequential_outer], were not there")
+
+
+def _policy(name: str) -> str:
+    """The name of a policy; packages are asked only if it is none of Runelift's."""
+    if name not in POLICIES and name not in (known := policies()):
+        raise argparse.ArgumentTypeError(f"there is no policy '{name:.40}'; there are "
+                                         f"{', '.join(known)}")
+    return name
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +57,13 @@ def add_force(parser: argparse.ArgumentParser) -> None:
                         help="run this version, such as V3 of 'runelift dump --stage tree', or "
                              "SITE=VERSION for one choice only; an error says why it cannot run "
                              "here")
+
+
+def add_observe(parser: argparse.ArgumentParser) -> None:
+    """The option for observers of runs."""
+    parser.add_argument("--observe", metavar="NAME", action="append", default=[],
+                        help="call this observer of an installed package, or MODULE.NAME, after "
+                             "each run ('runelift rules' lists them); may be repeated")
 
 
 def add_contract(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from runelift.runtime.commands.options import (
     add_force,
     add_json,
     add_memory,
+    add_observe,
     add_only,
     add_policy,
     add_program,
@@ -47,6 +49,8 @@ from runelift.runtime.profiling.profile import Profile, Runs, profile, profiled_
 from runelift.runtime.profiling.text import rules_of_counting, show
 from runelift.runtime.profiling.trace import trace
 from runelift.runtime.program import Program
+from runelift.runtime.records.observers import Observers
+from runelift.runtime.records.record import Record
 from runelift.runtime.testing.test_blocks import datasets_of
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
@@ -85,25 +89,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_policy(parser)
     add_rules(parser)
     add_contract(parser)
+    add_observe(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift profile``."""
     if args.runs < 1:
         raise UserError("--runs must be at least 1.")
+    observers = Observers(args.observe)
     program = open_program(args)
     if program.device_info is None:
         raise UserError("A profile needs a device; the interpreter has none.")
+    device = program.device_info.label
     console, found, failed = Console(), list[Profile](), False
     if not args.json:
-        console.print(f"{args.program} on {program.device_info.label}, {args.runs} runs",
+        console.print(f"{args.program} on {device}, {args.runs} runs",
                       highlight=False)
     for entry, name, arguments, _ in inputs(
             args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
         try:
             with version_names_in_errors(program):
                 runs = _runs(program, entry, arguments(), args.runs,
-                             forced(args, program, entry))
+                             forced(args, program, entry),
+                             observers.of(args.program, entry, name, device))
             again = args.measure_peaks and not found
             made = profile(*runs, name, measured_peaks(program.loaded.device, again=again))
         except (UserError, CompilerLimitation) as error:
@@ -124,8 +132,8 @@ def execute(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, int]
-          ) -> tuple[Runs, list[float]]:
+def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, int],
+          seen: Callable[[float, Record | None], None]) -> tuple[Runs, list[float]]:
     """Profiled runs of an entry point, and the seconds of runs without a profile."""
     measured, required = MeasuredProgram(program), RequiredVersions(force)
     resident = measured.place(args)
@@ -137,7 +145,7 @@ def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, i
     return profiled_runs(
         executable, lambda: loaded.bind(executable.plan, list(resident)), runs,
         program.thresholds, required,
-        lambda site, index: version_name(sites[site].alternatives[index])), plain
+        lambda site, index: version_name(sites[site].alternatives[index]), seen), plain
 
 
 def _write(path: Path, text: str) -> None:

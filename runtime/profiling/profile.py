@@ -15,6 +15,7 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.profiling.peaks import Peaks
 from runelift.runtime.profiling.profiled_run import COPY, LOOP, LaunchShape, ProfiledRun
 from runelift.runtime.profiling.timeline import DeviceCommand, Timeline, VersionName, timeline
+from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, summarise
 
 MOST_COUNTED = 64
@@ -165,14 +166,19 @@ class Runs:
 
 def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], runs: int,
                   thresholds: Mapping[str, int], force: Mapping[str, int],
-                  name_of: VersionName) -> Runs:
-    """Run a plan so often, on arguments that ``bind`` makes; first once more to warm up."""
+                  name_of: VersionName,
+                  seen: Callable[[float, Record | None], None]) -> Runs:
+    """Run a plan so often, on arguments that ``bind`` makes; first once more to warm up.
+
+    The other runs are ``seen``.
+    """
     found = list[Timeline]()
     for number in range(runs + 1):
         with executable.device.lock:
             run = ProfiledRun(executable, thresholds, force)
             outcome = run.call(executable.main, bind())
         if number:
+            seen(outcome.seconds, outcome.record)
             found.append(timeline(executable, run.seen, outcome.seconds, run.peak_bytes, name_of))
     return Runs(executable, found)
 
