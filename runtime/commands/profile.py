@@ -45,7 +45,7 @@ from runelift.runtime.commands.options import (
 from runelift.runtime.profiling.data import data
 from runelift.runtime.profiling.page import page
 from runelift.runtime.profiling.peaks import measured_peaks
-from runelift.runtime.profiling.profile import Profile, Runs, profile, profiled_runs
+from runelift.runtime.profiling.profile import Profile, Runs, few, profile, profiled_runs
 from runelift.runtime.profiling.text import rules_of_counting, show
 from runelift.runtime.profiling.trace import trace
 from runelift.runtime.program import Program
@@ -69,7 +69,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
     add_entry(parser)
     parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
-                        help="how often to run each dataset (default: %(default)s)")
+                        help="the most runs of each dataset (default: %(default)s; fewer, at "
+                             "least three, if they take longer than some seconds)")
     parser.add_argument("-i", "--input", "--data", type=Path, metavar="FILE",
                         help="profile this input instead of the datasets of the program")
     add_only(parser)
@@ -139,7 +140,7 @@ def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, i
     resident = measured.place(args)
     program.run(entry, resident, force=force, device_arrays=True)
     measured.warm_up(entry, resident, force=required)
-    plain = [measured.time(entry, resident, force=required) for _ in range(runs)]
+    plain = [measured.time(entry, resident, force=required) for _ in few(runs)]
     loaded, sites = program.loaded, program.tree.entry(entry).sites()
     executable = loaded.executable(entry)
     return profiled_runs(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -20,6 +21,9 @@ from runelift.runtime.records.statistics import Summary, summarise
 
 MOST_COUNTED = 64
 """The most different launches of a kernel whose work is counted; others are as these on average."""
+
+SECONDS, LEAST_RUNS = 5.0, 4
+"""After so many seconds no run begins, unless fewer have been made."""
 
 Kernel: TypeAlias = tuple[str, str]
 """A kernel, or a kind of commands, and the version around it."""
@@ -164,16 +168,25 @@ class Runs:
     timelines: Sequence[Timeline]
 
 
+def few(runs: int) -> Iterator[int]:
+    """The numbers of runs to make: at most so many, and few of them if they take long."""
+    end = time.monotonic() + SECONDS
+    for number in range(runs):
+        if number >= LEAST_RUNS and time.monotonic() > end:
+            return
+        yield number
+
+
 def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], runs: int,
                   thresholds: Mapping[str, int], force: Mapping[str, int],
                   name_of: VersionName,
                   seen: Callable[[float, Record | None], None]) -> Runs:
-    """Run a plan so often, on arguments that ``bind`` makes; first once more to warm up.
+    """Run a plan at most so often, on arguments that ``bind`` makes.
 
-    The other runs are ``seen``.
+    The first run is one more, and warms up; the others are ``seen``.
     """
     found = list[Timeline]()
-    for number in range(runs + 1):
+    for number in few(runs + 1):
         with executable.device.lock:
             run = ProfiledRun(executable, thresholds, force)
             outcome = run.call(executable.main, bind())
