@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,15 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.profiling.data import data
 from runelift.runtime.profiling.page import page
-from runelift.runtime.profiling.peaks import measured_peaks
-from runelift.runtime.profiling.profile import Profile, Runs, few, profile, profiled_runs
+from runelift.runtime.profiling.peaks import Peaks, measured_peaks
+from runelift.runtime.profiling.profile import (
+    ComparedVersion,
+    Profile,
+    Runs,
+    few,
+    profile,
+    profiled_runs,
+)
 from runelift.runtime.profiling.text import rules_of_counting, show
 from runelift.runtime.profiling.trace import trace
 from runelift.runtime.program import Program
@@ -54,12 +62,14 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.testing.test_blocks import datasets_of
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
+from runelift.runtime.versions.forest import plans
 from runelift.runtime.versions.tuning_file import write_atomically
-from runelift.runtime.versions.version_names import version_name
+from runelift.runtime.versions.version_names import names_of_plan, version_name
 
 __doc__ += f"\n{rules_of_counting()}\n"
 
-
+RUNS_ALONE = 3
+"""The runs of each version alone."""
 EXAMPLES = ("runelift profile examples/matmul.fut --only square",
             "runelift profile examples/lud.fut --html lud.html --trace lud.json")
 
@@ -78,6 +88,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="also write a page with a roofline and a timeline, as one HTML file")
     parser.add_argument("--trace", type=Path, metavar="FILE",
                         help="also write Chrome trace events (JSON) of the median run")
+    parser.add_argument("--all-versions", action="store_true",
+                        help="also run each code version alone, and compare them")
     parser.add_argument("--measure-peaks", action="store_true",
                         help="measure the peaks of the device again (done once, and kept in the "
                              "cache): other programs may have used it then")
@@ -109,12 +121,14 @@ def execute(args: argparse.Namespace) -> int:
     for entry, name, arguments, _ in inputs(
             args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
         try:
+            given = arguments()
             with version_names_in_errors(program):
-                runs = _runs(program, entry, arguments(), args.runs,
-                             forced(args, program, entry),
+                runs = _runs(program, entry, given, args.runs, forced(args, program, entry),
                              observers.of(args.program, entry, name, device))
-            again = args.measure_peaks and not found
-            made = profile(*runs, name, measured_peaks(program.loaded.device, again=again))
+            peaks = measured_peaks(program.loaded.device, again=args.measure_peaks and not found)
+            made = profile(*runs, name, peaks)
+            if args.all_versions:
+                made = replace(made, compared=tuple(_alone(program, entry, given, peaks)))
         except (UserError, CompilerLimitation) as error:
             print(f"runelift: {name}: {error}", file=sys.stderr)
             failed = True
@@ -134,19 +148,39 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, int],
-          seen: Callable[[float, Record | None], None]) -> tuple[Runs, list[float]]:
+          seen: Callable[[float, Record | None], None], *, warms: bool = True
+          ) -> tuple[Runs, list[float]]:
     """Profiled runs of an entry point, and the seconds of runs without a profile."""
     measured, required = MeasuredProgram(program), RequiredVersions(force)
     resident = measured.place(args)
     program.run(entry, resident, force=force, device_arrays=True)
-    measured.warm_up(entry, resident, force=required)
-    plain = [measured.time(entry, resident, force=required) for _ in few(runs)]
+    plain = list[float]()
+    if warms:
+        measured.warm_up(entry, resident, force=required)
+        plain += [measured.time(entry, resident, force=required) for _ in few(runs)]
     loaded, sites = program.loaded, program.tree.entry(entry).sites()
     executable = loaded.executable(entry)
     return profiled_runs(
         executable, lambda: loaded.bind(executable.plan, list(resident)), runs,
         program.thresholds, required,
         lambda site, index: version_name(sites[site].alternatives[index]), seen), plain
+
+
+def _alone(program: Program, entry: str, args: Any, peaks: Peaks) -> Iterator[ComparedVersion]:
+    """Each version of an entry point in a few runs."""
+    forest = program.tree.entry(entry)
+    for force in plans(forest):
+        name = names_of_plan(forest, force)
+        try:
+            with version_names_in_errors(program):
+                runs, _ = _runs(program, entry, args, RUNS_ALONE, force, lambda *_: None,
+                                warms=False)
+        except (UserError, CompilerLimitation) as error:
+            yield ComparedVersion(name, refused=str(error).splitlines()[0])
+            continue
+        made = profile(runs, (), "", peaks)
+        busiest = next((each for each in made.kernels if each.source), None)
+        yield ComparedVersion(name, made.wall, busiest)
 
 
 def _write(path: Path, text: str) -> None:

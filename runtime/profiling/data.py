@@ -22,6 +22,11 @@ def data(profile: Profile) -> dict[str, Any]:
                       prim.value: each for prim, each in profile.peaks.operations.items()}},
         "kernels": [_kernel(each) for each in profile.kernels],
         "versions": [asdict(each) for each in profile.versions],
+        "all_versions": [
+            {"name": each.name, "refused": each.refused or None,
+             "wall": None if each.wall is None else asdict(each.wall),
+             "busiest": None if each.busiest is None else _kernel(each.busiest)}
+            for each in profile.compared],
     }
 
 

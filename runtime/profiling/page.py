@@ -19,7 +19,9 @@ from runelift.runtime.profiling.pictures import memory, roofline, timeline
 from runelift.runtime.profiling.profile import KernelProfile, Profile
 from runelift.runtime.profiling.quantities import (
     COUNTED,
+    VERSIONS_HEAD,
     call_text,
+    compared,
     marked,
     parts_of_call,
     peaks_text,
@@ -65,6 +67,9 @@ def _parts(profile: Profile) -> Iterator[Markup]:
                 [each.name, each.site, str(each.encounters), show_seconds(each.time.median),
                  percent(each.share), str(each.launches)] for each in profile.versions)],
             kind="numbers")], 3)
+    if profile.compared:
+        yield section("Each version alone", [
+            table([VERSIONS_HEAD, *compared(profile)], kind="numbers")], 3)
     if (roof := roofline(profile)) is not None:
         yield section("Roofline", [figure(
             roof, "Each mark is a kernel.  The lines are the measured peaks of the device.")], 3)

@@ -132,12 +132,25 @@ class VersionProfile:
     share: float
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedVersion:
+    """A version that ran alone: the seconds of a call, and its kernel with the longest time.
+
+    If it did not run, ``refused`` says why.
+    """
+
+    name: str
+    wall: Summary | None = None
+    busiest: KernelProfile | None = None
+    refused: str = ""
+
+
 @dataclass(frozen=True)
 class Profile:
     """The profile of an entry point on a dataset.
 
     ``wall`` are the times of profiled calls, ``plain`` of those without a profile.  ``shown`` is
-    the run with the median time.
+    the run with the median time.  All versions are ``compared`` if that was asked for.
     """
 
     entry: str
@@ -149,6 +162,7 @@ class Profile:
     kernels: tuple[KernelProfile, ...]
     versions: tuple[VersionProfile, ...]
     shown: Timeline
+    compared: tuple[ComparedVersion, ...] = ()
 
     @cached_property
     def types(self) -> tuple[Prim, ...]:
@@ -200,7 +214,8 @@ def profile(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -> P
     """The profile of these runs; ``plain`` are the seconds of calls without a profile."""
     executable, timelines = runs.executable, runs.timelines
     wall = [each.wall for each in timelines]
-    shown = sorted(timelines, key=lambda each: each.wall)[len(timelines) // 2]
+    middle = summarise(wall).median
+    shown = min(timelines, key=lambda each: abs(each.wall - middle))
     by_kernel = [_by_kernel(each) for each in timelines]
     times = {key: summarise([sum(c.span.seconds for c in each.get(key, ())) for each in by_kernel])
              for key in _by_kernel(shown)}

@@ -85,6 +85,26 @@ def peaks_text(profile: Profile) -> str:
         rate(peak, prim) for prim, peak in known if peak is not None)])
 
 
+VERSIONS_HEAD = ("version", "a call", "beside default", "busiest kernel", "of peak B/s",
+                 "of peak op/s")
+"""The heads of a table of versions that ran alone."""
+
+
+def compared(profile: Profile) -> Sequence[tuple[str, ...]]:
+    """The rows of that table."""
+    rows = list[tuple[str, ...]]()
+    for each in profile.compared:
+        if each.wall is None or each.busiest is None:
+            rows.append((each.name, "cannot run", NONE, each.refused, NONE, NONE))
+        else:
+            kernel = each.busiest
+            rows.append((each.name, show_seconds(each.wall.median),
+                         f"{each.wall.median / profile.wall.median:.2g}x", kernel.name,
+                         marked(kernel, percent(kernel.memory_share)),
+                         marked(kernel, percent(kernel.compute_share))))
+    return rows
+
+
 def parts_of_call(profile: Profile) -> Sequence[tuple[str, float]]:
     """The parts of the time of the shown call in words, with seconds; small ones are left out."""
     parts = profile.shown.parts

@@ -13,7 +13,9 @@ from rich.text import Text
 from runelift.runtime.profiling.profile import KernelProfile, Profile
 from runelift.runtime.profiling.quantities import (
     COUNTED,
+    VERSIONS_HEAD,
     call_text,
+    compared,
     marked,
     parts_of_call,
     peaks_text,
@@ -56,10 +58,13 @@ def show(profile: Profile, console: Console, *, explains: bool = True) -> None:
     name = f"{profile.entry}: {profile.dataset}" if profile.entry != "main" else profile.dataset
     console.print(Text(f"{name}: {call_text(profile)}", style="bold"))
     _show_parts(profile, console)
-    if profile.kernels:
-        console.print(_kernels(profile, console.width))
-    if profile.versions:
-        console.print(_versions(profile))
+    tables = [_kernels(profile, console.width)] if profile.kernels else []
+    tables += [_versions(profile)] if profile.versions else []
+    tables += [_compared(profile)] if profile.compared else []
+    for table in tables:
+        console.print()
+        console.print(table)
+    console.print()
     console.print(f"Measured peaks: {peaks_text(profile)}.", highlight=False)
     if explains:
         console.print("Bytes and operations are counted from kernels and sizes "
@@ -100,6 +105,17 @@ def _versions(profile: Profile) -> Table:
     for each in profile.versions:
         table.add_row(each.name, each.site, str(each.encounters), show_seconds(each.time.median),
                       show_seconds(each.time.mad), percent(each.share), str(each.launches))
+    return table
+
+
+def _compared(profile: Profile) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for head in VERSIONS_HEAD:
+        left = head in ("version", "busiest kernel")
+        table.add_column(head.replace("of peak ", "of peak\n"), overflow="fold",
+                         justify="left" if left else "right")
+    for row in compared(profile):
+        table.add_row(*row)
     return table
 
 

@@ -57,7 +57,8 @@ def nested(events: list[dict[str, Any]]) -> None:
 def test_a_profile_says_where_the_time_goes(folder: Path,
                                             capsys: pytest.CaptureFixture[str]) -> None:
     page, trace = folder / "p.html", folder / "p.json"
-    out = run(folder, "--json", "--html", str(page), "--trace", str(trace), capsys=capsys)
+    out = run(folder, "--json", "--all-versions", "--html", str(page), "--trace", str(trace),
+              capsys=capsys)
     found = json.loads(out[out.index("{"):])
     (profile,) = found.get("result", found)["profiles"]
     heaviest = profile["kernels"][0]
@@ -67,6 +68,10 @@ def test_a_profile_says_where_the_time_goes(folder: Path,
     assert heaviest["counts"] == "exact"
     assert heaviest["version"].startswith("V")
     assert sum(each["share"] for each in profile["kernels"]) == pytest.approx(1)
+    alone = {each["name"]: each["busiest"] for each in profile["all_versions"]}
+    assert set(alone) == {"V1", "V2", "V3"}
+    assert all(each["operations"]["f32"] == pytest.approx(heaviest["operations"]["f32"], rel=0.02)
+               for each in alone.values())
     parts = {name: each for name, each in profile["parts"].items() if name != "idle"}
     events = json.loads(trace.read_text())["traceEvents"]
     assert {e["ph"] for e in events} == {"M", "X", "C"}
