@@ -109,6 +109,9 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift profile``."""
     if args.runs < 1:
         raise UserError("--runs must be at least 1.")
+    for path in (args.html, args.trace):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise UserError(f"Cannot write '{path}': there is no such folder.")
     observers = Observers(args.observe)
     program = open_program(args)
     if program.device_info is None:

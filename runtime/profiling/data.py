@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from runelift.runtime.profiling.profile import KernelProfile, Profile
+from runelift.runtime.profiling.quantities import verdict
 
 
 def data(profile: Profile) -> dict[str, Any]:
@@ -13,7 +14,8 @@ def data(profile: Profile) -> dict[str, Any]:
     run = profile.shown
     return {
         "entry": profile.entry, "dataset": profile.dataset, "device": profile.device,
-        "wall": asdict(profile.wall), "wall_without_profile": asdict(profile.plain),
+        "verdict": verdict(profile), "wall": asdict(profile.wall),
+        "wall_without_profile": asdict(profile.plain),
         "parts": {**asdict(run.parts), "idle": run.parts.idle},
         "peak_bytes": run.peak_bytes,
         "memory": [{"seconds": at, "bytes": size} for at, size in run.memory],

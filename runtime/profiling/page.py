@@ -28,6 +28,7 @@ from runelift.runtime.profiling.quantities import (
     percent,
     scaled,
     short_place,
+    verdict,
 )
 from runelift.runtime.records.format import show_seconds
 
@@ -51,6 +52,7 @@ def _name(profile: Profile) -> str:
 
 
 def _parts(profile: Profile) -> Iterator[Markup]:
+    yield paragraph(verdict(profile))
     text = call_text(profile)
     yield paragraph(f"{text[0].upper()}{text[1:]}.")
     whole = profile.shown.parts.whole or 1.0

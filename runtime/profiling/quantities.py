@@ -11,6 +11,8 @@ from runelift.runtime.records.format import show_seconds
 NONE = "-"
 ESTIMATE = "~"
 """Stands before counts that depend on elements."""
+IDLE, FAR, NEAR = 0.5, 0.2, 0.7
+"""Shares below which a device is called idle, and a kernel far from a peak; above, near to it."""
 COUNTED = (
     "Times are those of the device, from the start to the end of a command: medians over the runs, "
     "of all launches of a kernel together.",
@@ -113,6 +115,26 @@ def parts_of_call(profile: Profile) -> Sequence[tuple[str, float]]:
              ("between commands otherwise", parts.between), ("before the first", parts.before),
              ("after the last", parts.after))
     return [(name, each) for name, each in named if each >= 0.001 * parts.whole]
+
+
+def verdict(profile: Profile) -> str:
+    """The most important thing that a profile says, in one or two sentences."""
+    parts = profile.shown.parts
+    busiest = next(iter(profile.kernels), None)
+    if busiest is None or not parts.whole:
+        return "No kernel ran."
+    if parts.kernels < IDLE * parts.whole:
+        return (f"Kernels run {percent(parts.kernels / parts.whole)} of the call.  The rest is "
+                "launching and waiting: larger data or fewer launches gain most.")
+    place = f" ({short_place(busiest.source)})" if busiest.source else ""
+    text = f"{busiest.name}{place} takes {percent(busiest.share)} of the time of kernels"
+    share = busiest.roof_share
+    if share is None or not busiest.bound:
+        return f"{text}."
+    peak = "bandwidth" if busiest.bound == "memory" else "operations"
+    advice = ("It can gain little but by less work." if share > NEAR else
+              "Another version, layout or setting may gain much." if share < FAR else "")
+    return f"{text}, at {marked(busiest, percent(share))} of peak {peak}.  {advice}".rstrip()
 
 
 def call_text(profile: Profile) -> str:

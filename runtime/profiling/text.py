@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,9 +23,11 @@ from runelift.runtime.profiling.quantities import (
     percent,
     scaled,
     short_place,
+    verdict,
 )
 from runelift.runtime.records.format import show_seconds
 
+HELP_WIDTH = 96
 BAR = 24
 """The length of the longest bar."""
 
@@ -57,6 +60,7 @@ def show(profile: Profile, console: Console, *, explains: bool = True) -> None:
     """Print a profile; ``explains`` what is counted."""
     name = f"{profile.entry}: {profile.dataset}" if profile.entry != "main" else profile.dataset
     console.print(Text(f"{name}: {call_text(profile)}", style="bold"))
+    console.print(verdict(profile), highlight=False)
     _show_parts(profile, console)
     tables = [_kernels(profile, console.width)] if profile.kernels else []
     tables += [_versions(profile)] if profile.versions else []
@@ -121,4 +125,5 @@ def _compared(profile: Profile) -> Table:
 
 def rules_of_counting() -> str:
     """The rules of counting, as text for the help of the command."""
-    return "\n".join(f"* {each}" for each in COUNTED)
+    return "\n".join(textwrap.fill(f"* {each}", HELP_WIDTH, subsequent_indent="  ")
+                     for each in COUNTED)

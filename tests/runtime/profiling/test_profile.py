@@ -67,6 +67,8 @@ def test_a_profile_says_where_the_time_goes(folder: Path,
     assert heaviest["bytes"] == 4 * (N * N + N)
     assert heaviest["counts"] == "exact"
     assert heaviest["version"].startswith("V")
+    assert heaviest["name"] in profile["verdict"]
+    assert "of peak operations" in profile["verdict"]
     assert sum(each["share"] for each in profile["kernels"]) == pytest.approx(1)
     alone = {each["name"]: each["busiest"] for each in profile["all_versions"]}
     assert set(alone) == {"V1", "V2", "V3"}
