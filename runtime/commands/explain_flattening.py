@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from runelift.ir import plugins
 from runelift.ir.errors import unknown_entry
+from runelift.rewrite.flattening import Step
 from runelift.runtime.commands import outside
 from runelift.runtime.commands.explained_program import compiled_source
 from runelift.runtime.commands.options import print_json
 from runelift.runtime.commands.rewriting_options import rewriting_of
+from runelift.runtime.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
@@ -27,8 +30,14 @@ def explain(args: argparse.Namespace, path: Path) -> None:
         if not derivations:
             raise unknown_entry(args.entry, compiled.interfaces)
     if args.json:
-        print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
+        print_json({d.fun: [_facts(step) for step in d.steps] for d in derivations})
     else:
-        print("\n\n".join(derivation.render() for derivation in derivations))
+        show("\n\n".join(derivation.render() for derivation in derivations))
         if foreign:
-            print("\n".join(["", "from outside", *(f"  {line}" for line in foreign)]))
+            show("\n".join(["", "from outside", *(f"  {line}" for line in foreign)]))
+
+
+def _facts(step: Step) -> dict[str, Any]:
+    """A step for ``--json``: its expressions are those that ``dump`` prints."""
+    return {"depth": step.depth, "rule": step.rule, "fired": step.fired, "what": step.what,
+            "note": step.note, "loc": None if step.loc is None else asdict(step.loc)}

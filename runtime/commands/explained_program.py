@@ -21,9 +21,9 @@ def planned_program(args: argparse.Namespace, path: Path) -> Program:
                            rules=args.rules, schedule=args.file)
 
 
-def compiled_source(args: argparse.Namespace, path: Path,
-                    rewriting: Rewriting | None = None) -> Compiled:
+def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting | None = None
+                    ) -> Compiled:
     """The program without a device, by a watched optimiser."""
     return compile_source(read_source(path), policy=args.policy,
-                          rewriting=rewriting or rewriting_of(args), rules=rules_of(args),
-                          schedule=schedule_of(args.file))
+                          rewriting=rewriting or rewriting_of(args),
+                          rules=rules_of(args), schedule=schedule_of(args.file))

@@ -43,6 +43,8 @@ from runelift.runtime.commands.options import (
     add_tuning,
     print_json,
 )
+from runelift.runtime.commands.progress import Display, display
+from runelift.runtime.commands.styles import coloured, columns, show
 from runelift.runtime.profiling.data import data
 from runelift.runtime.profiling.page import page
 from runelift.runtime.profiling.peaks import Peaks, measured_peaks
@@ -54,7 +56,7 @@ from runelift.runtime.profiling.profile import (
     profile,
     profiled_runs,
 )
-from runelift.runtime.profiling.text import rules_of_counting, show
+from runelift.runtime.profiling.text import print_profile, rules_of_counting
 from runelift.runtime.profiling.trace import trace
 from runelift.runtime.program import Program
 from runelift.runtime.records.observers import Observers
@@ -68,6 +70,8 @@ from runelift.runtime.versions.version_names import names_of_plan, version_name
 
 __doc__ += f"\n{rules_of_counting()}\n"
 
+WIDE = 150
+"""The width of tables where lines may be of any length."""
 RUNS_ALONE = 3
 """The runs of each version alone."""
 EXAMPLES = ("runelift profile examples/matmul.fut --only square",
@@ -117,29 +121,34 @@ def execute(args: argparse.Namespace) -> int:
     if program.device_info is None:
         raise UserError("A profile needs a device; the interpreter has none.")
     device = program.device_info.label
-    console, found, failed = Console(), list[Profile](), False
+    found = list[Profile]()
+    console = Console(width=columns(sys.stdout) or WIDE, no_color=not coloured(sys.stdout))
     if not args.json:
-        console.print(f"{args.program} on {device}, {args.runs} runs",
-                      highlight=False)
-    for entry, name, arguments, _ in inputs(
-            args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
-        try:
-            given = arguments()
-            with version_names_in_errors(program):
-                runs = _runs(program, entry, given, args.runs, forced(args, program, entry),
-                             observers.of(args.program, entry, name, device))
-            peaks = measured_peaks(program.loaded.device, again=args.measure_peaks and not found)
-            made = profile(*runs, name, peaks)
-            if args.all_versions:
-                made = replace(made, compared=tuple(_alone(program, entry, given, peaks)))
-        except (UserError, CompilerLimitation) as error:
-            print(f"runelift: {name}: {error}", file=sys.stderr)
-            failed = True
-            continue
-        if not args.json:
-            console.print()
-            show(made, console)
-        found.append(made)
+        show(f"{args.program} on {device}, at most {args.runs} runs")
+    todo = inputs(args, program, partial(datasets_of, without=EXCLUDED_TAGS))
+    with display(len(todo)) as shown:
+        for entry, name, arguments, _ in todo:
+            shown.begun(name)
+            try:
+                given = arguments()
+                with version_names_in_errors(program):
+                    runs = _runs(program, entry, given, args.runs, forced(args, program, entry),
+                                 observers.of(args.program, entry, name, device))
+                peaks = measured_peaks(program.loaded.device,
+                                       again=args.measure_peaks and not found)
+                made = profile(*runs, name, peaks)
+                if args.all_versions:
+                    alone = _alone(program, entry, given, peaks, shown)
+                    made = replace(made, compared=tuple(alone))
+            except (UserError, CompilerLimitation) as error:
+                with shown.aside():
+                    show(f"runelift: {name}: {error}", sys.stderr)
+                continue
+            if not args.json:
+                with shown.aside():
+                    console.print()
+                    print_profile(made, console)
+            found.append(made)
     tell_failed_versions(program)
     if args.json:
         print_json({"program": str(args.program), "profiles": [data(each) for each in found]})
@@ -147,7 +156,7 @@ def execute(args: argparse.Namespace) -> int:
         _write(args.html, page(str(args.program), found))
     if found and args.trace is not None:
         _write(args.trace, json.dumps(trace(found)))
-    return 1 if failed else 0
+    return 1 if len(found) < len(todo) else 0
 
 
 def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, int],
@@ -169,11 +178,13 @@ def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, i
         lambda site, index: version_name(sites[site].alternatives[index]), seen), plain
 
 
-def _alone(program: Program, entry: str, args: Any, peaks: Peaks) -> Iterator[ComparedVersion]:
+def _alone(program: Program, entry: str, args: Any, peaks: Peaks, shown: Display
+           ) -> Iterator[ComparedVersion]:
     """Each version of an entry point in a few runs."""
     forest = program.tree.entry(entry)
     for force in plans(forest):
         name = names_of_plan(forest, force)
+        shown.trying(name)
         try:
             with version_names_in_errors(program):
                 runs, _ = _runs(program, entry, args, RUNS_ALONE, force, lambda *_: None,
@@ -191,4 +202,4 @@ def _write(path: Path, text: str) -> None:
         write_atomically(path, text)
     except OSError as error:
         raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
-    print(f"runelift: wrote {path}", file=sys.stderr)
+    show(f"runelift: wrote {path}", sys.stderr)

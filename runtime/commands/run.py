@@ -3,9 +3,6 @@
 Reads the arguments, one value after the other, from a file or standard input.  They are text such
 as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
 .npz.  Prints the results in the syntax of such text.
-
-  echo '[1, 2, 3]' | runelift run sum.fut
-  runelift run matmul.fut --input a-and-b.npz --device pocl
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +38,7 @@ from runelift.runtime.commands.options import (
     add_schedule,
     add_tuning,
 )
+from runelift.runtime.commands.progress import waiting
 from runelift.runtime.data.values import load_values, read_stdin, write_values
 from runelift.runtime.records.observers import Observers
 from runelift.runtime.records.record import Record
@@ -48,6 +47,8 @@ from runelift.runtime.versions.version_names import version_name
 if TYPE_CHECKING:
     from runelift.runtime.versions.forest import Forest
 
+EXAMPLES = ("echo '[[1, 2]] [[3], [4]]' | runelift run examples/matmul.fut",
+            "runelift run examples/matmul.fut --input a-and-b.npz --force V3 --record")
 _DIGITS = re.compile(r"[0-9]{1,19}")
 """As many digits as the largest value has."""
 
@@ -87,7 +88,8 @@ def execute(args: argparse.Namespace) -> int:
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
     force = forced(args, program, entry)
     started = time.perf_counter()
-    with version_names_in_errors(program):
+    with (version_names_in_errors(program),
+          waiting(f"interpreting {entry}") if info is None else nullcontext()):
         results, record = program.run(
             entry, values, force=force,
             record=args.record or (bool(observers) and info is not None))

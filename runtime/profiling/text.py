@@ -56,8 +56,8 @@ COLUMNS = (
 )
 
 
-def show(profile: Profile, console: Console, *, explains: bool = True) -> None:
-    """Print a profile; ``explains`` what is counted."""
+def print_profile(profile: Profile, console: Console) -> None:
+    """Print a profile."""
     name = f"{profile.entry}: {profile.dataset}" if profile.entry != "main" else profile.dataset
     console.print(Text(f"{name}: {call_text(profile)}", style="bold"))
     console.print(verdict(profile), highlight=False)
@@ -70,10 +70,9 @@ def show(profile: Profile, console: Console, *, explains: bool = True) -> None:
         console.print(table)
     console.print()
     console.print(f"Measured peaks: {peaks_text(profile)}.", highlight=False)
-    if explains:
-        console.print("Bytes and operations are counted from kernels and sizes "
-                      "('runelift profile --help').  ~ depends on elements.", highlight=False,
-                      style="dim")
+    console.print("Bytes and operations are counted from kernels and sizes "
+                  "('runelift profile --help').  ~ depends on elements.", highlight=False,
+                  style="dim")
 
 
 def _show_parts(profile: Profile, console: Console) -> None:
