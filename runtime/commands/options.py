@@ -25,7 +25,8 @@ def add_entry(parser: argparse.ArgumentParser) -> None:
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
     """The option for the versions to make."""
-    parser.add_argument("--policy", type=_policy, default="all", metavar="NAME",
+    parser.add_argument("--policy", type=_policy, choices=_POLICIES, default="all",
+                        metavar="NAME",
                         help="the code versions to keep: all that may differ in speed, those of "
                              "nests of maps that differ in order alone as well (full), also of "
                              "groups that divide their elements otherwise (divided), those that "
@@ -37,11 +38,24 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
                              "#[sequential_outer], were not there")
 
 
+class _Policies(tuple[str, ...]):
+    """The policies of Runelift; those of packages are among them, and are asked for last."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        """True for the name of a policy."""
+        return super().__contains__(name) or name in policies()
+
+
+_POLICIES = _Policies(POLICIES)
+
+
 def _policy(name: str) -> str:
-    """The name of a policy; packages are asked only if it is none of Runelift's."""
-    if name not in POLICIES and name not in (known := policies()):
+    """The name of a policy; the error names those of packages, too."""
+    if name not in _POLICIES:
         raise argparse.ArgumentTypeError(f"there is no policy '{name:.40}'; there are "
-                                         f"{', '.join(known)}")
+                                         f"{', '.join(policies())}")
     return name
 
 
