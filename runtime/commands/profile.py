@@ -122,7 +122,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("A profile needs a device; the interpreter has none.")
     device = program.device_info.label
     found = list[Profile]()
-    console = Console(width=columns(sys.stdout) or WIDE, no_color=not coloured(sys.stdout))
+    console = _console()
     if not args.json:
         show(f"{args.program} on {device}, at most {args.runs} runs")
     todo = inputs(args, program, partial(datasets_of, without=EXCLUDED_TAGS))
@@ -157,6 +157,14 @@ def execute(args: argparse.Namespace) -> int:
     if found and args.trace is not None:
         _write(args.trace, json.dumps(trace(found)))
     return 1 if len(found) < len(todo) else 0
+
+
+def _console() -> Console:
+    """Standard output, for tables that fit; what they say is visible before."""
+    out = sys.stdout
+    return Console(file=getattr(out, "raw_text", out), width=columns(out) or WIDE, markup=False,
+                   emoji=False, highlight=False, force_terminal=coloured(out),
+                   color_system="standard" if coloured(out) else None, legacy_windows=False)
 
 
 def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, int],

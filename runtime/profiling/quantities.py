@@ -11,8 +11,9 @@ from runelift.runtime.records.format import show_seconds
 NONE = "-"
 ESTIMATE = "~"
 """Stands before counts that depend on elements."""
-IDLE, FAR, NEAR = 0.5, 0.2, 0.7
-"""Shares below which a device is called idle, and a kernel far from a peak; above, near to it."""
+IDLE, FAR, NEAR, BEYOND = 0.5, 0.2, 0.7, 1.1
+"""Shares below which a device is called idle, and a kernel far from a peak; above, near or beyond.
+"""
 COUNTED = (
     "Times are those of the device, from the start to the end of a command: medians over the runs, "
     "of all launches of a kernel together.",
@@ -132,7 +133,9 @@ def verdict(profile: Profile) -> str:
     if share is None or not busiest.bound:
         return f"{text}."
     peak = "bandwidth" if busiest.bound == "memory" else "operations"
-    advice = ("It can gain little but by less work." if share > NEAR else
+    advice = ("Its data stay in a cache, or others used the device when the peaks were measured "
+              "(--measure-peaks)." if share > BEYOND else
+              "It can gain little but by less work." if share > NEAR else
               "Another version, layout or setting may gain much." if share < FAR else "")
     return f"{text}, at {marked(busiest, percent(share))} of peak {peak}.  {advice}".rstrip()
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from runelift.ir.visible import visible
 from runelift.runtime.profiling.profile import KernelProfile, Profile
 from runelift.runtime.profiling.quantities import (
     COUNTED,
@@ -59,8 +60,8 @@ COLUMNS = (
 def print_profile(profile: Profile, console: Console) -> None:
     """Print a profile."""
     name = f"{profile.entry}: {profile.dataset}" if profile.entry != "main" else profile.dataset
-    console.print(Text(f"{name}: {call_text(profile)}", style="bold"))
-    console.print(verdict(profile), highlight=False)
+    console.print(Text(visible(f"{name}: {call_text(profile)}"), style="bold"))
+    console.print(visible(verdict(profile)))
     _show_parts(profile, console)
     tables = [_kernels(profile, console.width)] if profile.kernels else []
     tables += [_versions(profile)] if profile.versions else []
@@ -69,9 +70,9 @@ def print_profile(profile: Profile, console: Console) -> None:
         console.print()
         console.print(table)
     console.print()
-    console.print(f"Measured peaks: {peaks_text(profile)}.", highlight=False)
+    console.print(f"Measured peaks: {peaks_text(profile)}.")
     console.print("Bytes and operations are counted from kernels and sizes "
-                  "('runelift profile --help').  ~ depends on elements.", highlight=False,
+                  "('runelift profile --help').  ~ depends on elements.",
                   style="dim")
 
 
@@ -93,7 +94,7 @@ def _kernels(profile: Profile, width: int) -> Table:
     for column in chosen:
         table.add_column(column.head, justify="right", no_wrap=True)
     for kernel in profile.kernels:
-        place = f"\n{short_place(kernel.source)}" if kernel.source else ""
+        place = f"\n{visible(short_place(kernel.source))}" if kernel.source else ""
         table.add_row(Text.assemble(kernel.name, (place, "dim")), kernel.version,
                       *(column.cell(kernel) for column in chosen))
     return table
@@ -118,7 +119,7 @@ def _compared(profile: Profile) -> Table:
         table.add_column(head.replace("of peak ", "of peak\n"), overflow="fold",
                          justify="left" if left else "right")
     for row in compared(profile):
-        table.add_row(*row)
+        table.add_row(*map(visible, row))
     return table
 
 

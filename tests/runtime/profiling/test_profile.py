@@ -105,6 +105,17 @@ def test_the_table_fits_the_terminal(width: int, folder: Path,
     assert "heavy.fut:7:" in "".join(out.split())
 
 
+def test_a_terminal_gets_colours_and_names_as_they_are(
+        folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "heavy.fut").write_text(HEAVY.replace('"chains"', '"[bold] chains"'))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    out = run(folder, capsys=capsys)
+    assert "\x1b[1m" in out
+    assert "\\x1b" not in out
+    assert "[bold] chains" in out
+
+
 def test_peaks_are_measured_once_and_only_grow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
                                                ) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
