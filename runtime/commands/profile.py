@@ -11,11 +11,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -43,37 +41,23 @@ from runelift.runtime.commands.options import (
     add_tuning,
     print_json,
 )
-from runelift.runtime.commands.progress import Display, display
+from runelift.runtime.commands.progress import display
 from runelift.runtime.commands.styles import coloured, columns, show
 from runelift.runtime.profiling.data import data
 from runelift.runtime.profiling.page import page
-from runelift.runtime.profiling.peaks import Peaks, measured_peaks
-from runelift.runtime.profiling.profile import (
-    ComparedVersion,
-    Profile,
-    Runs,
-    few,
-    profile,
-    profiled_runs,
-)
+from runelift.runtime.profiling.peaks import measured_peaks
+from runelift.runtime.profiling.profile import Profile, profile_of
+from runelift.runtime.profiling.session import each_alone, runs_of
 from runelift.runtime.profiling.text import print_profile, rules_of_counting
 from runelift.runtime.profiling.trace import trace
-from runelift.runtime.program import Program
 from runelift.runtime.records.observers import Observers
-from runelift.runtime.records.record import Record
 from runelift.runtime.testing.test_blocks import datasets_of
-from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
-from runelift.runtime.versions.choose import RequiredVersions
-from runelift.runtime.versions.forest import plans
 from runelift.runtime.versions.tuning_file import write_atomically
-from runelift.runtime.versions.version_names import names_of_plan, version_name
 
 __doc__ += f"\n{rules_of_counting()}\n"
 
 WIDE = 150
 """The width of tables where lines may be of any length."""
-RUNS_ALONE = 3
-"""The runs of each version alone."""
 EXAMPLES = ("runelift profile examples/matmul.fut --only square",
             "runelift profile examples/lud.fut --html lud.html --trace lud.json")
 
@@ -132,13 +116,14 @@ def execute(args: argparse.Namespace) -> int:
             try:
                 given = arguments()
                 with version_names_in_errors(program):
-                    runs = _runs(program, entry, given, args.runs, forced(args, program, entry),
-                                 observers.of(args.program, entry, name, device))
+                    runs = runs_of(program, entry, given, args.runs,
+                                   forced(args, program, entry),
+                                   observers.of(args.program, entry, name, device))
                 peaks = measured_peaks(program.loaded.device,
                                        again=args.measure_peaks and not found)
-                made = profile(*runs, name, peaks)
+                made = profile_of(*runs, name, peaks)
                 if args.all_versions:
-                    alone = _alone(program, entry, given, peaks, shown)
+                    alone = each_alone(program, entry, given, peaks, shown.trying)
                     made = replace(made, compared=tuple(alone))
             except (UserError, CompilerLimitation) as error:
                 with shown.aside():
@@ -165,44 +150,6 @@ def _console() -> Console:
     return Console(file=getattr(out, "raw_text", out), width=columns(out) or WIDE, markup=False,
                    emoji=False, highlight=False, force_terminal=coloured(out),
                    color_system="standard" if coloured(out) else None, legacy_windows=False)
-
-
-def _runs(program: Program, entry: str, args: Any, runs: int, force: dict[str, int],
-          seen: Callable[[float, Record | None], None], *, warms: bool = True
-          ) -> tuple[Runs, list[float]]:
-    """Profiled runs of an entry point, and the seconds of runs without a profile."""
-    measured, required = MeasuredProgram(program), RequiredVersions(force)
-    resident = measured.place(args)
-    program.run(entry, resident, force=force, device_arrays=True)
-    plain = list[float]()
-    if warms:
-        measured.warm_up(entry, resident, force=required)
-        plain += [measured.time(entry, resident, force=required) for _ in few(runs)]
-    loaded, sites = program.loaded, program.tree.entry(entry).sites()
-    executable = loaded.executable(entry)
-    return profiled_runs(
-        executable, lambda: loaded.bind(executable.plan, list(resident)), runs,
-        program.thresholds, required,
-        lambda site, index: version_name(sites[site].alternatives[index]), seen), plain
-
-
-def _alone(program: Program, entry: str, args: Any, peaks: Peaks, shown: Display
-           ) -> Iterator[ComparedVersion]:
-    """Each version of an entry point in a few runs."""
-    forest = program.tree.entry(entry)
-    for force in plans(forest):
-        name = names_of_plan(forest, force)
-        shown.trying(name)
-        try:
-            with version_names_in_errors(program):
-                runs, _ = _runs(program, entry, args, RUNS_ALONE, force, lambda *_: None,
-                                warms=False)
-        except (UserError, CompilerLimitation) as error:
-            yield ComparedVersion(name, refused=str(error).splitlines()[0])
-            continue
-        made = profile(runs, (), "", peaks)
-        busiest = next((each for each in made.kernels if each.source), None)
-        yield ComparedVersion(name, made.wall, busiest)
 
 
 def _write(path: Path, text: str) -> None:

@@ -42,7 +42,7 @@ def page(program: str, profiles: Sequence[Profile]) -> str:
     content = [facts({"program": program, "device": profiles[0].device,
                       "measured peaks": peaks_text(profiles[0]),
                       "runs": str(profiles[0].wall.count)})]
-    content += [section(_name(each), list(_parts(each))) for each in profiles]
+    content += [section(_name(each), list(profile_parts(each))) for each in profiles]
     content.append(section("What is counted", [lines(COUNTED)]))
     return document(f"Profile of {program}", content)
 
@@ -51,7 +51,8 @@ def _name(profile: Profile) -> str:
     return profile.dataset if profile.entry == "main" else f"{profile.entry}: {profile.dataset}"
 
 
-def _parts(profile: Profile) -> Iterator[Markup]:
+def profile_parts(profile: Profile) -> Iterator[Markup]:
+    """The verdict, tables and pictures of a profile."""
     yield paragraph(verdict(profile))
     text = call_text(profile)
     yield paragraph(f"{text[0].upper()}{text[1:]}.")

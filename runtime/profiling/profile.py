@@ -210,7 +210,7 @@ def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], ru
     return Runs(executable, found)
 
 
-def profile(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -> Profile:
+def profile_of(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -> Profile:
     """The profile of these runs; ``plain`` are the seconds of calls without a profile."""
     executable, timelines = runs.executable, runs.timelines
     wall = [each.wall for each in timelines]

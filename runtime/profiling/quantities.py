@@ -102,7 +102,7 @@ def compared(profile: Profile) -> Sequence[tuple[str, ...]]:
         else:
             kernel = each.busiest
             rows.append((each.name, show_seconds(each.wall.median),
-                         f"{each.wall.median / profile.wall.median:.2g}x", kernel.name,
+                         f"{_digits(each.wall.median / profile.wall.median)}x", kernel.name,
                          marked(kernel, percent(kernel.memory_share)),
                          marked(kernel, percent(kernel.compute_share))))
     return rows

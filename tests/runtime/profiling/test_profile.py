@@ -8,8 +8,11 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+import numpy as np
 import pytest
 
+import runelift
+from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.commands.cli import main
 from runelift.runtime.profiling import peaks
@@ -133,6 +136,22 @@ def test_peaks_are_measured_once_and_only_grow(monkeypatch: pytest.MonkeyPatch, 
     found = [peaks.measured_peaks(device, again=again).bandwidth
              for again in (False, False, True, True)]
     assert found == [5.0, 5.0, 5.0, 9.0]
+
+
+def test_a_call_from_python_has_a_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("runelift.runtime.profiling.call.measured_peaks",
+                        lambda device: Peaks(1e10, {Prim.F32: 1e11}))
+    program = runelift.compile("entry main [n] (xs: [n]f32): f32 = f32.sum xs", device="pocl")
+    found = runelift.profile(program.main, np.ones(5000, np.float32), runs=2, all_versions=True)
+    assert found.verdict in "".join(repr(found).splitlines())
+    assert "<svg" in found._repr_html_()
+    assert sum(each["operations"]["f32"] for each in found.to_dict()["kernels"]
+               if each["operations"]) >= 4999
+    found.write_trace(tmp_path / "t.json")
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    for wrong in (program, len):
+        with pytest.raises(UserError, match=r"program\.main"):
+            runelift.profile(wrong)  # type: ignore[arg-type]
 
 
 def test_the_interpreter_has_no_profile(folder: Path,
