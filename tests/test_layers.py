@@ -27,6 +27,7 @@ ALLOWED = {
     "frontend.modules": "frontend.syntax",
     "frontend.check": "frontend.syntax",
     "frontend.elaborate": "frontend.syntax frontend.modules frontend.check",
+    "frontend.format": "frontend.syntax frontend",
     "frontend": "frontend.syntax frontend.modules frontend.check frontend.elaborate",
     "rewrite.analysis": "rewrite.engine",
     "rewrite.rules": "rewrite.engine",
@@ -122,7 +123,7 @@ ALLOWED = {
         "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
         "tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
+        "ir.codes frontend frontend.format rewrite.engine rewrite.lift rewrite.lift.outside "
         "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
         "host compilation rules "
         "devices.driver devices geometry memory processes program compile runelift tuner.policy "
@@ -130,6 +131,7 @@ ALLOWED = {
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
         "races.mistakes",
+    "editors": "frontend.syntax",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

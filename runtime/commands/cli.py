@@ -32,6 +32,7 @@ from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 
 COMMANDS = {
     "check": "check a program for errors, without running it",
+    "fmt": "format programs",
     "run": "run a program on values from a file or standard input",
     "test": "run the test blocks of programs",
     "bench": "time a program on its datasets",
