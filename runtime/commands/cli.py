@@ -33,6 +33,8 @@ from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 COMMANDS = {
     "check": "check a program for errors, without running it",
     "fmt": "format programs",
+    "lsp": "serve an editor: mistakes, types and more as you type",
+    "repl": "try expressions and definitions, one after the other",
     "run": "run a program on values from a file or standard input",
     "test": "run the test blocks of programs",
     "bench": "time a program on its datasets",

@@ -3,9 +3,6 @@
 Lines are broken where they are in the file; tokens and comments stay as they are.  Files are
 written anew if they change, and each of them is named.  Without files, or for '-', the program
 comes from standard input, and the result goes to standard output.
-
-    runelift fmt prog.fut              # format a file
-    runelift fmt --diff examples/      # show what would change in a folder
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from runelift.ir.errors import ProgramError, ProgramWarning, UserError
 from runelift.ir.files import MOST_SOURCE, read_source, read_stream, require_file
 from runelift.ir.source import Source
 
+EXAMPLES = ("runelift fmt prog.fut", "runelift fmt --diff examples/")
 STDIN = Path("-")
 
 

@@ -79,7 +79,8 @@ def test_the_grammar_gives_first_words_their_scopes() -> None:
 
     assert [scope(line) for line in (
         "def f x = 1", "type t = i32", "module type T = {}", "module M = {}", "if a",
-        "-- >>> f 1", "-- a", "f32", "reduce f", "'a'", "'a", "#a", "1.5", "12", "true", "xs'", '"a"', "|> f")] == [
+        "-- >>> f 1", "-- a", "f32", "reduce f", "'a'", "'a", "#a", "1.5", "12", "true", "xs'",
+        '"a"', "|> f")] == [
         "entity.name.function", "entity.name.type", "keyword.other.module",
         "entity.name.namespace", "keyword.control",
         "comment.block.evaluation", "comment.line.double-dash", "storage.type",
