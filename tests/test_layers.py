@@ -130,8 +130,14 @@ ALLOWED = {
         "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
-        "races.mistakes",
-    "editors": "frontend.syntax",
+        "races.mistakes interactive",
+    "editors.pygments_lexer": "frontend.syntax",
+    "interactive":
+        "frontend.syntax frontend.elaborate frontend rewrite.engine versions data compilation "
+        "devices program editors.pygments_lexer",
+    "editors":
+        "frontend.syntax frontend.check frontend.elaborate frontend frontend.format versions "
+        "compilation runelift interactive",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

@@ -34,7 +34,7 @@ from runelift.runtime.versions.size_names import show_size
 
 @dataclass
 class Analysis:
-    """What is known of a text.  ``module`` is None if it cannot be parsed.
+    """The findings about a text.  ``module`` is None if it cannot be parsed.
 
     ``flat`` is the program with types; None if it has mistakes in them.
     """

@@ -1,7 +1,7 @@
 """Comments ``-- >>> expression``, and the values of their expressions in the lines below.
 
-A value stands behind ``-- =``, and what went wrong behind ``-- !``.  Expressions run in a process
-of their own, in the interpreter: an endless one is stopped, and the editor's server lives on.
+A value stands behind ``-- =``, and what went wrong behind ``-- !``.  The interpreter runs each
+expression in another process: an endless one is stopped, and the editor's server lives on.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runelift.ir.errors import RuneliftError
+from runelift.ir.errors import RuneliftError, UserError
 from runelift.ir.source import Source
 from runelift.ir.visible import shortened
-from runelift.runtime.data.text import format_value
-from runelift.runtime.testing.scripts import evaluate
+from runelift.runtime.interactive.session import Session
+from runelift.runtime.interactive.values import show_value
 
 SECONDS = 20.0
 """The time that an expression has."""
@@ -77,10 +77,12 @@ def _run(text: str, name: str, start: int, end: int) -> tuple[str, str]:
 
 def value_of(program: Source, start: int, end: int) -> str:
     """The value of the expression in a range of a program's text, as text."""
-    blank = re.sub(r"[^\n]", " ", program.text[:start])
-    script = Source(program.name, blank + program.text[start:end])
-    values = evaluate(script, program, None)
-    return shortened(" ".join(map(format_value, values)) or "()", LONGEST)
+    session = Session()
+    session.define(program)
+    found = session.evaluate(Source(program.name, program.text[start:end]))
+    if found.parts is None:
+        raise UserError("This is a function: give it arguments.")
+    return shortened(show_value(found.type, found.parts), LONGEST)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The language server: the protocol of editors (LSP) on one side, our answers on the other.
 
-Texts are checked by one thread, a moment after the last change; the answers to all questions come
-from what the last check found, so they do not wait for it.
+One thread checks texts, a moment after the last change.  Answers come from what the last check
+found, so they do not wait.
 """
 
 from __future__ import annotations
