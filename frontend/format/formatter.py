@@ -23,6 +23,11 @@ from runelift.ir.source import Source
 def format_source(source: Source) -> str:
     """The text of a program, formatted; ProgramError if it cannot be parsed."""
     parse(source)
+    return format_parsed(source)
+
+
+def format_parsed(source: Source) -> str:
+    """The text of a program that can be parsed, as the caller knows, formatted."""
     return _Formatter(words(source.text)).text()
 
 

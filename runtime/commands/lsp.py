@@ -8,6 +8,7 @@ comments, '-- >>> expression'.
 from __future__ import annotations
 
 import argparse
+import sys
 from importlib import import_module
 
 from runelift.ir.errors import UserError
@@ -31,5 +32,8 @@ def execute(args: argparse.Namespace) -> int:
             raise
         raise UserError(f"The package '{error.name}' is not installed: "
                         "pip install 'runelift[lsp]'") from None
+    if sys.stdin.isatty():
+        print("This waits for an editor, which should start it by itself (docs/editors.md).  "
+              "Ctrl-C ends it.", file=sys.stderr)
     server.serve()
     return 0

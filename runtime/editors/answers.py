@@ -8,16 +8,20 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from runelift.frontend.format import format_source
+from runelift.frontend.format import format_parsed
 from runelift.frontend.references import Definition, Mention
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
 from runelift.frontend.syntax.tokens import PATTERNS, PRIMITIVE_TYPES, RESERVED, scan
 from runelift.ir.errors import UserError
-from runelift.ir.source import Source, Span
+from runelift.ir.source import Span
 from runelift.runtime.editors.analysis import Analysis, shown
 from runelift.runtime.editors.documents import Document
+from runelift.runtime.editors.evaluation import evaluations
 
+NEAR = 2000
+"""The distance in characters up to which local names are offered."""
+_FAR = frozenset({"declaration", "type", "module"})
 _PATH = re.compile(rf"(?:{PATTERNS['word']}\.)*{PATTERNS['word']}")
 
 
@@ -160,17 +164,18 @@ def _word(text: str, offset: int) -> tuple[int, int] | None:
 
 
 def _mention(document: Document, offset: int) -> Mention | None:
-    """The name at a place; of the last text that could be parsed, if this one cannot."""
-    if (analysis := document.with_tree()) is not None:
-        return analysis.mention(offset)
+    """The name at a place, of the last text that could be parsed, or else of this one.
+
+    The last text is there at once; a place that is new needs this one.
+    """
     last = document.parsed
-    if last is None:
-        return None
-    move = document.move_to(last)
-    old = move.to_old(offset)
-    found = None if old is None else last.mention(old)
-    place = None if found is None else _moved(document, last, found.span)
-    return None if found is None or place is None else found._replace(span=place)
+    old = None if last is None else document.move_to(last).to_old(offset)
+    if last is not None and old is not None:
+        found = last.mention(old)
+        place = None if found is None else _moved(document, last, found.span)
+        return None if found is None or place is None else found._replace(span=place)
+    analysis = document.with_tree()
+    return None if analysis is None else analysis.mention(offset)
 
 
 def _moved(document: Document, last: Analysis, span: Span) -> Span | None:
@@ -193,8 +198,8 @@ def definition(document: Document, offset: int) -> Span | None:
 
 def references(document: Document, offset: int) -> list[Mention]:
     """All places of the file that mention what stands at a place."""
-    found = _mention(document, offset)
     analysis = document.with_tree()
+    found = None if analysis is None else analysis.mention(offset)
     if found is None or analysis is None:
         return []
     return [each for each in analysis.mentions if each.definition is found.definition
@@ -222,8 +227,13 @@ def rename(document: Document, offset: int, name: str) -> list[Edit]:
     taken = {match[0] for match in scan(analysis.source.text) if match.lastgroup == "word"}
     if name in taken and name != target.name:
         raise UserError(f"'{name}' is in use in this file already.")
-    return [Edit(each.span.start, each.span.end,
-                 f"{target.name} = {name}" if each.field else name) for each in found]
+    edits = [Edit(each.span.start, each.span.end,
+                  f"{target.name} = {name}" if each.field else name) for each in found]
+    if target.kind == "declaration":
+        edits += [Edit(asked.start + match.start(), asked.start + match.end(), name)
+                  for asked in evaluations(analysis.source.text) for match in scan(asked.text)
+                  if match[0] == target.name]
+    return sorted(edits)
 
 
 def symbols(document: Document) -> list[Definition]:
@@ -260,10 +270,12 @@ def hints(document: Document) -> list[tuple[int, str]]:
     return [(place, f": {text}") for place, text in found if place is not None]
 
 
-def formatting(source: Source) -> list[Edit]:
-    """The edits that format a text, for whole lines; ProgramError if it cannot be parsed."""
-    old = source.text.splitlines(keepends=True)
-    new = format_source(source).splitlines(keepends=True)
+def formatting(document: Document) -> list[Edit]:
+    """The edits that format a text, for whole lines; none if it cannot be parsed."""
+    if document.with_tree() is None:
+        return []
+    old = document.source.text.splitlines(keepends=True)
+    new = format_parsed(document.source).splitlines(keepends=True)
     starts = [0, *accumulate(map(len, old))]
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [Edit(starts[i], starts[j], "".join(new[k:m]))
@@ -278,10 +290,9 @@ def completions(document: Document, offset: int) -> list[tuple[str, str]]:
         return sorted(members(match[1]).items())
     if match:
         return []
-    own = {each.name: each.kind for each in symbols(document)}
-    if document.parsed is not None:
-        own |= {each.definition.name: each.definition.kind for each in document.parsed.mentions
-                if abs(each.span.start - offset) < 2000}
+    own = {each.definition.name: each.definition.kind
+           for each in (document.parsed.mentions if document.parsed is not None else ())
+           if each.definition.kind in _FAR or abs(each.span.start - offset) < NEAR}
     known = {name: type_ for name, type_ in FUNCTIONS.items() if name.isidentifier()}
     words = dict.fromkeys(RESERVED, "keyword") | dict.fromkeys(PRIMITIVE_TYPES, "type")
     return sorted((words | known | own).items())

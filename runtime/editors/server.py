@@ -19,7 +19,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from runelift import __version__
-from runelift.ir.errors import Diagnostic, RuneliftError, UserError
+from runelift.ir.errors import Diagnostic, UserError
 from runelift.ir.source import Source, Span
 from runelift.runtime.editors import answers
 from runelift.runtime.editors.analysis import Analysis, analyse
@@ -209,10 +209,7 @@ def make_server() -> RuneliftServer:
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
     def _formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
         document = server.document(params.text_document.uri)
-        try:
-            return server.edits(document.source, answers.formatting(document.source))
-        except RuneliftError:
-            return []  # the diagnostics say why
+        return server.edits(document.source, answers.formatting(document))
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def _hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:

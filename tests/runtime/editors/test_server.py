@@ -144,6 +144,8 @@ def test_references_and_rename(client: Client, uri: str) -> None:
     changes = client.about("rename", uri, *where, newName="totals")["changes"][uri]
     assert edited(TEXT, changes) == TEXT.replace("sums =", "totals =").replace(
         ") sums", ") totals")
+    changes = client.about("rename", uri, *place(TEXT, "total"), newName="summed")["changes"][uri]
+    assert edited(TEXT, changes) == TEXT.replace("total", "summed")
     for name in ("total", "let", "2x"):
         assert "message" in client.about("rename", uri, *where, newName=name)
 
