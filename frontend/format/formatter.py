@@ -10,26 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runelift.frontend.deep import deeply
 from runelift.frontend.format.frames import Frame
 from runelift.frontend.format.lines import Lines
 from runelift.frontend.format.spacing import ATTRIBUTE, blank_between, is_index
-from runelift.frontend.format.words import Word, words
-from runelift.frontend.syntax.parser import parse
-from runelift.ir.source import Source
-
-
-@deeply
-def format_source(source: Source) -> str:
-    """The text of a program, formatted; ProgramError if it cannot be parsed."""
-    parse(source)
-    return format_parsed(source)
-
-
-def format_parsed(source: Source) -> str:
-    """The text of a program that can be parsed, as the caller knows, formatted."""
-    return _Formatter(words(source.text)).text()
-
+from runelift.frontend.format.words import Word
 
 _OPENING = frozenset({"(", "[", "{", ".(", ".[", "#["})
 _DECLARATIONS = frozenset({"def", "entry", "type", "module", "open", "import", "local", "val",
@@ -39,7 +23,9 @@ _GOES_ON = frozenset({"local", "module", "open", "=", "->", "(", ":"})
 _INFIX = frozenset({"operator", "qualified_operator", "backtick", "range"})
 
 
-class _Formatter:
+class Formatter:
+    """The state of the pass: open constructs, the token at hand, and the lines so far."""
+
     def __init__(self, given: list[Word]) -> None:
         self._words = given
         self._lines = Lines()
@@ -192,7 +178,9 @@ class _Formatter:
     def _push_bracket(self, text: str, column: int) -> None:
         hanging, line = self._ends_line(), self._lines.indent
         frame = Frame(text, column, "", line + 2 if hanging else column + len(text))
-        if text == "{":
+        if self._word.leading and not hanging:
+            frame.inner = frame.body = column + len(text) + 1
+        elif text == "{":
             following = self._words[self._place + 1]
             if following.text in _DECLARATIONS or following.text in ("let", "#["):
                 frame.spaced = True
@@ -317,16 +305,16 @@ class _Formatter:
         frame.part(state, frame.column + at + body)
 
 
-_STEPPING = frozenset({"word", "lifted_type", "operator", "punctuation"})
-_STEPS: dict[str, Callable[[_Formatter], None]] = {
-    **dict.fromkeys((*_DECLARATIONS, "type^", "type~"), _Formatter._declaration),
-    "let": _Formatter._let, "in": _Formatter._in, "if": _Formatter._if, "then": _Formatter._then,
-    "else": _Formatter._else, "loop": _Formatter._loop, "for": _Formatter._for,
-    "while": _Formatter._for, "do": _Formatter._do, "match": _Formatter._match,
-    "case": _Formatter._case, "with": _Formatter._with, "\\": _Formatter._lambda,
-    "=": _Formatter._equals, "->": _Formatter._arrow,
-    ":": _Formatter._infix, ":>": _Formatter._infix, "::": _Formatter._infix,
-    ".": _Formatter._mark, "?": _Formatter._exists,
-    **dict.fromkeys(("(", "[", "{", ".(", ".["), _Formatter._open), "#[": _Formatter._attribute,
-    **dict.fromkeys((")", "]", "}"), _Formatter._close), ",": _Formatter._comma}
+_STEPPING = frozenset({"word", "lifted_type", "operator", "punctuation", ATTRIBUTE})
+_STEPS: dict[str, Callable[[Formatter], None]] = {
+    **dict.fromkeys((*_DECLARATIONS, "type^", "type~"), Formatter._declaration),
+    "let": Formatter._let, "in": Formatter._in, "if": Formatter._if, "then": Formatter._then,
+    "else": Formatter._else, "loop": Formatter._loop, "for": Formatter._for,
+    "while": Formatter._for, "do": Formatter._do, "match": Formatter._match,
+    "case": Formatter._case, "with": Formatter._with, "\\": Formatter._lambda,
+    "=": Formatter._equals, "->": Formatter._arrow,
+    ":": Formatter._infix, ":>": Formatter._infix, "::": Formatter._infix,
+    ".": Formatter._mark, "?": Formatter._exists,
+    **dict.fromkeys(("(", "[", "{", ".(", ".["), Formatter._open), "#[": Formatter._attribute,
+    **dict.fromkeys((")", "]", "}"), Formatter._close), ",": Formatter._comma}
 """Steps for words and marks; all others are operands or operators."""

@@ -21,6 +21,8 @@ def blank_between(before: Word, word: Word, around: Frame, tight: bool) -> bool:
     It is followed as well where it is a matter of taste, as in ``(+ 1)``.
     """
     left, right = before.text, word.text
+    if before.leading:
+        return True
     if left == "{" or right == "}":
         return around.spaced and not (left == "{" and right == "}")
     if left in _OPEN:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from runelift.frontend.syntax.tokens import scan
 
+_OPENING = frozenset({"(", "[", "{", ".(", ".[", "#["})
+
 
 class Word:
     """A token or comment: its class, text, and place in the source.
 
     ``breaks`` are the line breaks before it, at most 2.  ``glued``: nothing stands before it.
-    ``column`` is that in the source.
+    ``column`` is that in the source.  ``leading``: a bracket with commas at the start of lines.
     """
 
-    __slots__ = ("breaks", "column", "glued", "kind", "text")
+    __slots__ = ("breaks", "column", "glued", "kind", "leading", "text")
 
     def __init__(self, kind: str, text: str, breaks: int, glued: bool, column: int) -> None:
         self.kind = kind
@@ -20,11 +22,13 @@ class Word:
         self.breaks = breaks
         self.glued = glued
         self.column = column
+        self.leading = False
 
 
 def words(text: str) -> list[Word]:
     """The tokens and comments of a text."""
     found: list[Word] = []
+    brackets: list[Word] = []
     breaks, glued, line = 0, False, 0
     for match in scan(text):
         kind = match.lastgroup or "unknown"
@@ -39,7 +43,17 @@ def words(text: str) -> list[Word]:
             token = token.rstrip()
         elif kind == "lifted_type":
             token = "type" + token[-1]
-        found.append(Word(kind, token, breaks, glued, match.start() - line))
+        word = Word(kind, token, breaks, glued, match.start() - line)
+        found.append(word)
+        if kind == "punctuation":
+            if token in _OPENING:
+                brackets.append(word)
+            elif not brackets:
+                pass
+            elif token == ",":
+                brackets[-1].leading |= breaks > 0
+            elif token in ")]}":
+                brackets.pop()
         breaks, glued = 0, True
         if "\n" in token:
             line = match.start() + token.rindex("\n") + 1

@@ -1,8 +1,9 @@
 """Format programs: spaces, indentation, blank lines and the places of comments.
 
-Lines are broken where they are in the file; tokens and comments stay as they are.  Files are
-written anew if they change, and each of them is named.  Without files, or for '-', the program
-comes from standard input, and the result goes to standard output.
+Lines are broken where they are in the file, and where they are longer than 100 columns.  Tokens
+and comments stay as they are.  Files are written anew if they change, and each of them is named.
+Without files, or for '-', the program comes from standard input, and the result goes to standard
+output.
 """
 
 from __future__ import annotations

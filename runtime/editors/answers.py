@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from runelift.frontend.format import format_parsed
+from runelift.frontend.format import format_text
 from runelift.frontend.references import Definition, Mention
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
@@ -275,7 +275,7 @@ def formatting(document: Document) -> list[Edit]:
     if document.with_tree() is None:
         return []
     old = document.source.text.splitlines(keepends=True)
-    new = format_parsed(document.source).splitlines(keepends=True)
+    new = format_text(document.source.text).splitlines(keepends=True)
     starts = [0, *accumulate(map(len, old))]
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [Edit(starts[i], starts[j], "".join(new[k:m]))

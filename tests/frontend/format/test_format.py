@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runelift.frontend.format import format_source
@@ -22,8 +22,8 @@ from tests.random_programs.nests import NESTS
 from tests.random_programs.updates import UPDATES
 
 ROOT = Path(__file__).parents[3]
-PROGRAMS = sorted([*sorted(ROOT.glob("examples/*.fut"))[::3], *ROOT.glob("tests/**/*.fut"),
-                   ROOT / "frontend" / "library.fut"])
+PROGRAMS = sorted([*sorted(ROOT.glob("examples/*.fut"))[::6],
+                   *sorted(ROOT.glob("tests/**/*.fut"))[::2], ROOT / "frontend" / "library.fut"])
 PLACES = {"span", "name_span", "op_span"}
 
 
@@ -64,7 +64,7 @@ def test_programs_keep_their_meaning_and_are_formatted_once_for_all() -> None:
             continue
         formatted(source.text)
         count += 1
-    assert count > 150
+    assert count > 70
 
 
 @cache
@@ -88,6 +88,7 @@ def _spread(given: Sequence[Word], choices: Sequence[int]) -> str:
     return text + "\n"
 
 
+@settings(max_examples=20)
 @given(family=st.sampled_from(["nests", "updates"]), seed=st.integers(0, 40),
        choices=st.lists(st.integers(0, 127), min_size=1, max_size=40))
 def test_other_blanks_and_comments_are_no_obstacle(family: str, seed: int,
@@ -161,6 +162,8 @@ def test_the_style() -> None:
     ("def f 'a  'b[n] (x:a)= x", "def f 'a 'b[n] (x: a) = x\n"),
     ("def f (a:*[3]i32)= (a [0],a[0])", "def f (a: *[3]i32) = (a [0], a[0])\n"),
     ("def (+++) x y = -x-(-1)", "def (+++) x y = -x - (-1)\n"),
+    ("def f (a: i32\n,  b: i32\n) = [ a\n , b]",
+     "def f ( a: i32\n      , b: i32\n      ) = [ a\n          , b]\n"),
     ("def a = [1,2,3,4,5,6,7,\n  8,- 9]", "def a = [1, 2, 3, 4, 5, 6, 7,\n         8, -9]\n"),
     ("def f x = x |>map (.0)|> (.1) |> (.[0,1:])",
      "def f x = x |> map (.0) |> (.1) |> (.[0, 1:])\n"),
@@ -169,6 +172,30 @@ def test_the_style() -> None:
 ])
 def test_details(text: str, result: str) -> None:
     assert formatted(text) == result
+
+
+LONG = """\
+entry main [n] (xs: [n]f32) (scale: f32): f32 = let ys = map (\\x -> x * scale) xs let s = reduce (+) 0 ys in if s > 1 then s else s + ys[0] * 2
+def g (aaaaaaaaaaaaaa: i32) (bbbbbbbbbbbbbbbb: i32) (cccccccccccccc: i32) (dddddddddddddddd: i32): i32 = case_of aaaaaaaaaaaaaa + bbbbbbbbbbbbbbbb
+def h (x: i32) = match x case 1 -> "a long string to make it long" case _ -> x |> map (\\y -> y * 1000) |> filter (\\y -> y > 1)
+"""  # noqa: E501
+BROKEN = """\
+entry main [n] (xs: [n]f32) (scale: f32): f32 =
+  let ys = map (\\x -> x * scale) xs
+  let s = reduce (+) 0 ys
+  in if s > 1 then s else s + ys[0] * 2
+def g (aaaaaaaaaaaaaa: i32) (bbbbbbbbbbbbbbbb: i32) (cccccccccccccc: i32)
+      (dddddddddddddddd: i32): i32 =
+  case_of aaaaaaaaaaaaaa + bbbbbbbbbbbbbbbb
+def h (x: i32) =
+  match x
+  case 1 -> "a long string to make it long"
+  case _ -> x |> map (\\y -> y * 1000) |> filter (\\y -> y > 1)
+"""
+
+
+def test_long_lines_are_broken() -> None:
+    assert formatted(LONG) == BROKEN
 
 
 def test_text_that_is_no_program_is_refused() -> None:
