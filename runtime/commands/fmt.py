@@ -20,6 +20,7 @@ from runelift.frontend.format import format_source
 from runelift.ir.errors import ProgramError, ProgramWarning, UserError
 from runelift.ir.files import MOST_SOURCE, read_source, read_stream, require_file
 from runelift.ir.source import Source
+from runelift.runtime.commands.options import add_json, print_json
 
 EXAMPLES = ("runelift fmt prog.fut", "runelift fmt --diff examples/")
 STDIN = Path("-")
@@ -34,11 +35,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "if there is one")
     parser.add_argument("--diff", action="store_true",
                         help="write nothing; print what would change")
+    add_json(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift fmt``."""
-    changed, wrong = 0, []
+    changed: list[dict[str, str]] = []
+    wrong: list[ProgramError] = []
     for source in _sources(args.programs or [STDIN]):
         try:
             with warnings.catch_warnings():
@@ -48,23 +51,34 @@ def execute(args: argparse.Namespace) -> int:
             wrong.append(error)
             continue
         writes = not (args.check or args.diff)
-        if source.name == "<stdin>" and writes:
+        is_file = source.name != "<stdin>"
+        if not is_file and writes and not args.json:
             sys.stdout.write(text)
         if text == source.text:
             continue
-        changed += 1
-        if args.diff:
-            sys.stdout.writelines(difflib.unified_diff(
-                source.text.splitlines(keepends=True), text.splitlines(keepends=True),
-                source.name, source.name))
-        elif args.check:
-            print(f"{source.name} would change.")
-        elif source.name != "<stdin>":
+        changed.append({"file": source.name, "diff": _diff(source, text)})
+        if writes and is_file:
             _write(Path(source.name), text)
-            print(f"{source.name} is formatted.")
+        if not args.json and (is_file or not writes):
+            _tell(changed[-1], args)
     if wrong:
         raise ProgramError(*(each for error in wrong for each in error.diagnostics))
+    if args.json:
+        print_json({"changed": changed})
     return 1 if changed and args.check else 0
+
+
+def _tell(change: dict[str, str], args: argparse.Namespace) -> None:
+    """Say what changed in a file, or would change."""
+    if args.diff:
+        sys.stdout.write(change["diff"])
+    else:
+        print(f"{change['file']} {'would change' if args.check else 'is formatted'}.")
+
+
+def _diff(source: Source, text: str) -> str:
+    old, new = (each.splitlines(keepends=True) for each in (source.text, text))
+    return "".join(difflib.unified_diff(old, new, source.name, source.name))
 
 
 def _sources(paths: Sequence[Path]) -> Iterator[Source]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,13 @@ def test_check_and_diff_write_nothing(folder: Path, capsys: pytest.CaptureFixtur
     said = capsys.readouterr().out
     assert f"-{MESSY}+{CLEAN}" in said
     assert messy.read_text() == MESSY
+
+
+def test_json_holds_the_differences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fmt", "--check", "--json", str(folder)]) == 1
+    (change,) = json.loads(capsys.readouterr().out)["result"]["changed"]
+    assert change["file"].endswith("messy.fut")
+    assert f"-{MESSY}+{CLEAN}" in change["diff"]
 
 
 def test_links_stay_links(folder: Path) -> None:
