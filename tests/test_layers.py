@@ -125,8 +125,8 @@ ALLOWED = {
         "versions records pages tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
     "notebook":
-        "displayed entry_point execution memory pages program records tuner.analysis tuner.report "
-        "tuner.report.html tuner.result versions compile",
+        "displayed editors.pygments_lexer entry_point execution memory pages program records "
+        "tuner.analysis tuner.report tuner.report.html tuner.result versions compile",
     "tuner.schedules":
         "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
         "tuner.costs tuner.measure "
@@ -144,7 +144,8 @@ ALLOWED = {
         "runelift tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.workers tuner.job tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters "
         "tuner.strategies tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "
-        "tuner.thresholds testing races races.mistakes stubs interactive",
+        "tuner.thresholds testing races races.mistakes stubs interactive "
+        "editors.pygments_lexer",
     "editors.pygments_lexer": "frontend.syntax",
     "interactive":
         "frontend.syntax frontend.elaborate frontend rewrite.engine versions data compilation "

@@ -11,11 +11,15 @@ import argparse
 from pathlib import Path
 
 from runelift.runtime.commands.options import add_device
+from runelift.runtime.commands.styles import show, show_code
 from runelift.runtime.interactive.answers import Answers
 from runelift.runtime.interactive.prompt import talk
 from runelift.runtime.interactive.session import Session
 
 EXAMPLES = ("runelift repl", "runelift repl examples/matmul.fut")
+
+LANGUAGES = {"core": "runelift", "opencl": "c", "python": "python"}
+"""Names of lexers by language."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,4 +34,11 @@ def execute(args: argparse.Namespace) -> int:
     session = Session()
     for path in args.programs:
         session.load(path)
-    return talk(Answers(session, args.device))
+    return talk(Answers(session, args.device), _show)
+
+
+def _show(text: str, language: str) -> None:
+    if language:
+        show_code(text, LANGUAGES[language])
+    else:
+        show(text)

@@ -54,10 +54,12 @@ class Answers:
     def __init__(self, session: Session, device: str | None = None) -> None:
         self.session = session
         self._device = device
+        self.language = ""
+        """The language of the last answer, if it is a program."""
 
     def answer(self, text: str) -> str:
         """The answer to a text; UserError or CompilerLimitation if something is wrong with it."""
-        self.session.warnings = []
+        self.session.warnings, self.language = [], ""
         text = text.strip()
         if not text or all(line.lstrip().startswith("--") for line in text.splitlines()):
             return ""
@@ -94,11 +96,13 @@ class Answers:
         program, entry = self._program(_expression(text))
         shown: str = (program.tree.entry(entry).render() if stage == "tree"
                       else program.source(stage, entry))
+        self.language = {"tree": "", "host": "python"}.get(stage, "core")
         return shown.replace(ENTRY, NAME).rstrip()
 
     def _kernel(self, text: str) -> str:
         program, entry = self._program(_expression(text))
         shown = program.source("kernels", entry).replace(ENTRY, NAME).rstrip()
+        self.language = "opencl"
         return shown or "There are no kernels: the host does it."
 
     def _time(self, text: str) -> str:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.compilation.diagnostics import as_text
@@ -15,7 +16,11 @@ from runelift.runtime.interactive.session import is_unfinished
 PROMPT, MORE = "> ", ". "
 
 
-def talk(answers: Answers) -> int:
+Show: TypeAlias = Callable[[str, str], None]
+"""Prints a text in a language, which is "" for messages and values."""
+
+
+def talk(answers: Answers, show: Show) -> int:
     """Answer what is typed until the end of the input; 1 if a pipe has a mistake in it."""
     wrong = 0
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -32,9 +37,10 @@ def talk(answers: Answers) -> int:
             said, wrong = "not supported: the program is nested too deeply.", 1
         except KeyboardInterrupt:
             said = "Stopped."
-        for each in (*answers.session.warnings, said):
-            if each:
-                print(each)
+        for each in answers.session.warnings:
+            show(each, "")
+        if said:
+            show(said, answers.language)
     return 0 if terminal else wrong
 
 
