@@ -108,7 +108,10 @@ class _Breaking(Formatter):
         self._found: dict[int, dict[Break, None]] = {}
         """The possible breaks of each line."""
         self._members: dict[Break, list[Place]] = {}
+        self._columns: dict[Break, int] = {}
+        """The columns at which broken lines would begin."""
         self._long: set[int] = set()
+        self._ends: dict[int, int] = {}
         self._seen: list[Frame] = []
         """The frames that breaks name; they live as long as this."""
 
@@ -122,17 +125,31 @@ class _Breaking(Formatter):
                 if (other.rank, other.strength, other.depth) == (0, LET, best.depth + 1):
                     places += self._members[other]
             if best.strength >= FILLING:
-                here = [place for place in places if place.line == line]
-                fitting = [place for place in here if place.column <= WIDTH]
-                places = fitting[-1:] or here[:1]
+                places = self._filling(line, self._members[best], self._columns[best])
             found += [place.word for place in places]
         return found
+
+    def _filling(self, line: int, places: list[Place], start: int) -> list[Place]:
+        """The places to break at, so that as much as fits stands between two of them.
+
+        Lines then begin at the column ``start``.
+        """
+        here = [place for place in places if place.line == line]
+        ends = [*(place.column - 1 for place in here[1:]), self._ends[line]]
+        found: list[Place] = []
+        moved = 0
+        for place, end in zip(here, ends, strict=True):
+            if end - moved > WIDTH and place.column - moved > start:
+                found.append(place)
+                moved = place.column - start
+        return found or here[-1:]
 
     def _put(self, indent: int) -> int:
         word, top = self._word, self._top
         kind = None if word.breaks or self._before.kind == "start" else self._kind(word, top)
         column = super()._put(indent)
         line = self._lines.number
+        self._ends[line] = column + len(word.text)
         if column + len(word.text.partition("\n")[0]) > WIDTH:
             self._long.add(line)
         if kind is not None and column > self._lines.indent:
@@ -140,6 +157,7 @@ class _Breaking(Formatter):
             self._seen.append(top)
             found = Break(rank, len(self._frames), strength, id(top))
             self._found.setdefault(line, {})[found] = None
+            self._columns[found] = top.inner if strength == ELEMENT else top.argument or column
             self._members.setdefault(found, []).append(Place(word, line, column))
         return column
 
