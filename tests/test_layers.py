@@ -111,7 +111,8 @@ ALLOWED = {
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "tuner.report.html":
         "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
-        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
+        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
+        "tuner.schedules",
     "tuner.schedules":
         "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
         "tuner.costs tuner.measure "

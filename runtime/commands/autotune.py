@@ -36,7 +36,11 @@ from runelift.ir.errors import UserError
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import warn
 from runelift.runtime.commands.progress import Display, display
-from runelift.runtime.commands.schedule_search import schedule_found, search_schedules
+from runelift.runtime.commands.schedule_search import (
+    schedule_found,
+    search_schedules,
+    used_schedules,
+)
 from runelift.runtime.commands.tuning_data import kept_out, tuning_datasets
 from runelift.runtime.commands.tuning_files import runs_are_for
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
@@ -62,7 +66,6 @@ from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
 from runelift.runtime.tuner.report.text import facts
-from runelift.runtime.tuner.schedules.used import used_schedules
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy

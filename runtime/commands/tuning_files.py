@@ -76,12 +76,11 @@ def write_report(args: argparse.Namespace, program: Program, state: State,
                  held_out: Mapping[str, list[HeldOut]]) -> None:
     """The report of ``--html``."""
     # late: start-up; tunings without a page do without
-    from runelift.runtime.tuner.report.html import document, tuned
-    from runelift.runtime.tuner.report.html.schedules import schedule_sections
+    from runelift.runtime.tuner.report.html import document, schedules, tuned
 
     page = document.document(f"Tuning of {args.program.name}", [*tuned.tuned(
         state.thresholds, about_runs(args, program), state.parameters, state.guards,
-        state.validated, held_out), *schedule_sections(args.searched)])
+        state.validated, held_out), *schedules.schedule_sections(args.searched)])
     document.write_page(args.html, page)
 
 

@@ -231,8 +231,10 @@ class SchedulePolicy:
 
     seconds: float = 240.0
     """Seconds that it may take unless a budget is given."""
+    first: int = 10
+    """The most candidates that store one array."""
     near: float = 0.5
-    """Part of the candidates that are drawn near the best ones so far, ..."""
+    """Part of the others that are drawn near the best ones so far, ..."""
     parents: int = 3
     """... of which there are so many."""
     exploring: float = 0.7
