@@ -108,7 +108,8 @@ def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase:
     rewriting = rewriting or Rewriting(names)
     passes = tuple(passes)
     observer = observer or Observer()
-    watched = observer.is_active or rewriting.trace or rewriting.fuel is not None
+    watched = (observer.is_active or rewriting.trace or rewriting.watch
+               or rewriting.fuel is not None)
     if not (watched or EVERY_PASS):
         before, fired = copy(names), rewriting.fired.copy()
         try:
@@ -130,7 +131,7 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
             checked: Callable[[Program], None], observer: Observer) -> Program:
     settled: dict[str, int] = {}
     for number, each in enumerate(passes, 1):
-        start = time.perf_counter()
+        start, before = time.perf_counter(), program
         if settled.get(each.name) != rewriting.fired.total():  # else it would change nothing
             try:
                 program = each.run(program, names, rewriting)
@@ -139,6 +140,8 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
                 raise CompilerBug(f"in pass {number}, '{each.name}': {bug}") from bug
             settled[each.name] = rewriting.fired.total()
         observer.note(each, program, time.perf_counter() - start)
+        if rewriting.watch is not None:
+            rewriting.watch(each.name, before, program)
     return program
 
 

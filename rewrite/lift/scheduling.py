@@ -39,6 +39,7 @@ from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes
+from runelift.rewrite.lift.blocking import Blocking
 from runelift.rewrite.lift.places import Place, find, places
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.schedule import Schedule, Step
@@ -87,6 +88,7 @@ class Scheduling:
     taken: list[Step] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
     possible: list[Step] = field(default_factory=list)
+    blocking: Blocking = field(default_factory=Blocking)
     _wanted: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -120,6 +122,7 @@ class Scheduling:
             self.taken.clear()
             self.left_out.clear()
             self.possible.clear()
+            self.blocking.nests.clear()
             if self.needs is not None:
                 self.needs.clear()
         funs = []
@@ -136,7 +139,14 @@ class Scheduling:
             known = {str(each) for each in self.possible}
             self.possible += [each for each in self.explore(done, names, fused)
                               if str(each) not in known]
-        return done
+        return self._in_blocks(done, names) if fused else done
+
+    def _in_blocks(self, program: Program, names: Names) -> Program:
+        """The program with its nests whose steps ask for blocks; they need nothing."""
+        done = {step for nest in self.blocking.complete for step in nest.steps}
+        if self.needs is not None:
+            self.needs[:] = [each for each in self.needs if each.origin[-1] not in done]
+        return Program(tuple(self.blocking.made(fun, names) for fun in program.funs))
 
     # Attributes
 
@@ -218,9 +228,10 @@ class Scheduling:
             raise _mismatch(step, place, found)
         if self.needs is not None:
             self.needs += (replace(each, origin=(*each.origin, str(step))) for each in needs or ())
+        self.blocking.follow(fun, found.fun, place, step, given, found.inner, names)
         if self.watch is not None:
-            self.watch(step, found)
-        return found
+            self.watch(step, found.fun)
+        return found.fun
 
 
 class _Values(dict[str, int]):

@@ -27,10 +27,11 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.open_program import open_program
@@ -57,7 +58,7 @@ from runelift.runtime.host import interrupts
 from runelift.runtime.host.gc_policy import freeze
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import import_t4, t4
-from runelift.runtime.tuner.autotune import autotune
+from runelift.runtime.tuner.autotune import State, autotune
 from runelift.runtime.tuner.costs.log import Log, Measurements, made_for, read_log
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
@@ -65,6 +66,7 @@ from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
+from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.report.text import facts
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
@@ -76,11 +78,20 @@ from runelift.runtime.tuner.workers.result_checks import ResultChecks
 from runelift.runtime.tuner.workers.runners import Runners, limit_on
 from runelift.runtime.tuner.workers.work_sharing import DevicePool, SharedMeasuring
 
-__all__ = ["INTERRUPTED", "configure", "execute"]
+__all__ = ["INTERRUPTED", "configure", "execute", "tune"]
+EXAMPLES = ("runelift autotune examples/mapscan.fut --effort quick -v",
+            "runelift autotune examples/lud.fut --budget 30s --html lud.html")
+Finish: TypeAlias = Callable[[argparse.Namespace, Program, TuningPolicy, State], int]
+"""A use of the result of a tuning with records; the exit status."""
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift autotune``."""
+    return tune(args, finish_tuning)
+
+
+def tune(args: argparse.Namespace, finish: Finish) -> int:
+    """Tune as the options of ``runelift autotune`` say; the exit status."""
     started = time.perf_counter()
     strategy = parse_strategy(args.strategy or EFFORTS[args.effort].strategy)
     check(args, strategy)
@@ -90,7 +101,7 @@ def execute(args: argparse.Namespace) -> int:
         if measuring_method(strategy) is not None:
             _drop_unused(args, strategy, started)
     with _running(args, started) as (program, runner, pool):
-        return _tune(args, strategy, program, runner, pool, started)
+        return _tune(args, strategy, program, runner, pool, started, finish)
 
 
 @contextmanager
@@ -165,7 +176,8 @@ def _open(args: argparse.Namespace) -> Program:
 
 
 def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
-          runner: Measurable, pool: DevicePool | None, started: float) -> int:
+          runner: Measurable, pool: DevicePool | None, started: float,
+          finish: Finish) -> int:
     """Tune ``program``, which is run by ``runner``, and measured by a pool if there is one."""
     held_back = kept_out(args, program)
     search = _parameter_search(args, strategy)
@@ -194,7 +206,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         if not state.interrupted:
             runner.save_manifest()
         runner.leave()
-    return finish_tuning(args, program, job.policy, state)
+    return finish(args, program, job.policy, state)
 
 
 def _job(args: argparse.Namespace, program: Program, runner: Measurable) -> TuningJob:

@@ -99,6 +99,8 @@ def _facts(found: Sequence[Scheduling], dropped: Iterable[Dropped]) -> dict[str,
     text = Schedule(last.schedule.steps, tuple(each.schedule for each in versions)).text
     return {"schedule": text.splitlines(),
             "needs": [str(need) for each in found for need in each.needs or ()],
+            "blocks": {nest.path: str(nest.blocks) for each in found
+                       for nest in each.blocking.complete},
             "no_version": [{"schedule": list(each.schedule), "why": each.why} for each in dropped],
             "left_out": [str(each.taken[k]) for each in found for k in sorted(each.left_out)],
             "possible": [{"step": str(each), "after_fusion": each.fused}
@@ -120,6 +122,8 @@ def _lines(points: Scheduling, dumps: Mapping[int, Fun]) -> Iterator[str]:
             elif id(step) in dumps:
                 text = pretty(Program((dumps[id(step)],)))
                 yield from (f"--   {line}".rstrip() for line in text.splitlines())
+        for nest in points.blocking.complete if fused else ():
+            yield f"-- {nest.path} is one kernel, for all sizes: {nest.blocks.words}."
         if fused and points.needs:
             yield f"-- This needs that {' and '.join(dict.fromkeys(map(str, points.needs)))}."
         if possible:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from runelift.runtime.tuner.report.html import charts
-from runelift.runtime.tuner.report.html.document import figure, folded, paragraph, section, table
-from runelift.runtime.tuner.report.html.markup import Markup
-from runelift.runtime.tuner.report.html.scales import Axis
+from runelift.runtime.pages import charts
+from runelift.runtime.pages.document import figure, folded, paragraph, section, table
+from runelift.runtime.pages.markup import Markup
+from runelift.runtime.pages.scales import Axis
 from runelift.runtime.tuner.schedules.convergence import Convergence, Curve, convergence
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
 
