@@ -215,8 +215,8 @@ class _BudgetPolicy:
 
     schedules: float = 0.5
     """The part for the search over schedules, if there is one; the rest is for its result."""
-    unused: float = 0.3
-    """The part of the rest for finding out which of its versions no dataset uses."""
+    unused: float = 0.6
+    """The part of the rest for tuning all that it found; what is left is for the versions used."""
     tuning: float = 0.9
     """The part of the budget that is not for the report."""
     thresholds: float = 0.5
