@@ -128,7 +128,8 @@ ALLOWED = {
         "rewrite.engine rewrite codegen.plan codegen.emit compilation versions devices pages",
     "tuner.report.html":
         "versions records pages tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
-        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
+        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
+        "tuner.schedules",
     "notebook":
         "displayed editors.pygments_lexer entry_point execution memory pages profiling program "
         "records tuner.analysis tuner.report tuner.report.html tuner.result versions compile",
