@@ -76,11 +76,11 @@ class Diagnostic:
     hints: tuple[str, ...] = ()
     severity: str = "error"
 
-    def render(self) -> str:
-        """The diagnostic as a person reads it."""
+    def render(self, width: int | None = None) -> str:
+        """The diagnostic as a person reads it, with program lines of at most ``width`` columns."""
         lines = [f"{self.span}: {self.severity}[{self.code}]: {self.message}",
-                 self.span.excerpt()]
-        lines += [f"{label.span}: note: {label.text}\n{label.span.excerpt()}"
+                 self.span.excerpt(width=width)]
+        lines += [f"{label.span}: note: {label.text}\n{label.span.excerpt(width=width)}"
                   for label in self.labels]
         lines += [f"  hint: {hint}" for hint in self.hints]
         return "\n".join(lines)

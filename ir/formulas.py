@@ -1,6 +1,7 @@
 """Formulas for people: sizes as sympy factors them, and the values that constraints leave.
 
-Only commands that explain something import it, since sympy takes long to import.
+Only commands that explain something import it, since sympy takes long to import.  Without sympy,
+which is optional, sizes stay sums, and divisors are not listed.
 
 >>> from runelift.ir.constraints import divides
 >>> side, rows = Size.var(VName("side", 1)), Size.var(VName("rows", 2))
@@ -14,7 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import sympy
+try:
+    import sympy
+except ImportError:
+    sympy = None
 
 from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.names import VName
@@ -31,6 +35,8 @@ def base(name: VName) -> str:
 
 def formula(size: Size, name: Callable[[VName], str] = base) -> str:
     """A size as a product where that is shorter than the sum."""
+    if sympy is None:
+        return size.render(name)
     plain, factored = _expression(size, name), sympy.factor(_expression(size, name))
     return min(str(plain), str(factored), key=len)
 
@@ -40,7 +46,7 @@ def shown(constraint: Constraint, name: Callable[[VName], str] = base) -> str:
     left, right = formula(constraint.left, name), formula(constraint.right, name)
     text = f"{left} {constraint.kind.value} {right}"
     number = constraint.right.constant
-    if constraint.kind is Relation.DIVIDES and number:
+    if sympy is not None and constraint.kind is Relation.DIVIDES and number:
         divisors = [str(each) for each in sympy.divisors(number)]
         if 1 < len(divisors) <= MOST_DIVISORS:
             text += f": {', '.join(divisors[:-1])} or {divisors[-1]}"

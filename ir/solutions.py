@@ -21,12 +21,10 @@ Source: Mogers 2023, chapter 4, whose solver draws and rejects; leaf counts are 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
-
-import networkx as nx
 
 from runelift.ir.constraints import Constraint, Derived, Relation, System
 from runelift.ir.names import VName
@@ -192,19 +190,25 @@ def _parts(constraint: Constraint, known: Set[VName]) -> Iterator[Size]:
         yield from (each for each in sums.values() if each.constant is None)
 
 
-def _graph(system: System) -> nx.Graph:
-    """The parameters, connected where a constraint or a derived quantity is about several."""
-    graph = nx.Graph()
-    graph.add_nodes_from(system.domains)
+def _connected(system: System) -> Iterator[Collection[VName]]:
+    """Names that a constraint or a derived quantity is about together."""
     for each in system.constraints:
         if each.variables() <= system.known():
-            nx.add_path(graph, sorted(each.variables()))
+            yield each.variables()
     needed = {name for each in system.constraints for name in each.variables()}
     for derived in reversed(system.derived):
         if needed.intersection(derived.names):
             needed.update(derived.inputs)
-            nx.add_path(graph, [*derived.inputs, *derived.names])
-    return graph
+            yield (*derived.inputs, *derived.names)
+
+
+def _components(system: System) -> list[set[VName]]:
+    """The sets of parameters, in their order, that nothing connects with others."""
+    found: dict[VName, set[VName]] = {name: {name} for name in system.domains}
+    for names in _connected(system):
+        joined = set(names).union(*(found.get(name, ()) for name in names))
+        found |= dict.fromkeys(joined, joined)
+    return list({id(each): each for each in found.values()}.values())
 
 
 def _ordered(system: System, names: Sequence[VName]) -> tuple[VName, ...]:
@@ -242,7 +246,7 @@ class Solutions:
             self.count = 0
             return
         names = list(system.domains)
-        for component in nx.connected_components(_graph(self._system)):
+        for component in _components(self._system):
             if group := [name for name in names if name in component]:
                 self._trees.append(_Tree(self._system, group))
         self.count = prod(tree.root.count for tree in self._trees)

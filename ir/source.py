@@ -10,6 +10,8 @@ from runelift.ir.visible import one_line, visible
 
 WIDTH = 120
 """Characters of a source line that errors show at most."""
+LEAST, GUTTER = 20, 7
+"""Characters of a source line that are shown in any case, and those before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +50,31 @@ class Span:
         return self.start - self.source.text.rfind("\n", 0, self.start)
 
     @property
+    def last(self) -> tuple[int, int]:
+        """The 1-based line and column of the last character."""
+        last = max(self.start, self.end - 1)
+        return self.source.line(last), last - self.source.text.rfind("\n", 0, last)
+
+    @property
     def text(self) -> str:
         """The characters of the span."""
         return self.source.text[self.start : self.end]
 
-    def excerpt(self, label: str = "") -> str:
-        """The first line of the span with carets under it; long lines are cut around the span."""
+    def excerpt(self, label: str = "", *, width: int | None = None) -> str:
+        """The first line of the span with carets under it.
+
+        A line that is longer than ``width`` with its number is cut around the span.
+        """
+        most = WIDTH if width is None else min(WIDTH, max(LEAST, width - GUTTER))
         text, start = self.source.text, self.start - self.column + 1
         end = text.find("\n", start)
         line = text[start:end if end >= 0 else None].rstrip("\r")
-        width = max(1, min(self.end - self.start, len(line) - self.column + 1))
-        line, before, width = _cut(line, self.column - 1, width)
-        width += len(visible(line[before:before + width])) - len(line[before:before + width])
+        marked = max(1, min(self.end - self.start, len(line) - self.column + 1))
+        line, before, marked = _cut(line, self.column - 1, marked, most)
+        marked += len(visible(line[before:before + marked])) - len(line[before:before + marked])
         line, before = visible(line), len(visible(line[:before]))
         gutter = f"{self.line:>4} | "
-        carets = " " * (len(gutter) - 2) + "| " + " " * before + "^" * width
+        carets = " " * (len(gutter) - 2) + "| " + " " * before + "^" * marked
         return f"{gutter}{line}\n{carets} {label}".rstrip()
 
     def to(self, other: Span) -> Span:
@@ -73,8 +85,8 @@ class Span:
         return f"{one_line(self.source.name)}:{self.line}:{self.column}"
 
 
-def _cut(line: str, before: int, width: int) -> tuple[str, int, int]:
-    """A line of at most :data:`WIDTH` characters around a span, and the place of the span in it.
+def _cut(line: str, before: int, width: int, most: int = WIDTH) -> tuple[str, int, int]:
+    """A line of at most ``most`` characters around a span, and the place of the span in it.
 
     The span begins after ``before`` characters and has ``width`` ones.  At most half of the line
     is marked.
@@ -82,14 +94,14 @@ def _cut(line: str, before: int, width: int) -> tuple[str, int, int]:
     >>> _cut("a" * 200, 190, 10)[1:]
     (110, 10)
     """
-    if len(line) <= WIDTH:
+    if len(line) <= most:
         return line, before, width
-    width = min(width, WIDTH // 2)
-    start = max(0, min(before - (WIDTH - width) // 2, len(line) - WIDTH))
-    text = line[start:start + WIDTH]
+    width = min(width, most // 2)
+    start = max(0, min(before - (most - width) // 2, len(line) - most))
+    text = line[start:start + most]
     if start:
         text = "…" + text[1:]
-    if start + WIDTH < len(line):
+    if start + most < len(line):
         text = text[:-1] + "…"
     return text, before - start, width
 
@@ -100,7 +112,8 @@ class Loc:
 
     ``calls`` lists the call sites from the innermost outwards; it makes the back-trace of a
     run-time error.  Each has the name of the function that is called (``callee``, if it has one).
-    ``name`` is the variable that the source gives the value, if it does.
+    ``name`` is the variable that the source gives the value, if it does.  ``last`` is the line and
+    column of the last character, if it is known.
     """
 
     file: str
@@ -109,11 +122,12 @@ class Loc:
     calls: tuple[Loc, ...] = ()
     callee: str = ""
     name: str = field(default="", compare=False)
+    last: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, span: Span, calls: tuple[Loc, ...] = (), callee: str = "") -> Loc:
         """The location at which ``span`` starts."""
-        return cls(span.source.name, span.line, span.column, calls, callee)
+        return cls(span.source.name, span.line, span.column, calls, callee, last=span.last)
 
     def trace(self) -> list[str]:
         """The calls through which the program came here, a line each, innermost first."""

@@ -15,6 +15,7 @@ import argparse
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -28,10 +29,17 @@ from typing import Any
 WIDTHS = (480, 1280, 1920)
 SCHEMES = ("light", "dark")
 HEIGHT = 900
+PATIENCE = 60.0
+"""Seconds until an answer of the browser is overdue."""
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
                None)
 MISSING = "Chromium is not on PATH (Debian: apt install chromium)"
 CHECK = (Path(__file__).parent / "screens.js").read_text()
+SETTLED = """() => new Promise((done) => {
+  let timer = setTimeout(done, 50);
+  new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(done, 50); }).observe(
+    document, {subtree: true, childList: true, attributes: true});
+})"""
 OPEN = "document.querySelectorAll('details').forEach(each => each.open = true)"
 
 PLUGGED = """
@@ -78,6 +86,10 @@ class Tab:
             raise AssertionError(found["exceptionDetails"])
         return found["result"].get("value")
 
+    def settle(self) -> None:
+        """Wait until scripts have not changed the page for a moment."""
+        self.run(f"({SETTLED})()")
+
     def show(self, width: int, scheme: str, height: int = HEIGHT) -> None:
         """Set the size of the window, and light or dark."""
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height,
@@ -114,6 +126,7 @@ class Tab:
     def findings(self, width: int, scheme: str) -> list[Finding]:
         """What is wrong with the page as it is shown now, at this width."""
         self.show(width, scheme)
+        self.settle()
         found = [*self.problems, *map(tuple, self.run(f"({CHECK})()"))]
         self.problems.clear()
         return [Finding(kind, what, width, scheme) for kind, what in found]
@@ -168,6 +181,7 @@ class Browser:
 
     def _message(self) -> dict[str, Any]:
         while b"\0" not in self._read:
+            assert select.select([self._from], [], [], PATIENCE)[0], "Chromium does not answer"
             part = os.read(self._from, 1 << 20)
             assert part, "Chromium has ended"
             self._read += part
@@ -216,6 +230,7 @@ def screens(page: Path, *, widths: Sequence[int] = WIDTHS, schemes: Sequence[str
     """
     with browser() as started:
         tab = started.open(page)
+        tab.settle()
         if opened:
             tab.run(OPEN)
         found = list[Finding]()

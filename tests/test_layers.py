@@ -118,6 +118,8 @@ ALLOWED = {
         "memory versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "pages": "versions",
+    "explanation":
+        "rewrite.engine rewrite codegen.plan codegen.emit compilation versions devices pages",
     "tuner.report.html":
         "versions records pages tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
@@ -137,12 +139,11 @@ ALLOWED = {
         "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
         "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
         "host compilation rules "
-        "devices.driver devices geometry memory pages processes program compile runelift "
-        "tuner.policy "
-        "tuner.costs tuner.measure tuner.fit tuner.result tuner.workers tuner.job tuner.autotune "
-        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
-        "tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules tuner.thresholds testing races "
-        "races.mistakes stubs",
+        "devices.driver devices explanation geometry memory pages processes program compile "
+        "runelift tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "tuner.workers tuner.job tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters "
+        "tuner.strategies tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "
+        "tuner.thresholds testing races races.mistakes stubs",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

@@ -1,4 +1,4 @@
-"""Pages show what the commands print: ``docs/rules.md`` and ``docs/convolution.md``.
+"""Pages show what the commands print: those of ``PAGES``.
 
 A comment ``run: COMMAND`` stands in front of an output, which begins with the command.  ``; shows
 REGEX`` behind it keeps the first match only.  Several keep one each, with ``...`` between them.
@@ -19,7 +19,7 @@ from runelift.runtime.rules.load import load_rules
 
 DOCS = Path(__file__).parents[1] / "docs"
 PART = re.compile(r"<!-- (file|run): (.*?) -->\n```(\w*)\n(.*?)```", re.S)
-PAGES = {"rules.md": 8, "convolution.md": 8}
+PAGES = {"rules.md": 8, "convolution.md": 8, "first-steps.md": 8, "json.md": 2}
 """The pages, and how many parts each has at least."""
 
 

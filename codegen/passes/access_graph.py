@@ -7,40 +7,39 @@ for the separated pairs are added, so that a drawing shows why each barrier stan
 from __future__ import annotations
 
 import json
-from typing import Any
-
-import networkx as nx
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from runelift.codegen.passes.barrier_reasons import AccessSite, ExplainedKernel
 
 
-def access_graph(explained: ExplainedKernel) -> nx.MultiDiGraph:
-    """The graph of a kernel.
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An edge between the accesses with two numbers.
 
-    Nodes are numbers of accesses, with ``array``, ``kind``, ``index`` and ``at``.  Edges have the
-    number of a ``barrier`` or None.  Their ``relation`` is ``next`` for control flow, and
-    ``separated`` for the nearest pair of each barrier.
+    It is that of control flow (``next``), or of the nearest pair that a barrier ``separated``.
     """
-    graph = nx.MultiDiGraph(name=explained.name)
-    for site in explained.sites:
-        graph.add_node(site.number, array=str(site.access.mem), kind=site.access.kind.value,
-                       index=site.index, at=None if site.loc is None else str(site.loc))
+
+    before: int
+    after: int
+    relation: str
+    barrier: int | None
+
+
+def edges(explained: ExplainedKernel) -> Iterator[Edge]:
+    """The edges of the graph of a kernel."""
     for each in explained.order:
-        graph.add_edge(each.before, each.after, relation="next", barrier=each.barrier)
+        yield Edge(each.before, each.after, "next", each.barrier)
     for barrier in explained.barriers:
         for pair in barrier.pairs[:1]:
-            graph.add_edge(pair.before.number, pair.after.number, relation="separated",
-                           barrier=barrier.number)
-    return graph
+            yield Edge(pair.before.number, pair.after.number, "separated", barrier.number)
 
 
 def dot(explained: ExplainedKernel) -> str:
     """The graph in the language of Graphviz: dashed edges are separated pairs."""
-    graph = access_graph(explained)
     lines = [f"digraph {json.dumps(explained.name)} {{", "  node [shape=box];"]
     lines += [f"  {site.number} [label={json.dumps(_label(site))}];" for site in explained.sites]
-    for source, target, data in graph.edges(data=True):
-        lines.append(f"  {source} -> {target}{_style(data)};")
+    lines += [f"  {each.before} -> {each.after}{_style(each)};" for each in edges(explained)]
     return "\n".join([*lines, "}"])
 
 
@@ -49,8 +48,8 @@ def _label(site: AccessSite) -> str:
     return f"{site.access.kind.value} {site.access.mem}[{site.index}]{place}"
 
 
-def _style(data: dict[str, Any]) -> str:
+def _style(edge: Edge) -> str:
     """The attributes of an edge."""
-    if data["relation"] == "separated":
-        return f' [style=dashed, constraint=false, label="barrier {data["barrier"]}"]'
-    return f' [label="barrier {data["barrier"]}"]' if data["barrier"] is not None else ""
+    if edge.relation == "separated":
+        return f' [style=dashed, constraint=false, label="barrier {edge.barrier}"]'
+    return f' [label="barrier {edge.barrier}"]' if edge.barrier is not None else ""

@@ -10,7 +10,6 @@ are timed only if there are no others.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +35,7 @@ from runelift.runtime.commands.options import (
     add_device,
     add_entry,
     add_force,
+    add_json,
     add_memory,
     add_only,
     add_policy,
@@ -43,18 +43,23 @@ from runelift.runtime.commands.options import (
     add_rules,
     add_schedule,
     add_tuning,
+    print_json,
 )
+from runelift.runtime.commands.progress import Display, display
+from runelift.runtime.commands.styles import show
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
 from runelift.runtime.records.format import show_seconds, table
-from runelift.runtime.records.statistics import Summary, summarise
+from runelift.runtime.records.statistics import Summary, median, summarise
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Case, datasets_of
+from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
 
+EXAMPLES = ("runelift bench examples/matmul.fut --only thin",
+            "runelift bench examples/matmul.fut --force V3 --json")
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
-
 
 
 class Input(NamedTuple):
@@ -75,8 +80,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-i", "--input", type=Path, metavar="FILE",
                         help="time this input instead of the datasets of the program")
     add_only(parser)
-    parser.add_argument("--json", metavar="FILE",
-                        help="write all times as JSON, to standard output if FILE is '-'")
     add_force(parser)
     add_memory(parser)
     add_device(parser)
@@ -85,6 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_policy(parser)
     add_rules(parser)
     add_contract(parser)
+    add_json(parser)
 
 
 def inputs(args: argparse.Namespace, program: Program,
@@ -122,40 +126,52 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("--runs must be at least 1.")
     program = open_program(args)
     device = program.device_info.label if program.device_info else "interpreter"
-    quiet = args.json == "-"
-    if not quiet:
-        print(f"{args.program} on {device}, {args.runs} runs"
-              + (", tuned" if program.thresholds else ""))
+    if not args.json:
+        show(f"{args.program} on {device}, {args.runs} runs"
+             + (", tuned" if program.thresholds else ""))
+    todo = inputs(args, program, partial(datasets_of, without=EXCLUDED_TAGS))
     results, rows = [], [["dataset", "wall", "± MAD", "device", "± MAD", "launches", "memory"]]
-    failed = False
-    for entry, name, arguments, _ in inputs(
-            args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
-        label = name if entry == "main" else f"{entry}: {name}"
-        try:
-            with version_names_in_errors(program):
-                found = measure(program, entry, arguments(), args.runs,
-                                forced(args, program, entry))
-        except (UserError, CompilerLimitation) as error:
-            print(f"runelift: {label}: {error}", file=sys.stderr)
-            failed = True
-            continue
-        wall, span = summarise(found["wall"]), summarise(found["device"])
-        results.append({"entry": entry, "dataset": name, **found,
-                        "wall_summary": asdict(wall), "device_summary": asdict(span)})
-        rows.append([label, *_cells(wall), *_cells(span), str(found["launches"]),
-                     f"{found['peak_bytes'] / 2**20:.1f} MiB"])
-    if not quiet:
-        print(table(rows))
+    with display(len(todo)) as shown:
+        for number, each in enumerate(todo):
+            label = each.name if each.entry == "main" else f"{each.entry}: {each.name}"
+            shown.begun(label)
+            try:
+                with version_names_in_errors(program):
+                    found = measure(program, each.entry, each.arguments(), args.runs,
+                                    forced(args, program, each.entry), partial(
+                                        _show_run, shown, label, number, len(todo), args.runs))
+            except (UserError, CompilerLimitation) as error:
+                with shown.aside():
+                    show(f"runelift: {label}: {error}", sys.stderr)
+                continue
+            wall, span = summarise(found["wall"]), summarise(found["device"])
+            results.append({"entry": each.entry, "dataset": each.name, **found,
+                            "wall_summary": asdict(wall), "device_summary": asdict(span)})
+            rows.append([label, *_cells(wall), *_cells(span), str(found["launches"]),
+                         f"{found['peak_bytes'] / 2**20:.1f} MiB"])
+    if not args.json:
+        show(table(rows))
     tell_failed_versions(program)
-    if args.json is not None:
-        _write(args.json, {"program": str(args.program), "device": device, "runs": args.runs,
-                           "thresholds": program.thresholds, "results": results})
-    return 1 if failed else 0
+    if args.json:
+        print_json({"program": str(args.program), "device": device, "runs": args.runs,
+                    "thresholds": program.thresholds, "results": results})
+    return 1 if len(results) < len(todo) else 0
+
+
+def _show_run(shown: Display, label: str, number: int, datasets: int, runs: int,
+              times: Sequence[float]) -> None:
+    """Show a run of the ``number``-th dataset, after which there are these times."""
+    summary = f"median {show_seconds(median(times))}" if len(times) == runs else ""
+    shown.measured(Progress(label, number * runs + len(times), datasets * runs, times[-1], summary))
 
 
 def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
-            force: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """Times of ``runs`` runs in seconds, after some to warm up; ``force``: versions by site."""
+            force: Mapping[str, int] | None = None,
+            seen: Callable[[Sequence[float]], None] = lambda _: None) -> dict[str, Any]:
+    """Times of ``runs`` runs in seconds, after some to warm up; ``force``: versions by site.
+
+    The times so far are ``seen`` after each of them.
+    """
     wall: list[float] = []
     device: list[float] = []
     launches = peak = 0
@@ -165,6 +181,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
             started = time.perf_counter()
             program.run(entry, values, force=force)
             wall.append(time.perf_counter() - started)
+            seen(wall)
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
     measured = MeasuredProgram(program)
     resident = measured.place(args)
@@ -175,6 +192,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
         wall.append(measured.time(entry, resident, force=required))
         record = measured.record(entry, resident, force=required, samples=False)
         device.append(record.span)
+        seen(wall)
         launches, peak = record.launches, record.peak_bytes
     return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
 
@@ -183,14 +201,3 @@ def _cells(summary: Summary) -> list[str]:
     if not summary.count:
         return ["-", "-"]
     return [show_seconds(summary.median), show_seconds(summary.mad)]
-
-
-def _write(target: str, data: dict[str, Any]) -> None:
-    text = json.dumps(data, indent=2) + "\n"
-    if target == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        Path(target).write_text(text)
-    except OSError as error:
-        raise UserError(f"Cannot write '{target}': {error.strerror}.") from None

@@ -2,10 +2,6 @@
 
 The cache only saves time: what is removed is made again when it is needed.  The variable
 RUNELIFT_CACHE names its folder.  'clear' removes the cache's own files only.
-
-  runelift cache info
-  runelift cache clear
-  RUNELIFT_CACHE=/tmp/mine runelift cache info --json
 """
 
 from __future__ import annotations
@@ -17,6 +13,9 @@ from runelift.ir.errors import UserError
 from runelift.runtime.cache import disk, private
 from runelift.runtime.cache.inventory import KINDS, Inventory, inventory, remove
 from runelift.runtime.commands.options import add_json, print_json
+from runelift.runtime.commands.styles import show
+
+EXAMPLES = ("runelift cache info", "RUNELIFT_CACHE=/tmp/mine runelift cache clear --json")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,15 +51,15 @@ def execute(args: argparse.Namespace) -> int:
 
 def _print(found: Inventory, action: str, why: str | None) -> None:
     removed = action == "clear"
-    print(f"{'Removed from' if removed else 'Folder'}: {found.folder}")
+    show(f"{'Removed from' if removed else 'Folder'}: {found.folder}")
     if why is not None and not removed:
-        print(f"It is not used: {why}.")
+        show(f"It is not used: {why}.")
     for kind, (what, _) in KINDS.items():
         if found.count(kind):
-            print(f"{found.count(kind):8}  {_bytes(found.size(kind)):>10}  {what}")
-    print(f"{sum(map(found.count, KINDS)):8}  {_bytes(sum(map(found.size, KINDS))):>10}  in all")
+            show(f"{found.count(kind):8}  {_bytes(found.size(kind)):>10}  {what}")
+    show(f"{sum(map(found.count, KINDS)):8}  {_bytes(sum(map(found.size, KINDS))):>10}  in all")
     if found.others:
-        print(f"{found.others:8}  {'':10}  files that are not Runelift's"
+        show(f"{found.others:8}  {'':10}  files that are not Runelift's"
               + ", left there" * removed)
 
 

@@ -6,13 +6,13 @@ Prints nothing when there is none.
 from __future__ import annotations
 
 import argparse
-import warnings
 
 from runelift.frontend.load import check
-from runelift.ir.errors import Diagnostic, ProgramError, ProgramWarning
 from runelift.ir.files import read_source, require_file
 from runelift.runtime.commands.options import add_json, add_program, print_json
-from runelift.runtime.compilation.diagnostics import diagnostic_json
+
+EXAMPLES = ("runelift check examples/matmul.fut",
+            "runelift check --json examples/matmul.fut")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,16 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift check``."""
-    source = read_source(require_file(args.program))
-    if not args.json:
-        check(source)
-        return 0
-    errors: tuple[Diagnostic, ...] = ()
-    with warnings.catch_warnings(record=True, action="default") as caught:
-        try:
-            check(source)
-        except ProgramError as error:
-            errors = error.diagnostics
-    remarks = [w.message.diagnostic for w in caught if isinstance(w.message, ProgramWarning)]
-    print_json([diagnostic_json(d) for d in (*errors, *remarks)])
-    return 1 if errors else 0
+    check(read_source(require_file(args.program)))
+    if args.json:
+        print_json(None)
+    return 0

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
-import json
 import os
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -23,14 +23,17 @@ from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
 from runelift.ir.policies import POLICIES, with_attributes_ignored
 from runelift.ir.visible import shortened
-from runelift.runtime.commands import HELP, INTERRUPTED, STOPPED
+from runelift.runtime.commands import HELP, INTERRUPTED, STOPPED, json_output
 from runelift.runtime.commands.streams import visible_streams
-from runelift.runtime.compilation.diagnostics import as_json, as_text
+from runelift.runtime.commands.styles import columns, show
+from runelift.runtime.compilation.diagnostics import as_json, as_text, diagnostic_json
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.host import supervisor
 from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
+from runelift.runtime.records.format import tables_within
 
 COMMANDS = {
+    "demo": "tune a program that comes with Runelift, in a few seconds",
     "check": "check a program for errors, without running it",
     "run": "run a program on values from a file or standard input",
     "test": "run the test blocks of programs",
@@ -45,7 +48,9 @@ COMMANDS = {
     "cache": "show or empty the cache of compiled programs and kernels",
     "devices": "list the OpenCL devices",
     "doctor": "say what is found on this machine, what is not usable, and why",
+    "completion": "print what makes a shell complete commands, options and files",
 }
+EXAMPLES = ("runelift demo", "runelift autotune examples/rows.fut -v")
 RUNNING = frozenset({"run", "bench"})
 """The commands that run programs in this process, on a device."""
 OK, USER_ERROR, LIMITATION, BUG = 0, 1, 2, 3
@@ -58,6 +63,9 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the command line and exit."""
+        if json_output.is_wanted():
+            print(json_output.as_text(None, [json_output.error(message)]))
+            self.exit(USER_ERROR)
         self.print_usage(sys.stderr)
         self.exit(USER_ERROR, f"{self.prog}: {message}\n")
 
@@ -71,12 +79,21 @@ class _Parser(argparse.ArgumentParser):
         return found, unknown
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help whose paragraphs follow the width of the terminal; indented lines stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            part if "\n " in f"\n{part}" else textwrap.fill(part, width)
+            for part in text.strip().split("\n\n"))
+
+
 def make_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser of the command line; only ``command`` gets its own arguments."""
-    parser = _Parser(prog="runelift", description=(
+    parser = _Parser(prog="runelift", formatter_class=_Help, description=(
         "Compile nested data-parallel programs into several versions, run, time and tune them."),
         epilog="Exit status: 0 success, 1 an error of yours, 2 a program that is right but not "
-               "supported, 3 a bug in Runelift, 130 interrupted.")
+               "supported, 3 a bug in Runelift, 130 interrupted.\n\n" + _shown(EXAMPLES))
     parser.add_argument("--version", action="version", version=f"runelift {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True,
                                      parser_class=_Parser)
@@ -84,8 +101,8 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             module = importlib.import_module(f"runelift.runtime.commands.{name.replace('-', '_')}")
             sub = commands.add_parser(
-                name, help=summary, description=module.__doc__,
-                formatter_class=argparse.RawDescriptionHelpFormatter)
+                name, help=summary, description=module.__doc__, formatter_class=_Help,
+                epilog=_shown(module.EXAMPLES))
             module.configure(sub)
             sub.set_defaults(execute=module.execute)
         else:
@@ -93,11 +110,17 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def _shown(examples: Sequence[str]) -> str:
+    """The examples at the end of a help."""
+    return "\n".join(["examples:", *(f"  {each}" for each in examples)])
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line, by default that of this process; the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        with visible_streams():
+        with (visible_streams(), json_output.output_of(arguments),
+              tables_within(columns(sys.stdout))):
             return _execute(arguments)
     finally:
         supervisor.end()
@@ -122,10 +145,7 @@ def _execute(arguments: list[str]) -> int:
         return status
     except (UserError, CompilerLimitation) as error:
         status = USER_ERROR if isinstance(error, UserError) else LIMITATION
-        if "--json" in arguments:
-            print(json.dumps(as_json(error), indent=2))
-            return status
-        return _complain(as_text(error), status)
+        return _complain(as_text(error, columns(sys.stderr)), status, as_json(error))
     except RecursionError:
         return _complain("not supported: the program is nested too deeply.", LIMITATION)
     except KeyboardInterrupt:
@@ -187,8 +207,13 @@ def _silence() -> None:
 def _remark(message: Warning | str, category: type[Warning], filename: str, lineno: int,
             file: TextIO | None = None, line: str | None = None) -> None:
     """Show a warning as the user should see it; those about a program name their place."""
-    print(message if isinstance(message, ProgramWarning) else f"runelift: warning: {message}",
-          file=sys.stderr)
+    about_program = isinstance(message, ProgramWarning)
+    if json_output.is_wanted():
+        json_output.add_warning(
+            diagnostic_json(message.diagnostic) if isinstance(message, ProgramWarning) else
+            {**json_output.error(str(message)), "severity": "warning"})
+    else:
+        show(str(message) if about_program else f"runelift: warning: {message}", sys.stderr)
 
 
 def _stopped() -> int:
@@ -197,12 +222,18 @@ def _stopped() -> int:
     return _complain(STOPPED, INTERRUPTED)
 
 
-def _complain(message: str, status: int) -> int:
+def _complain(message: str, status: int, errors: Sequence[dict[str, Any]] | None = None) -> int:
+    """Say why a command fails, as text or as the ``errors`` of its JSON; the exit status."""
     try:
+        if json_output.is_wanted():
+            print(json_output.as_text(None, [json_output.error(message)] if errors is None else
+                                      errors))
+            sys.stdout.flush()
+            return status
         sys.stdout.flush()
     except BrokenPipeError:
         _silence()
-    print(f"runelift: {shortened(message)}", file=sys.stderr)
+    show(f"runelift: {shortened(message)}", sys.stderr)
     return status
 
 

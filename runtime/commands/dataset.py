@@ -5,9 +5,6 @@ converted, and given data joined with random data.
 
 The same types and seed give the same data on every machine.  Prints text, or writes a file
 whose name decides the format (.in and .txt text, .npy, .npz, else binary; .gz compresses).
-
-  runelift dataset image.npy '[3][3]f32' -o data.in
-  runelift dataset '[1024][4096]f32' 10i32 --i32-bounds=-5:5 --seed 1 -o data.in
 """
 
 from __future__ import annotations
@@ -23,6 +20,8 @@ from runelift.runtime.data.dataset import Generator, RandomArray, parse_bounds, 
 from runelift.runtime.data.text import Value
 from runelift.runtime.data.values import load_values, save_values, write_values
 
+EXAMPLES = ("runelift dataset image.npy '[3][3]f32' -o data.in",
+            "runelift dataset '[1024][4096]f32' 10i32 --i32-bounds=-5:5 --seed 1 -o data.in")
 FILES = frozenset({".npy", ".npz", ".in", ".data"})
 
 

@@ -9,8 +9,11 @@ import argparse
 from dataclasses import asdict, replace
 
 from runelift.runtime.commands.options import add_json, print_json
+from runelift.runtime.commands.styles import show
 from runelift.runtime.devices.info import DeviceInfo, find_devices
 from runelift.runtime.records.format import table
+
+EXAMPLES = ("runelift devices", "runelift devices --json")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +35,12 @@ def execute(args: argparse.Namespace) -> int:
         print_json([facts(device) for device in devices])
         return 0
     if not devices:
-        print("No OpenCL devices; the interpreter is used.  'runelift doctor' says more.")
+        show("No OpenCL devices; the interpreter is used.  'runelift doctor' says more.")
         return 0
     rows = [["device", "platform", "kind", "group", "local", "memory", ""]]
     for d in devices:
         rows.append([d.name, d.platform, d.kind, str(d.max_group), f"{d.local_bytes >> 10} KiB",
                      f"{d.global_bytes / 2**30:.1f} GiB",
                      f"cannot be used: {d.problem}" if d.problem else ""])
-    print(table(rows))
+    show(table(rows))
     return 0

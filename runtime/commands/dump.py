@@ -21,19 +21,27 @@ from runelift.ir.files import read_source, require_file
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import (
     add_entry,
+    add_json,
     add_policy,
     add_program,
     add_rules,
     add_schedule,
+    print_json,
 )
 from runelift.runtime.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
+from runelift.runtime.commands.styles import show, show_code
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.program import Program
+from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.tuning_file import schedule_of
 
 PLANNED = ("imp", "kernels", "host")
 """The stages of one entry point."""
 STAGES = ("core", "opt", "flat", *PLANNED, "tree")
+LANGUAGES = {"kernels": "c", "host": "python"}
+"""The languages of stages that are none of ours."""
+EXAMPLES = ("runelift dump --stage tree examples/matmul.fut",
+            "runelift dump --stage kernels examples/matmul.fut")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_rules(parser)
     add_schedule(parser)
     add_rewriting(parser)
+    add_json(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -55,12 +64,26 @@ def execute(args: argparse.Namespace) -> int:
                               rewriting=rewriting_of(args), rules=rules_of(args),
                               schedule=schedule_of(args.schedule))
     program = Program(compiled, None)
-    if args.stage == "tree":
-        tree = program.tree if args.entry is None else program.tree.entry(
-            pick_entry(program, args.entry))
-        print(tree.dot() if args.dot else tree.render())
+    text = _tree(args, program) if args.stage == "tree" else _stage(args, program)
+    if args.json:
+        print_json({"stage": args.stage, "entry": args.entry, "text": text})
+    elif args.stage in LANGUAGES:
+        show_code(text, LANGUAGES[args.stage])
+    elif args.stage == "tree":
+        show(text)
     else:
-        needs_entry = args.entry or (args.stage in PLANNED and not program.entries)
-        entry = pick_entry(program, args.entry) if needs_entry else None
-        print(program.source(args.stage, entry))
+        print(text)
     return 0
+
+
+def _tree(args: argparse.Namespace, program: Program) -> str:
+    """The tree of an entry point, or of all."""
+    tree: Forest | Forests = program.tree if args.entry is None else program.tree.entry(
+        pick_entry(program, args.entry))
+    return tree.dot() if args.dot else tree.render()
+
+
+def _stage(args: argparse.Namespace, program: Program) -> str:
+    """The program at another stage."""
+    needs_entry = args.entry or (args.stage in PLANNED and not program.entries)
+    return program.source(args.stage, pick_entry(program, args.entry) if needs_entry else None)

@@ -9,6 +9,7 @@ from runelift.ir import patterns
 from runelift.ir.errors import unknown_entry
 from runelift.runtime.commands.explained_program import compiled_source
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
@@ -23,5 +24,5 @@ def explain(args: argparse.Namespace, path: Path) -> None:
                 {"reference": str(r), "array": r.array.base, "class": r.pattern.title}
                 for r in each.references]} for each in patterns.accesses(fun)] for fun in funs})
     else:
-        print("\n\n".join(f"{fun.name}\n" + patterns.render(patterns.accesses(fun))
-                          for fun in funs))
+        show("\n\n".join(f"{fun.name}\n" + patterns.render(patterns.accesses(fun))
+                         for fun in funs))

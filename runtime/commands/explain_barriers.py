@@ -15,6 +15,7 @@ from runelift.ir.imp.traverse import has_barriers
 from runelift.runtime.commands.explained_program import planned_program
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
@@ -42,7 +43,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if args.json:
         print_json([facts_of(each) for each in found])
     else:
-        print("\n\n".join(_text(found, len(names))))
+        show("\n\n".join(_text(found, len(names))))
 
 
 def _text(found: list[ExplainedKernel], total: int) -> Iterator[str]:

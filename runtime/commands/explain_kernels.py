@@ -10,6 +10,7 @@ from runelift.codegen.plan.kernel_classes import render, work_of
 from runelift.runtime.commands.explained_program import planned_program
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
@@ -23,4 +24,4 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if args.json:
         print_json({entry: asdict(work) for entry, work in works})
     else:
-        print(render(works))
+        show(render(works))

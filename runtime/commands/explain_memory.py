@@ -18,6 +18,7 @@ from runelift.ir.types import Const
 from runelift.runtime.commands.explained_program import planned_program
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 from runelift.runtime.data.outline import outline
 from runelift.runtime.memory import explained_memory
 from runelift.runtime.program import Program
@@ -39,8 +40,8 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if args.json:
         print_json({each.forest.entry: explained_memory.facts(each) for each in found})
     else:
-        print("\n\n".join(map(explained_memory.render, found)))
-        print(f"\n{explained_memory.LEGEND}")
+        show("\n\n".join(map(explained_memory.render, found)))
+        show(f"\n{explained_memory.LEGEND}")
 
 
 def _inputs(program: Program, entry: str, sizes: Sequence[str], only: str | None

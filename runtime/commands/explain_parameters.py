@@ -9,6 +9,7 @@ from runelift.ir.errors import UserError
 from runelift.runtime.commands.explained_program import planned_program
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 from runelift.runtime.geometry.explained_spaces import facts, render
 
 
@@ -22,4 +23,4 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if args.json:
         print_json(facts(spaces))
     else:
-        print(render(spaces))
+        show(render(spaces))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from runelift.ir.numerals import whole_number
 from runelift.ir.policies import POLICIES
+from runelift.runtime.commands import json_output
+from runelift.runtime.commands.styles import show
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +111,7 @@ def add_time_limit(parser: argparse.ArgumentParser) -> None:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """JSON instead of text."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    parser.add_argument(json_output.OPTION, action="store_true", help="print JSON instead of text")
 
 
 def add_html(parser: argparse.ArgumentParser) -> None:
@@ -121,8 +122,8 @@ def add_html(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(data: Any) -> None:
-    """Print JSON for a program to read."""
-    print(json.dumps(data, indent=2))
+    """Print the result of a command for a program to read (docs/json.md)."""
+    print(json_output.as_text(data))
 
 
 def natural(text: str) -> int:
@@ -135,4 +136,4 @@ def natural(text: str) -> int:
 
 def warn(message: str) -> None:
     """Tell the user something on standard error."""
-    print(f"runelift: warning: {message}", file=sys.stderr)
+    show(f"runelift: warning: {message}", sys.stderr)

@@ -6,6 +6,7 @@ With --rules, print those of a file instead, after they have been tested.
 from __future__ import annotations
 
 import argparse
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,7 +19,12 @@ from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
 from runelift.runtime.commands.options import add_json, add_rules, print_json
 from runelift.runtime.commands.rewriting_options import rules_of
+from runelift.runtime.commands.styles import columns, show
 from runelift.runtime.rules.load import load_rules
+
+WIDTH = 96
+"""Columns of a listing at most."""
+EXAMPLES = ("runelift rules G7", "runelift rules --rules examples/rules/chain.rules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +58,20 @@ def execute(args: argparse.Namespace) -> int:
                     for r in found])
         return 0
     book = ""
+    width = min(WIDTH, columns(sys.stdout) or WIDTH)
     for rule in found:
         if rule.book != book:
             book = rule.book
-            print(f"== {book}\n")
-        print(rule.name)
+            show(f"== {book}\n")
+        show(rule.name)
         law = textwrap.dedent("    " + rule.law).strip()
         if "\n" not in law:
-            law = textwrap.fill(law, 92, subsequent_indent="  ", break_on_hyphens=False)
-        print(textwrap.indent(law, "    "))
+            law = textwrap.fill(law, width - 4, subsequent_indent="  ", break_on_hyphens=False)
+        show(textwrap.indent(law, "    "))
         for kind, said in rule.notes:
-            print(textwrap.fill(f"{kind}: {said}", 96, initial_indent="    ",
+            show(textwrap.fill(f"{kind}: {said}", width, initial_indent="    ",
                                 subsequent_indent="      "))
-        print()
+        show("")
     return 0
 
 

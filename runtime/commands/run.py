@@ -3,9 +3,6 @@
 Reads the arguments, one value after the other, from a file or standard input.  They are text such
 as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
 .npz.  Prints the results in the syntax of such text.
-
-  echo '[1, 2, 3]' | runelift run sum.fut
-  runelift run matmul.fut --input a-and-b.npz --device pocl
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +36,7 @@ from runelift.runtime.commands.options import (
     add_schedule,
     add_tuning,
 )
+from runelift.runtime.commands.progress import waiting
 from runelift.runtime.data.values import load_values, read_stdin, write_values
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.version_names import version_name
@@ -45,6 +44,8 @@ from runelift.runtime.versions.version_names import version_name
 if TYPE_CHECKING:
     from runelift.runtime.versions.forest import Forest
 
+EXAMPLES = ("echo '[[1, 2]] [[3], [4]]' | runelift run examples/matmul.fut",
+            "runelift run examples/matmul.fut --input a-and-b.npz --force V3 --record")
 _DIGITS = re.compile(r"[0-9]{1,19}")
 """As many digits as the largest value has."""
 
@@ -80,7 +81,9 @@ def execute(args: argparse.Namespace) -> int:
     entry = pick_entry(program, args.entry)
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
     force = forced(args, program, entry)
-    with version_names_in_errors(program):
+    interpreted = program.device_info is None
+    with (version_names_in_errors(program),
+          waiting(f"interpreting {entry}") if interpreted else nullcontext()):
         results, record = program.run(entry, values, force=force, record=args.record)
     write_values(results, sys.stdout.buffer, args.binary)
     if record is not None:

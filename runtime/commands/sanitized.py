@@ -39,7 +39,7 @@ def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], 
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         env={**os.environ, **CHECKS})
     try:
-        outcomes: list[dict[str, Any]] = json.loads(done.stdout)
+        outcomes: list[dict[str, Any]] = json.loads(done.stdout)["result"] or []
     except json.JSONDecodeError:
         raise CompilerLimitation(f"The test of '{path}' under Oclgrind ended with status "
                                  f"{done.returncode}:\n{done.stderr.strip()}") from None

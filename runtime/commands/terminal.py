@@ -4,18 +4,44 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bars
+from rich.text import Text
 
 from runelift.ir.visible import visible
 from runelift.runtime.commands.progress import Display
 from runelift.runtime.commands.streams import drawing_stream
+from runelift.runtime.commands.styles import coloured
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.strategies.trials import SearchStep
+
+
+class _Time(ProgressColumn):
+    """The time that is left, or that has passed where it is not known how much there is to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = TimeRemainingColumn()
+
+    def render(self, task: Task) -> Text:
+        """The time, in hours, minutes and seconds."""
+        if task.total is not None:
+            return self._left.render(task)
+        minutes, seconds = divmod(int(task.elapsed or 0), 60)
+        return Text(f"{minutes // 60}:{minutes % 60:02}:{seconds:02}", style="progress.elapsed")
 
 
 class Terminal(Display):
@@ -25,12 +51,20 @@ class Terminal(Display):
         self._bars = Bars(
             TextColumn("{task.description}", markup=False), BarColumn(bar_width=20),
             TaskProgressColumn(), TextColumn("{task.fields[best]}", markup=False),
-            TimeRemainingColumn(), transient=True,
-            console=console or Console(file=drawing_stream()))
+            _Time(), transient=True, console=console or Console(
+                file=drawing_stream(), no_color=not coloured(drawing_stream())))
         self._task = self._bars.add_task("starting", total=None, best="")
         self._best: dict[str, float] = {}
         self._from = time.perf_counter()
         self._seconds = math.inf
+
+    def begun(self, what: str) -> None:
+        """Show what goes on."""
+        self._bars.update(self._task, description=visible(what))
+
+    def counted(self, what: str, done: int, total: int, so_far: str) -> None:
+        """Show how many are over."""
+        self._bars.update(self._task, completed=done, total=total, best=so_far)
 
     def measured(self, progress: Progress) -> None:
         """Show the dataset, and its quickest run so far."""
@@ -39,6 +73,8 @@ class Terminal(Display):
         self._bars.update(self._task, description=visible(progress.what), completed=progress.done,
                           total=progress.total,
                           best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
+        if progress.done >= progress.total:  # what comes now cannot tell how far it is
+            self._bars.reset(self._task, total=None, description="finishing", best="")
 
     def searched(self, step: SearchStep) -> None:
         """Show how good the best thresholds are."""
@@ -57,6 +93,15 @@ class Terminal(Display):
         """Count the time from here on."""
         self._from, self._seconds = time.perf_counter(), seconds
         self._bars.reset(self._task, best="")
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the line away meanwhile."""
+        self._bars.stop()
+        try:
+            yield
+        finally:
+            self._bars.start()
 
     def __enter__(self) -> Self:
         self._bars.start()

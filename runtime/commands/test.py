@@ -18,7 +18,6 @@ import re
 import secrets
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -48,11 +47,24 @@ from runelift.runtime.commands.options import (
     add_tuning,
     print_json,
 )
+from runelift.runtime.commands.progress import Display, display
 from runelift.runtime.commands.race_runs import RaceRuns
 from runelift.runtime.commands.sanitized import require_simulator, tested
+from runelift.runtime.commands.styles import show
+from runelift.runtime.commands.test_outcomes import (
+    FAILED,
+    OTHER_TEXT,
+    PASSED,
+    SKIPPED,
+    counts,
+    print_outcomes,
+    summary,
+)
 from runelift.runtime.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.compare import first_difference
+from runelift.runtime.devices.driver.device_spec import INTERPRETER
+from runelift.runtime.devices.info import select
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.lifeline import end_with_parent
 from runelift.runtime.races.mistakes import KernelMistake
@@ -62,6 +74,8 @@ from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blo
 from runelift.runtime.tuner.measure.time_limits import TimeLimit, parse_time_limit
 from runelift.runtime.versions.tuning_file import tuning_of
 
+EXAMPLES = ("runelift test --all-versions examples/matmul.fut",
+            "runelift test --interpreter -j 2 examples/")
 SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
 COMPILED = "compiled"
 """The tag of cases that are too large for the interpreter."""
@@ -69,9 +83,6 @@ VERSION_LIMIT = "30s"
 """The time after which a version is given up."""
 LEAST_VERSION_SECONDS = 10.0
 """The least time after which a version is given up that takes many times as long as another."""
-PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-OTHER_TEXT = "another error text"
-"""The cause of a failure, or of a note, that an error is worded in another way than expected."""
 
 Runner: TypeAlias = Callable[[], Sequence[Any]]
 """A way to run an entry point on arguments; its results."""
@@ -125,15 +136,23 @@ def execute(args: argparse.Namespace) -> int:
     if args.check_races and (args.sanitize or args.interpreter):
         raise UserError("--check-races interprets kernels; leave "
                         f"{'--sanitize' if args.sanitize else '--interpreter'} out.")
+    if not args.interpreter and args.jobs > 1 and select(args.device) is None:
+        args.device = INTERPRETER  # which is said here, and by none of the processes
     outcomes: list[dict[str, Any]] = []
-    for found in _tested(args, list(programs(args.paths))):
-        outcomes += found
-        if not args.json:
-            _print(found, args.verbose)
+    paths = list(programs(args.paths))
+    with display(0) as shown:
+        for number, found in enumerate(_tested(args, paths, shown), 1):
+            outcomes += found
+            if not args.json:
+                with shown.aside():
+                    print_outcomes(found, args.verbose)
+            if len(paths) > 1:
+                shown.counted(f"tested {paths[number - 1]}: {counts(found)}", number, len(paths),
+                              counts(outcomes))
     if args.json:
         print_json(outcomes)
     for line in summary(outcomes):
-        print(line, file=sys.stderr if args.json else sys.stdout)
+        show(line, sys.stderr if args.json else sys.stdout)
     return 1 if any(outcome["outcome"] == FAILED for outcome in outcomes) else 0
 
 
@@ -143,12 +162,13 @@ def limit_of(args: argparse.Namespace) -> TimeLimit:
     return replace(limit, first=limit.most)
 
 
-def _tested(args: argparse.Namespace, paths: Sequence[Path]) -> Iterable[list[dict[str, Any]]]:
+def _tested(args: argparse.Namespace, paths: Sequence[Path], shown: Display
+            ) -> Iterable[list[dict[str, Any]]]:
     """The outcomes of each program, in order."""
-    test = partial(_test_program, args)
     if args.jobs <= 1:
-        yield from map(test, paths)
+        yield from map(partial(_test_program, args, shown=shown), paths)
         return
+    test = partial(_test_program, args)
     with ProcessPoolExecutor(args.jobs, get_context("spawn"), _end_with_command) as workers:
         with interrupts.not_for_children():
             found = workers.map(test, paths)
@@ -162,49 +182,14 @@ def _end_with_command() -> None:
         end_with_parent(parent.sentinel)
 
 
-def _test_program(args: argparse.Namespace, path: Path) -> list[dict[str, Any]]:
-    tester = _Tester(args)
+def _test_program(args: argparse.Namespace, path: Path, *, shown: Display | None = None
+                  ) -> list[dict[str, Any]]:
+    tester = _Tester(args, shown or Display())
     if args.sanitize:
         tester.sanitized(path)
     else:
         tester.program(path)
     return tester.outcomes
-
-
-def _print(outcomes: Iterable[dict[str, Any]], verbose: bool) -> None:
-    for outcome in outcomes:
-        place, message = f"{outcome['file']}:{outcome['line']}", outcome["message"]
-        if outcome["outcome"] == FAILED:
-            print(f"{place}: {outcome['case']}: FAILED: {message}", flush=True)
-        elif verbose:
-            print(f"{place}: {outcome['case']}: {outcome['outcome']}", flush=True)
-
-
-def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The numbers of cases that failed for each cause, and that passed, failed and were skipped."""
-    failed = Counter(o["cause"] for o in outcomes if o["outcome"] == FAILED)
-    if len(failed) > 1:
-        for cause, count in failed.most_common():
-            yield f"{count:5} {cause}"
-    counts = Counter(outcome["outcome"] for outcome in outcomes)
-    other = sum(o["outcome"] == PASSED and o["cause"] == OTHER_TEXT for o in outcomes)
-    for (file, version), not_run in _not_run(outcomes).items():
-        where = not_run[0][1] + f" and {len(not_run) - 1} more" * (len(not_run) > 1)
-        yield f"{file}: {version} did not run: {not_run[0][0]} ({where})"
-    yield (f"{counts[PASSED]} passed" + f" ({other} with {OTHER_TEXT})" * bool(other)
-           + f", {counts[FAILED]} failed, {counts[SKIPPED]} skipped")
-
-
-def _not_run(outcomes: Sequence[dict[str, Any]]
-             ) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """The versions that did not run, by program and name: the reasons, and the cases."""
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for outcome in outcomes:
-        for version, reason in outcome["not_run"].items():
-            entry, _, _ = outcome["case"].partition(":")
-            name = version if entry == "main" else f"{version} of {entry}"
-            found.setdefault((outcome["file"], name), []).append((reason, outcome["case"]))
-    return found
 
 
 def programs(paths: Sequence[Path]) -> Iterator[Path]:
@@ -227,8 +212,9 @@ class _Mismatch(Exception):
 class _Tester:
     """Runs tests and keeps their outcomes."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: argparse.Namespace, shown: Display) -> None:
         self._args = args
+        self._shown = shown
         self.outcomes: list[dict[str, Any]] = []
 
     def program(self, path: Path) -> None:
@@ -301,6 +287,7 @@ class _Tester:
                  quiet: bool = False) -> None:
         """Run ``body``; whatever it raises is the failure of this test and not of the others."""
         message = cause = ""
+        self._shown.begun(f"{path.name}: {what}")
         try:
             body()
         except _Mismatch as error:

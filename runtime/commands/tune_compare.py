@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,6 @@ from typing import TypeAlias
 
 from runelift.ir.errors import UserError
 from runelift.ir.files import require_file
-from runelift.ir.visible import visible
 from runelift.runtime.commands.autotune import INTERRUPTED
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import (
@@ -40,7 +38,8 @@ from runelift.runtime.commands.options import (
     print_json,
     warn,
 )
-from runelift.runtime.commands.streams import drawing_stream
+from runelift.runtime.commands.progress import display
+from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.pages.document import document, write_page
 from runelift.runtime.program import Program
@@ -77,11 +76,12 @@ from runelift.runtime.tuner.strategies.trials import Budget, Strategy, parse_bud
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest
 
-__doc__ = __doc__ and __doc__.format(strategies=textwrap.fill(
-    f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False),
-    searches=", ".join(EXPLORING))
+__doc__ = __doc__ and __doc__.format(
+    strategies=f"Strategies: {', '.join(STRATEGIES)}.", searches=", ".join(EXPLORING))
 
 Strategies: TypeAlias = Mapping[str, Strategy]
+EXAMPLES = ("runelift tune-compare examples/mapscan.fut.tuning.log --strategy random",
+            "runelift tune-compare examples/mapscan.fut --parameters --budget 10s")
 SEARCH_TRIES = 60
 """The tries of a search for parameters of an operation."""
 
@@ -126,8 +126,12 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift tune-compare``."""
     if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
         raise UserError("--runs and --seeds must be at least 1.")
-    if args.parameters:
-        return _compare_searches(args)
+    with display(0) as args.shown:
+        return _compare_searches(args) if args.parameters else _compare(args)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    """Compare strategies for thresholds."""
     strategies = _strategies(args)
     source = require_file(args.source)
     if source.suffix != ".fut":
@@ -144,9 +148,9 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print_json([facts(comparison) for comparison in found])
     else:
-        print("\n\n".join(map(render, found)))
+        show("\n\n".join(map(render, found)))
         if args.verbose:
-            print("", *map(render_intervals, found), sep="\n")
+            show("\n".join(["", *map(render_intervals, found)]))
     if not any(comparison.interrupted for comparison in found):
         return 0
     print("runelift: interrupted; these are the searches that were over.", file=sys.stderr)
@@ -173,13 +177,13 @@ def _compare_searches(args: argparse.Namespace) -> int:
             found += compare_searches(
                 runner, entry, [each for each in datasets if each.entry == entry], names,
                 tries=None if args.budget.seconds else args.budget.runs or SEARCH_TRIES,
-                seconds=args.budget.seconds, progress=partial(_show, seed=0))
+                seconds=args.budget.seconds, progress=args.shown.trying)
     if not found:
         raise UserError("There is nothing to compare: no operation that takes time has parameters.")
     if args.json:
         print_json(search_facts(found))
     else:
-        print(render_searches(found))
+        show(render_searches(found))
     return 0
 
 
@@ -280,14 +284,9 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
         return Live(program, forest, default, own, args.runs, weights, measured)
 
     return [compare(strategies, Problem(costs, default, oracle), seeds=args.seeds or 1,
-                    budget=args.budget, progress=_show)]
+                    budget=args.budget, progress=lambda name, seed: args.shown.trying(
+                        f"{name}, seed {seed}"))]
 
 
 def _weights(costs: Costs) -> dict[str, float]:
     return {d.name: 1.0 / max(d.least(), 1e-12) for d in costs.datasets}
-
-
-def _show(strategy: str, seed: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{visible(strategy)}, seed {seed}", end="\r", file=drawing_stream(),
-              flush=True)

@@ -78,10 +78,11 @@ def write_report(args: argparse.Namespace, program: Program, state: State,
     """The report of ``--html``."""
     # late: start-up; tunings without a page do without
     from runelift.runtime.tuner.report.html import tuned
+    from runelift.runtime.tuner.report.html.schedules import schedule_sections
 
-    page = document(f"Tuning of {args.program.name}", tuned.tuned(
+    page = document(f"Tuning of {args.program.name}", [*tuned.tuned(
         state.thresholds, about_runs(args, program), state.parameters, state.guards,
-        state.validated, held_out))
+        state.validated, held_out), *schedule_sections(args.searched)])
     write_page(args.html, page)
 
 

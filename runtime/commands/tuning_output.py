@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.tuning_files import (
     about_program,
     about_runs,
@@ -66,25 +67,19 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     held_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   SizeGuardKind(args.guards))
                 for entry in state.thresholds.entries} if args.leave_one_out else {}
-    about = {**_facts(program, policy, state, held_out), **_of_schedules(args)}
-    if state.measured:
-        about = write_found(output_of(args), state.values, about, program, _tuned(state))
-    if args.export_t4 is not None:
-        export_t4(args.export_t4, about_runs(args, program), state)
-    if args.html is not None:
-        write_report(args, program, state, held_out)
+    about = write_results(args, program, policy, state, held_out)
     if args.json:
         print_json(about)
     else:
         found = changes(state.thresholds, state.parameters, state.guards)
         written = _written(args, log=not args.replay) if state.measured else "Nothing was written."
-        print(verdict(_title(args, program), found, written))
+        show(verdict(_title(args, program), found, written))
         for line in _failed(state):
-            print(f"Not used: {line}")
+            show(f"Not used: {line}")
         if not _is_verbose(args, state):
-            print(MORE)
+            show(MORE)
         for text in filter(None, _texts(args, state, held_out)):
-            print(f"\n{text}")
+            show(f"\n{text}")
     if not state.interrupted:
         return 0
     print("runelift: interrupted; " + (
@@ -93,6 +88,19 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
         if state.measured else
         "nothing was measured completely, so nothing was written."), file=sys.stderr)
     return INTERRUPTED
+
+
+def write_results(args: argparse.Namespace, program: Program, policy: TuningPolicy, state: State,
+                  held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
+    """Write the files that options ask for; the facts about the tuning."""
+    about = {**_facts(program, policy, state, held_out), **_of_schedules(args)}
+    if state.measured:
+        about = write_found(output_of(args), state.values, about, program, _tuned(state))
+    if args.export_t4 is not None:
+        export_t4(args.export_t4, about_runs(args, program), state)
+    if args.html is not None:
+        write_report(args, program, state, held_out)
+    return about
 
 
 def write_so_far(args: argparse.Namespace, program: Program, state: State) -> None:
@@ -169,12 +177,12 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
     if args.json:
         print_json(about)
     else:
-        print(verdict(_title(args, program), changes_by_search(found), _written(args, log=False)))
+        show(verdict(_title(args, program), changes_by_search(found), _written(args, log=False)))
         for line in (line for each in found for line in each.problems):
-            print(f"Not used: {with_version_names(line, *program.tree.entries)}")
-        print(f"\n{render_searches(found)}" if args.verbose else MORE)
+            show(f"Not used: {with_version_names(line, *program.tree.entries)}")
+        show(f"\n{render_searches(found)}" if args.verbose else MORE)
         for text in starmap(render_schedules, args.searched.items()):
-            print(f"\n{text}")
+            show(f"\n{text}")
     return INTERRUPTED if about["interrupted"] else 0
 
 

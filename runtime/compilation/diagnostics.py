@@ -18,8 +18,13 @@ from runelift.ir.errors import (
 from runelift.ir.source import Source, Span
 
 
-def as_text(error: RuneliftError) -> str:
-    """The message of an error; a failure of a running program comes with its source line."""
+def as_text(error: RuneliftError, width: int | None = None) -> str:
+    """The message of an error; a failure of a running program comes with its source line.
+
+    Lines of programs are cut to ``width`` columns.
+    """
+    if isinstance(error, ProgramError) and width is not None and error.diagnostics:
+        return "\n\n".join(each.render(width) for each in error.diagnostics)
     if isinstance(error, CompilerLimitation) and not isinstance(error, TooLarge):
         return f"not supported: {error}"
     if isinstance(error, ProgramError):

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from runelift.codegen.emit.prelude import C_FUNCTIONS
 from runelift.ir.errors import UserError
 from runelift.runtime.cache import disk, private
 from runelift.runtime.devices import forked
+from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.driver.device_spec import (
     INTERPRETER,
     matches,
@@ -70,7 +72,7 @@ class DeviceInfo:
     * ``builders``: programs that the compiler builds at the same time.  With a ``locked_compiler``
       there are more of them if each has a process.
     * ``slow_binaries``: asking for a program's binary compiles it again.  That pays only if the
-      program is built in further processes.
+      program is built in further processes, and the driver keeps no kernels itself.
     * ``shuffles``: the ways in which work-items may hand each other values, if a probe succeeds.
       Processors do not gain by it.
     * ``build_options``: those of all programs.  There are no warnings, since users cannot help
@@ -397,9 +399,7 @@ def select(spec: str | None = None) -> DeviceInfo | None:
         usable = [d for d in devices if d.problem is None and not d.is_simulator]
         if usable:
             return usable[0]
-        why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or ["none is installed"]
-        print("runelift: no usable OpenCL device "
-              f"({'; '.join(why)}); the interpreter runs instead.", file=sys.stderr)
+        _tell_none_usable(tuple(devices))
         return None
     name, number = split_number(spec)
     matching = [d for d in devices if d.matches(name)]
@@ -410,3 +410,11 @@ def select(spec: str | None = None) -> DeviceInfo | None:
         raise UserError(f"Device '{matching[number].name}' cannot be used: "
                         f"{matching[number].problem}.")
     return matching[number]
+
+
+@cache
+def _tell_none_usable(devices: tuple[DeviceInfo, ...]) -> None:
+    """Say once that the interpreter runs, why, and what brings a device."""
+    why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or ["none is installed"]
+    print("\n".join([f"runelift: no usable OpenCL device ({'; '.join(why)}); the interpreter runs "
+                     "instead.", *(f"  {line}" for line in advice(devices))]), file=sys.stderr)

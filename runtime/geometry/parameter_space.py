@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir.constraints import System
 from runelift.ir.names import VName
+from runelift.ir.solutions import Solutions
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.geometry.setting_constraints import (
     constraints_of,
@@ -25,9 +26,6 @@ from runelift.runtime.geometry.setting_constraints import (
     limits_of,
     span_of,
 )
-
-if TYPE_CHECKING:
-    from runelift.ir.solutions import Solutions
 
 LONGEST_PRIVATE_CHUNK = 64
 """The longest chunk that a work-item of a large group keeps in private memory."""
@@ -97,15 +95,9 @@ class ParameterSpace:
 
     # All settings
 
-    def _solving(self, system: System) -> Solutions:
-        # late: networkx; programs run without
-        from runelift.ir.solutions import Solutions
-
-        return Solutions(system)
-
     @cached_property
     def _solutions(self) -> Solutions:
-        return self._solving(self.system)
+        return Solutions(self.system)
 
     @cached_property
     def _first(self) -> int | None:
@@ -193,7 +185,7 @@ class ParameterSpace:
                for each in self.ranges):
             return ""
         system = replace(self.system, domains={**self.system.domains, **fixed})
-        found = self._solving(system).nearest(self._named(self.default))
+        found = Solutions(system).nearest(self._named(self.default))
         if found is None:
             return "  No values of other parameters go with it."
         added = self.named(self._setting(found)).items() - values.items()
@@ -257,7 +249,7 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return _powers(1, shares.max_chunk)
         case Quantity.SIDE | Quantity.ACROSS | Quantity.DEPTH:
             return _powers(4, 32)
-        case Quantity.SPLIT:
+        case Quantity.SPLIT | Quantity.PIECES:
             return _powers(1, MOST_SPLIT)
         case Quantity.TILE:
             return [1, *_powers(16, 256)]

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 FORMAT = 1
 """The version of the JSON file."""
+_WIDTH: ContextVar[int | None] = ContextVar("width", default=None)
+
+
+@contextmanager
+def tables_within(columns: int | None) -> Iterator[None]:
+    """Let tables that are made meanwhile be at most so wide; None sets no limit."""
+    token = _WIDTH.set(columns)
+    try:
+        yield
+    finally:
+        _WIDTH.reset(token)
 
 
 def show_seconds(seconds: float) -> str:
@@ -24,17 +38,37 @@ def show_seconds(seconds: float) -> str:
     raise AssertionError
 
 
-def table(rows: list[list[str]], indent: str = "") -> str:
+def table(rows: list[list[str]], indent: str = "", *, whole: bool = False) -> str:
     """Rows in columns, the first to the left and the others to the right; the first is the head.
+
+    Columns that do not fit (:func:`tables_within`) follow below, each time beside the first one,
+    unless the table must stay ``whole``.
 
     >>> print(table([["name", "time"], ["main", "1.5 s"]]))
     name   time
     main  1.5 s
+    >>> with tables_within(12):
+    ...     print(table([["name", "time", "gain"], ["main", "1.5 s", "2.0×"]]))
+    name   time
+    main  1.5 s
+    <BLANKLINE>
+    name  gain
+    main  2.0×
     """
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:],
-                                                                      strict=True))]
-        lines.append(indent + "  ".join(cells).rstrip())
-    return "\n".join(lines)
+    limit = None if whole else _WIDTH.get()
+    return "\n\n".join("\n".join(indent + "  ".join(
+        row[k].rjust(widths[k]) if k else row[k].ljust(widths[k]) for k in columns).rstrip()
+        for row in rows) for columns in _fitting(widths, limit, len(indent)))
+
+
+def _fitting(widths: list[int], limit: int | None, indent: int) -> Iterator[list[int]]:
+    """The columns of each part of a table: the first one, and as many others as fit, but one."""
+    columns, used = [0], indent + widths[0]
+    for column, width in enumerate(widths[1:], 1):
+        if limit is not None and len(columns) > 1 and used + 2 + width > limit:
+            yield columns
+            columns, used = [0], indent + widths[0]
+        columns.append(column)
+        used += 2 + width
+    yield columns

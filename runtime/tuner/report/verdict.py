@@ -95,7 +95,8 @@ def verdict(title: str, found: Sequence[Change], written: str) -> str:
     if shown:
         rows = [[each.dataset, show_seconds(each.before), show_seconds(each.after),
                  show_gain(each.before, each.after)] for each in shown]
-        text = table([["dataset", "before", "after", "gain"], *rows], "  ").splitlines()
+        text = table([["dataset", "before", "after", "gain"], *rows], "  ",
+                     whole=True).splitlines()
         lines += [text[0], *(f"{line}  {each.certainty}"
                              for line, each in zip(text[1:], shown, strict=True))]
     if len(shown) < len(found):

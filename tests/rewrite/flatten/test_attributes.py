@@ -136,6 +136,6 @@ def test_the_command_line_shows_a_warning_once(tmp_path: Path,
     assert capsys.readouterr().err.count("a.fut:1:23: warning[unknown-attribute]: ") == 1
     assert main(["check", "--json", str(path)]) == 0
     out, err = capsys.readouterr()
-    (remark,) = json.loads(out)
+    (remark,) = json.loads(out)["warnings"]
     assert (remark["severity"], remark["line"], remark["column"]) == ("warning", 1, 23)
     assert err == ""

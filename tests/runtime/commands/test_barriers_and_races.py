@@ -10,7 +10,7 @@ import networkx as nx
 import pytest
 
 import runelift
-from runelift.codegen.passes.access_graph import access_graph, dot
+from runelift.codegen.passes.access_graph import dot, edges
 from runelift.codegen.passes.barrier_reasons import ExplainedKernel, explain_barriers
 from runelift.codegen.plan.plan import kernels
 from runelift.ir import imp
@@ -64,9 +64,8 @@ def test_barriers_that_pairs_need_name_them(lockstep: bool) -> None:
 def test_the_graph_of_accesses() -> None:
     """Every separated pair is joined by a path of accesses that come after each other."""
     for kernel in explained(SCANS, lockstep=True):
-        graph = access_graph(kernel)
-        order = nx.DiGraph([(a, b) for a, b, data in graph.edges(data=True)
-                            if data["relation"] == "next"])
+        order = nx.DiGraph([(each.before, each.after) for each in edges(kernel)
+                            if each.relation == "next"])
         for barrier in kernel.barriers:
             for pair in barrier.pairs:
                 one, other = pair.before.number, pair.after.number
@@ -86,7 +85,7 @@ def test_explain_barriers(program: Path, tmp_path: Path,
     assert out.read_text().count("digraph") == text.count("kernel intragroup") + text.count(
         "kernel segscan")
     assert main(["explain", "--barriers", str(program), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["result"]
     name = found[0]["kernel"]
     assert main(["explain", "--barriers", str(program), "--kernel", name]) == 0
     assert "1 of" in capsys.readouterr().out

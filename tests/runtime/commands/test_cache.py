@@ -29,7 +29,7 @@ def test_files_are_shown_and_removed(folder: Path, capsys: pytest.CaptureFixture
         ["1", "2.0", "MB", "binaries of kernels"],
         ["1", "39", "B", "results of probes of devices"], ["2", "2.0", "MB", "in all"]]
     assert main(["cache", "clear", "--json"]) == 0
-    removed = json.loads(capsys.readouterr().out)
+    removed = json.loads(capsys.readouterr().out)["result"]
     assert removed["kinds"]["kernels"] == {"files": 1, "bytes": 2_000_000}
     assert not folder.exists()
     assert main(["cache", "info"]) == 0

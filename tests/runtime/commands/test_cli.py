@@ -138,7 +138,7 @@ def test_check(run: Run, program: Path) -> None:
     assert "Traceback" not in found.err
     found = run("check", "--json", program)
     assert found.status == 1
-    assert json.loads(found.out)[0]["line"] == 1
+    assert json.loads(found.out)["errors"][0]["line"] == 1
 
 
 def test_missing_program(run: Run, tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_dump_tree_for_graphviz(run: Run, program: Path) -> None:
 def test_explain(run: Run, program: Path) -> None:
     found = run("explain", program)
     assert found.out.startswith("main:")
-    assert json.loads(run("explain", program, "--json").out)["main"]
+    assert json.loads(run("explain", program, "--json").out)["result"]["main"]
     assert run("explain", program, "-e", "other").status == 1
 
 
@@ -291,14 +291,14 @@ def test_errors_as_json(run: Run, tmp_path: Path) -> None:
     for command in ("check", "explain"):
         found = run(command, path, "--json")
         assert found.status == 1
-        (error,) = json.loads(found.out)
+        (error,) = json.loads(found.out)["errors"]
         assert (error["code"], error["line"], error["column"]) == ("type-mismatch", 2, 3)
         assert (error["end_line"], error["end_column"]) == (2, 4)
         assert error["hints"] == ["Convert it: i64.i32 x"]
         (label,) = error["labels"]
         assert (label["line"], label["column"], label["message"]) == (1, 17, "declared here")
     missing = run("explain", tmp_path / "q.fut", "--json")
-    (error,) = json.loads(missing.out)
+    (error,) = json.loads(missing.out)["errors"]
     assert error["code"] is None
     assert "Cannot read" in error["message"]
 
@@ -310,7 +310,7 @@ def test_a_program_that_is_too_large_has_a_code(run: Run, tmp_path: Path) -> Non
     found = run("explain", path)
     assert (found.status, "error[too-large]: Not supported: " in found.err) == (2, True)
     found = run("explain", path, "--json")
-    (error,) = json.loads(found.out)
+    (error,) = json.loads(found.out)["errors"]
     assert (found.status, error["code"], error["line"]) == (2, "too-large", 8)
 
 
@@ -338,7 +338,7 @@ def test_explain_parameters_tells_constraints_and_counts(run: Run, tmp_path: Pat
                      re.M)
     before, after = re.findall(r"^(\d+) constraints, (\d+) after reduction$", found, re.M)[0]
     assert int(before) > int(after) > 10
-    facts = json.loads(run("explain", path, "--parameters", "--json").out)
+    facts = json.loads(run("explain", path, "--parameters", "--json").out)["result"]
     (rows,) = (each for name, each in facts.items() if name.endswith(".rows"))
     assert {"64 >= columns*rows", "min(1, side) >= min(1, rows)"} <= {
         each["condition"] for each in rows["constraints"]}
@@ -357,7 +357,7 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
     assert "V2 (intra): 4*m*n + 4*n" in found
     assert "(intragroup for ys at " in found
     facts = json.loads(run("explain", path, "--memory", "--json", "--device", "pocl", "--sizes",
-                           "n=10", "m=1000").out)["main"]
+                           "n=10", "m=1000").out)["result"]["main"]
     bytes_ = [version["inputs"]["n=10, m=1000"]["bytes"] for version in facts["versions"].values()]
     assert bytes_[1] < bytes_[0] < bytes_[2]
     assert facts["versions"]["main.versions_0/1"]["name"] == "V2 (intra)"
@@ -369,8 +369,8 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
     formulas = run("explain", path, "--memory", "--device", "interpreter")
     assert "V2 (intra): 4*m*n + 4*n" in formulas.out
     timed = run("bench", path, "--device", "pocl", "--memory", "100MB", "--runs", "1", "--force",
-                "V3", "--json", "-")
-    assert json.loads(timed.out)["results"][0]["peak_bytes"] >= bytes_[2]
+                "V3", "--json")
+    assert json.loads(timed.out)["result"]["results"][0]["peak_bytes"] >= bytes_[2]
     refused = run("bench", path, "--device", "pocl", "--memory", "50KB", "--runs", "1", "--force",
                   "V3")
     assert refused.status == 1
@@ -406,7 +406,7 @@ def test_explain_a_code(run: Run) -> None:
     page = run("explain", "use-after-consume")
     assert page.status == 0
     assert "program.fut:3:14: error[use-after-consume]: " in page.out
-    assert json.loads(run("explain", "unknown-name", "--json").out)["title"]
+    assert json.loads(run("explain", "unknown-name", "--json").out)["result"]["title"]
     assert "unknown-name" in run("explain").out
     misspelt = run("explain", "unknwon-name")
     assert misspelt.status == 1
@@ -431,7 +431,7 @@ def test_rules_are_switched_and_traced(run: Run, program: Path) -> None:
 
 
 def test_rules(run: Run) -> None:
-    listed = json.loads(run("rules", "--json").out)
+    listed = json.loads(run("rules", "--json").out)["result"]
     assert all(rule["law"] for rule in listed)
     assert {"flattening"} < {rule["book"] for rule in listed}
     assert "== flattening" in run("rules", "G3").out
@@ -440,9 +440,9 @@ def test_rules(run: Run) -> None:
 
 
 def test_devices_and_doctor(run: Run) -> None:
-    assert isinstance(json.loads(run("devices", "--json").out), list)
+    assert isinstance(json.loads(run("devices", "--json").out)["result"], list)
     assert run("devices").status == 0
-    found = json.loads(run("doctor", "--json").out)
+    found = json.loads(run("doctor", "--json").out)["result"]
     assert {"python", "packages", "devices", "usable"} <= set(found)
     assert "Python" in run("doctor").out
 
@@ -463,7 +463,7 @@ def test_test_failures(run: Run, program: Path) -> None:
     assert "[1] should be 8.0f32, but is 7.0f32" in found.out
     assert found.out.splitlines()[-1] == "1 passed, 1 failed, 2 skipped"
     found = run("test", "--interpreter", "--json", program)
-    assert [o["outcome"] for o in json.loads(found.out)].count("failed") == 1
+    assert [o["outcome"] for o in json.loads(found.out)["result"]].count("failed") == 1
 
 
 def test_numbers_in_text_files_have_the_types_that_are_wanted(run: Run, tmp_path: Path) -> None:
@@ -553,12 +553,13 @@ def test_all_versions_on_a_device(run: Run, program: Path) -> None:
 
 
 @needs_oclgrind
-def test_bench(run: Run, program: Path, tmp_path: Path) -> None:
-    target = tmp_path / "times.json"
-    found = run("bench", program, "--device", "oclgrind", "--runs", "2", "--json", target)
-    assert found.status == 0
-    assert "Oclgrind" in found.out
-    assert [r["dataset"] for r in json.loads(target.read_text())["results"]] == ["wide", "tall"]
+def test_bench(run: Run, program: Path) -> None:
+    found = run("bench", program, "--device", "oclgrind", "--runs", "2")
+    assert (found.status, "Oclgrind" in found.out) == (0, True)
+    assert [line.partition(": median ")[0] for line in found.err.splitlines()] == [
+        "measured wide", "measured tall"]
+    found = run("bench", program, "--device", "oclgrind", "--runs", "2", "--json")
+    assert [r["dataset"] for r in json.loads(found.out)["result"]["results"]] == ["wide", "tall"]
     assert run("bench", program, "--device", "oclgrind", "--only", "none").status == 1
     assert run("bench", program, "--runs", "0").status == 1
 
@@ -574,7 +575,7 @@ def test_autotune_and_what_follows(run: Run, program: Path, tmp_path: Path) -> N
     log = tmp_path / "sum.fut.tuning.log"
     assert len(log.read_text().splitlines()) >= 6
     replayed = run("autotune", program, "--device", "oclgrind", "--replay", log, "--json")
-    assert json.loads(replayed.out)["entries"]["main"]["thresholds"] == (
+    assert json.loads(replayed.out)["result"]["entries"]["main"]["thresholds"] == (
         facts["entries"]["main"]["thresholds"])
     again = run("bench", program, "--device", "oclgrind", "--runs", "1", "--only", "tall")
     thresholds = facts["entries"]["main"]["thresholds"].values()
@@ -593,7 +594,7 @@ def test_autotune_by_replay(run: Run, program: Path, tmp_path: Path) -> None:
     log = tmp_path / "sum.fut.tuning.log"
     assert {json.loads(line)["replay"] for line in log.read_text().splitlines()} == {1, 2, 3}
     replayed = run("autotune", program, "--device", "oclgrind", "--replay", log, "--json")
-    assert json.loads(replayed.out)["entries"]["main"]["thresholds"] == (
+    assert json.loads(replayed.out)["result"]["entries"]["main"]["thresholds"] == (
         facts["entries"]["main"]["thresholds"])
     compared = run("tune-compare", log, "--strategy", "replay", "--strategy", "instrumentation")
     runs = {line.split()[0]: int(line.split()[1]) for line in compared.out.splitlines()

@@ -79,7 +79,7 @@ def test_quick_replays_and_leaves_parameters(program: Path, capsys: pytest.Captu
                                              ) -> None:
     """Entry points without named datasets have no part in it."""
     assert main(["autotune", str(program), "--device", "pocl", "--effort", "quick", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json.loads(capsys.readouterr().out)["result"]
     assert facts["entries"]["main"]["program_runs"] == 2
     assert list(facts["entries"]) == ["main"]
     assert facts["parameters"] == {}
@@ -89,7 +89,7 @@ def test_an_entry_point_that_is_asked_for_is_tuned(program: Path,
                                                    capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["autotune", str(program), "--device", "pocl", "--effort", "quick", "--entry",
                  "other", "--json"]) == 0
-    assert list(json.loads(capsys.readouterr().out)["entries"]) == ["other"]
+    assert list(json.loads(capsys.readouterr().out)["result"]["entries"]) == ["other"]
 
 
 @pytest.mark.parametrize(("options", "message"), [

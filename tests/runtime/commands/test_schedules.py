@@ -61,7 +61,7 @@ def test_the_output_of_explain_is_a_schedule(tmp_path: Path, plain: Path,
         found = tmp_path / "found.schedule"
         found.write_text(text)
         assert main(["explain", "--schedule", "--json", "--file", str(found), str(plain)]) == 0
-        assert json.loads(capsys.readouterr().out)["schedule"] == [STEP.strip()]
+        assert json.loads(capsys.readouterr().out)["result"]["schedule"] == [STEP.strip()]
         assert main(["dump", "--stage", "opt", "--schedule", str(found), str(plain)]) == 0
         assert "[4i64]" in capsys.readouterr().out
 
@@ -75,7 +75,7 @@ def test_schedules_of_several_versions_are_explained(
     assert "-- This needs that 4 divides n." in said
     schedule.write_text(said)
     assert main(["explain", "--schedule", "--json", "--file", str(schedule), str(plain)]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["result"]
     assert found["schedule"] == text.splitlines()
     assert found["needs"] == ["4 divides n", "2 divides n"]
     assert main(["test", "--all-versions", "--schedule", str(schedule), str(plain)]) == 0

@@ -58,7 +58,7 @@ def test_a_version_that_cannot_run_is_named(tmp_path: Path, capsys: pytest.Captu
     assert "main: 600000i64" in out
     assert "and 1 more" not in out
     status, out = outcomes(tmp_path / "rows.fut", LONG_ROWS, capsys, "--json")
-    first, second = json.loads(out)
+    first, second = json.loads(out)["result"]
     assert list(first["not_run"]) == ["V2"]
     assert second["not_run"] == {}
 

@@ -32,7 +32,7 @@ def runelift(folder: Path, switch: str, *arguments: str, given: str = "") -> str
 
 
 def facts(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text)["entries"]["main"]
+    found: dict[str, Any] = json.loads(text)["result"]["entries"]["main"]
     return found
 
 

@@ -237,7 +237,7 @@ def test_commands_take_rules(files: tuple[str, str], capsys: pytest.CaptureFixtu
 def test_rules_are_listed_with_laws(files: tuple[str, str],
                                     capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "--rules", files[1], "--json"]) == 0
-    (listed,) = json.loads(capsys.readouterr().out)
+    (listed,) = json.loads(capsys.readouterr().out)["result"]
     assert listed["name"] == "total"
     assert listed["law"] == "i32.sum (map (\\x -> c * x) xs) ⇒ c * i32.sum xs"
 

@@ -72,7 +72,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     path.write_text(SUMS)
     assert main(["tune-compare", str(path), "--parameters", "--budget", "6", "--json",
                  "--strategy", "local", "--strategy", "ensemble"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["result"]
     assert found
     for each in found:
         assert each["dataset"] == "wide"

@@ -246,7 +246,7 @@ def test_comparisons_draw_convergence(tmp_path: Path, run: Run) -> None:
     status, out, _ = run("tune-compare", log.path, "--strategy", "binary", "--strategy",
                          "instrumentation", "--seeds", 1, "--json", "--html", html)
     assert status == 0
-    (found,) = json.loads(out)
+    (found,) = json.loads(out)["result"]
     picture = picture_of(html.read_text(), "Convergence over program runs")
     ends = {name: searches[0]["runs"] for name, searches in found["strategies"].items()}
     assert (picture.findtext(f"{SVG}desc") or "").startswith(

@@ -81,7 +81,7 @@ main: 3 versions, 2 datasets; 10 seeds
 def test_json(log: Path, run: Out) -> None:
     status, out, _ = run(log, "--json", "--strategy", "random:tries=30", "--seeds", 3,
                          "--budget", 9)
-    (found,) = json.loads(out)
+    (found,) = json.loads(out)["result"]
     assert status == 0
     assert found["datasets"] == ["falling", "wide"]
     searches = found["strategies"]["random:tries=30"]
@@ -109,7 +109,7 @@ def test_noise_makes_seeds_differ(log: Path, run: Out) -> None:
     times = {}
     for options in ((), ("--noise",)):
         _, out, _ = run(log, "--json", "--strategy", "binary", "--seeds", 4, *options)
-        (found,) = json.loads(out)
+        (found,) = json.loads(out)["result"]
         times[options] = {each["seconds"] for each in found["strategies"]["binary"]}
     assert len(times[()]) == 1
     assert len(times["--noise",]) == 4
@@ -172,8 +172,8 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 = map (\\xs -> reduce (+) 0 xs) xss
 """)
     status, out, err = run(path, "--json", "--strategy", "binary", "--strategy", "instrumentation",
                            "-r", 1)
-    assert (status, err) == (0, "")
-    (found,) = json.loads(out)
+    assert (status, err) == (0, "trying binary, seed 0\ntrying instrumentation, seed 0\n")
+    (found,) = json.loads(out)["result"]
     assert set(found["datasets"]) == {"wide", "tall"}
     runs = {name: each[0]["runs"] for name, each in found["strategies"].items()}
     assert runs["instrumentation"] == (found["versions"] + 1) * 2  # and those by default

@@ -102,7 +102,7 @@ def test_the_command_prints_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "1 value, size-invariant" in out
     assert "17 to 32" in out
     assert main(["tune-compare", str(path), *strategies, "--json"]) == 0
-    (written,) = json.loads(capsys.readouterr().out)
+    (written,) = json.loads(capsys.readouterr().out)["result"]
     guards = written["strategies"]["exhaustive"][0]["guards"]
     assert {(each["dataset"], each["size_variant"], each["monotonic"]) for each in guards} == {
         ("several", True, False), ("one", False, True)}

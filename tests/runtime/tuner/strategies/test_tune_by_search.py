@@ -97,7 +97,7 @@ def test_the_command(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tuning = program.with_name("sum.fut.tuning")
     assert main(["autotune", str(program), "--strategy", "genetic:generations=2", "--budget", "9",
                  "--seed", "3", "--json"]) == 0
-    written = json.loads(capsys.readouterr().out)
+    written = json.loads(capsys.readouterr().out)["result"]
     (entry,) = written["entries"].values()
     assert entry["strategy"] == "genetic"
     assert entry["seed"] == 3

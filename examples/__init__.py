@@ -1,0 +1,1 @@
+"""Example programs, which are installed with the package: `runelift demo` tunes one of them."""
