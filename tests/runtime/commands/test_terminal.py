@@ -116,6 +116,17 @@ def test_errors_follow_the_width(tmp_path: Path, capsys: pytest.CaptureFixture[s
             assert lines[number - 1][start:start + 7] == "unknown"
 
 
+def test_paragraphs_are_filled_and_programs_stay(capsys: pytest.CaptureFixture[str],
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    main(["explain", "size-mismatch"])
+    text = capsys.readouterr().out
+    assert "\n    entry main [n] [m] (xs: [n]i32) (ys: [m]i32): [n]i32 = map2 (+) xs ys\n" in text
+    prose = text.split("\n\n")[1].splitlines()
+    assert max(map(len, prose)) <= 40
+    assert min(map(len, prose[:-1])) > 25
+
+
 def test_branches_of_trees_go_on_beside_them() -> None:
     assert fitted("│  ├─ false: one two three four five", 26).split("\n") == [
         "│  ├─ false: one two three", "│  │         four five"]
