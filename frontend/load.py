@@ -13,9 +13,9 @@ from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
 from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
+from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse
-from runelift.frontend.syntax.signature import signatures
 from runelift.ir.errors import Diagnostic, ProgramError, TooLarge, UserError
 from runelift.ir.files import read_source
 from runelift.ir.names import Names

@@ -6,11 +6,14 @@ the program is ours.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from runelift.ir.source import Span
+from runelift.ir.brevity import MOST_LINES, brief_lines, callers_line, keeps_frames
+from runelift.ir.source import Source, Span
+from runelift.ir.visible import one_line
 
 Code: TypeAlias = Literal[
     "syntax-error", "unsupported-feature", "literal-out-of-range", "unknown-attribute",
@@ -37,6 +40,11 @@ Code: TypeAlias = Literal[
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]
 """A kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""
+
+
+FAILURE = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): error\[(?P<code>[a-z-]+)\]: "
+                     r"(?P<message>.*)")
+"""The first line of a failure of a running program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +90,54 @@ class RuneliftError(Exception):
     """Base of everything Runelift raises on purpose."""
 
 
-class UserError(RuneliftError):
-    """The user's program, data or command is wrong.  Exit status 1, no traceback."""
+class _Brief(RuneliftError):
+    """An error that notebooks show with the caller's line in place of a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython prints."""
+        head = type(self).__name__ + callers_line(self.__traceback__)
+        return [head, *brief_lines(str(self).split("\n"), MOST_LINES - 1)]
+
+
+class UserError(_Brief):
+    """The user's program, data or command is wrong.  Exit status 1, no traceback.
+
+    ``code`` is what ``runelift explain CODE`` knows, ``span`` the place in the source, and ``hint``
+    the cure; they are empty where there is none.
+    """
+
+    @property
+    def code(self) -> str:
+        """The kind of mistake."""
+        return ""
+
+    @property
+    def span(self) -> Span | None:
+        """The place of the mistake in the source."""
+        return None
+
+    @property
+    def hint(self) -> str:
+        """The cure."""
+        return ""
+
+
+class ArgumentError(UserError, TypeError):
+    """An argument of a call is wrong.  ``parameter`` is the name of its parameter, or ""."""
+
+    def __init__(self, message: str, parameter: str = "", hint: str = "") -> None:
+        super().__init__(message, parameter, hint)
+        self.message = message
+        self.parameter = parameter
+        self._hint = hint
+
+    @property
+    def hint(self) -> str:
+        """The cure, in Python."""
+        return self._hint
+
+    def __str__(self) -> str:
+        return self.message + (f"\n  hint: {self._hint}" if self._hint else "")
 
 
 def unknown_entry(name: str, known: Iterable[str]) -> UserError:
@@ -98,11 +152,40 @@ class ProgramError(UserError):
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("\n\n".join(d.render() for d in diagnostics))
         self.diagnostics = diagnostics
+        self.is_brief = False
+        """The text has a few lines about the first diagnostic only."""
+
+    @property
+    def full(self) -> str:
+        """The text of all diagnostics."""
+        return str(self.args[0])
 
     @property
     def code(self) -> str:
         """The code of the first diagnostic; "" if there is none."""
         return self.diagnostics[0].code if self.diagnostics else ""
+
+    @property
+    def span(self) -> Span | None:
+        """The place of the first diagnostic."""
+        return self.diagnostics[0].span if self.diagnostics else None
+
+    @property
+    def hint(self) -> str:
+        """The hints of the first diagnostic."""
+        return "\n".join(self.diagnostics[0].hints) if self.diagnostics else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.diagnostics
+
+    def __str__(self) -> str:
+        more = len(self.diagnostics) - 1
+        if not self.is_brief or not self.diagnostics:
+            return self.full
+        note = [f"… and {more} more: see the field 'diagnostics'"] if more else []
+        first = self.diagnostics[0]
+        shown = [*first.render().splitlines()[:3], *(f"  hint: {hint}" for hint in first.hints)]
+        return "\n".join([*brief_lines(shown, MOST_LINES - len(note)), *note])
 
 
 class ProgramWarning(UserWarning):
@@ -124,14 +207,49 @@ class ProgramFailure(UserError):
     """The program failed while it ran: an index out of bounds, a failed assertion, ...
 
     The message holds the reason with its values and the source position; the interpreter gives
-    the position as a second argument as well.
+    the position as a second argument as well.  With the ``sources`` of the program, the text has
+    the line of the source.
     """
 
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def code(self) -> str:
+        """The kind of failure; "" for one without a place."""
+        return "" if (found := FAILURE.match(str(self.args[0]))) is None else found["code"]
+
+    @property
+    def span(self) -> Span | None:
+        """The place of the failure; None if its text is not among the ``sources``."""
+        if (found := FAILURE.match(str(self.args[0]))) is None:
+            return None
+        for source in self.sources:
+            lines = source.text.splitlines(keepends=True)
+            if one_line(source.name) == found["file"] and int(found["line"]) <= len(lines):
+                start = sum(map(len, lines[:int(found["line"]) - 1])) + int(found["column"]) - 1
+                return Span(source, start, start + 1)
+        return None
+
     def __str__(self) -> str:
-        return str(self.args[0])
+        first, *calls = str(self.args[0]).split("\n")
+        excerpt = [] if (span := self.span) is None else span.excerpt().split("\n")
+        return "\n".join([first, *excerpt, *calls])
 
 
-class CompilerLimitation(RuneliftError):
+class BriefErrors:
+    """A context whose errors of users come out with a few lines, and without frames inside."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, ProgramError):
+            error.is_brief = True
+        if isinstance(error, UserError | CompilerLimitation) and not keeps_frames():
+            error.__traceback__ = None
+
+
+class CompilerLimitation(_Brief):
     """The program is right, but this compiler cannot compile it yet.  Exit status 2."""
 
 

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import assert_never
 
 from runelift.ir import syntax as ir
 from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.guards import Guard
+from runelift.ir.lines import Lines, indent, placed
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, Const, Type, elem_of, shape_of
 
-Lines = Iterator[str]
 _PAD = "  "
 
 
 def pretty(program: ir.Program) -> str:
     """A program as text."""
-    return "\n\n".join("\n".join(_fun(fun)) for fun in program.funs) + "\n"
+    return "\n".join(pretty_lines(program)) + "\n"
+
+
+def pretty_lines(program: ir.Program) -> Lines:
+    """A program as lines, which know the places of their statements in the source."""
+    for number, fun in enumerate(program.funs):
+        if number:
+            yield ""
+        yield from _fun(fun)
 
 
 def pretty_stm(stm: ir.Stm) -> str:
     """A statement as text."""
-    return "\n".join(_stm(stm))
+    return "\n".join(stm_lines(stm))
+
+
+def stm_lines(stm: ir.Stm) -> Lines:
+    """A statement as lines, which know their places in the source."""
+    return placed(_stm(stm), stm.loc)
 
 
 def pretty_type(type_: Type) -> str:
@@ -41,12 +54,12 @@ def _fun(fun: ir.Fun) -> Lines:
 
 
 def _indent(lines: Iterable[str]) -> Lines:
-    return (_PAD + line for line in lines)
+    return indent(lines, _PAD)
 
 
 def _body(body: ir.Body) -> Lines:
     for stm in body.stms:
-        yield from _stm(stm)
+        yield from stm_lines(stm)
     yield f"in {_atoms(body.result)}"
 
 

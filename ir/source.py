@@ -50,6 +50,12 @@ class Span:
         return self.start - self.source.text.rfind("\n", 0, self.start)
 
     @property
+    def last(self) -> tuple[int, int]:
+        """The 1-based line and column of the last character."""
+        last = max(self.start, self.end - 1)
+        return self.source.line(last), last - self.source.text.rfind("\n", 0, last)
+
+    @property
     def text(self) -> str:
         """The characters of the span."""
         return self.source.text[self.start : self.end]
@@ -106,7 +112,8 @@ class Loc:
 
     ``calls`` lists the call sites from the innermost outwards; it makes the back-trace of a
     run-time error.  Each has the name of the function that is called (``callee``, if it has one).
-    ``name`` is the variable that the source gives the value, if it does.
+    ``name`` is the variable that the source gives the value, if it does.  ``last`` is the line and
+    column of the last character, if it is known.
     """
 
     file: str
@@ -115,11 +122,12 @@ class Loc:
     calls: tuple[Loc, ...] = ()
     callee: str = ""
     name: str = field(default="", compare=False)
+    last: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, span: Span, calls: tuple[Loc, ...] = (), callee: str = "") -> Loc:
         """The location at which ``span`` starts."""
-        return cls(span.source.name, span.line, span.column, calls, callee)
+        return cls(span.source.name, span.line, span.column, calls, callee, last=span.last)
 
     def trace(self) -> list[str]:
         """The calls through which the program came here, a line each, innermost first."""

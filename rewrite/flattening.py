@@ -17,13 +17,14 @@ from collections.abc import Iterable
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.flatten.book import FlatteningRule
-from runelift.rewrite.flatten.derivation import Derivation
+from runelift.rewrite.flatten.derivation import Derivation, Step
 from runelift.rewrite.flatten.extents import bound_extents
 from runelift.rewrite.flatten.flattener import Flattener, flatten_fun
 from runelift.rewrite.flatten.policy import policy as named_policy
 from runelift.rewrite.flatten.rules import FLATTENING, RULES
 
-__all__ = ["FLATTENING", "Derivation", "FlatteningRule", "derive", "flatten", "named_policy"]
+__all__ = [
+    "FLATTENING", "Derivation", "FlatteningRule", "Step", "derive", "flatten", "named_policy"]
 
 
 def flatten(program: Program, names: Names, *, policy: str = "all",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -13,6 +13,7 @@ from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.lift.candidates import Suits, exploring, fitting_numbers
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Step
 from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
@@ -107,7 +108,8 @@ def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase:
     rewriting = rewriting or Rewriting(names)
     passes = tuple(passes)
     observer = observer or Observer()
-    watched = observer.is_active or rewriting.trace or rewriting.fuel is not None
+    watched = (observer.is_active or rewriting.trace or rewriting.watch
+               or rewriting.fuel is not None)
     if not (watched or EVERY_PASS):
         before, fired = copy(names), rewriting.fired.copy()
         try:
@@ -129,7 +131,7 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
             checked: Callable[[Program], None], observer: Observer) -> Program:
     settled: dict[str, int] = {}
     for number, each in enumerate(passes, 1):
-        start = time.perf_counter()
+        start, before = time.perf_counter(), program
         if settled.get(each.name) != rewriting.fired.total():  # else it would change nothing
             try:
                 program = each.run(program, names, rewriting)
@@ -138,6 +140,8 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
                 raise CompilerBug(f"in pass {number}, '{each.name}': {bug}") from bug
             settled[each.name] = rewriting.fired.total()
         observer.note(each, program, time.perf_counter() - start)
+        if rewriting.watch is not None:
+            rewriting.watch(each.name, before, program)
     return program
 
 
@@ -169,9 +173,29 @@ def possible_steps(program: Program, names: Names, asked: Asked | None = None,
     ``book`` has the points.  Numbers have a default value.  Neither the program nor ``names``
     change.
     """
-    points = Scheduling(book, asked or Asked(), needs=[], explores=True)
+    points = Scheduling(book, asked or Asked(), needs=[], explore=exploring(book))
     optimise(program, copy(names), points=points)
     return points.possible
+
+
+def possible_numbers(program: Program, names: Names, asked: Asked, step: Step,
+                     pool: Sequence[int], suits: Suits, book: Book = BOOK) -> list[list[int]]:
+    """The values of a pool for each number of a step that could follow those asked for.
+
+    ``suits`` tests the conditions that a value leaves
+    (:func:`~runelift.rewrite.lift.candidates.fitting_numbers`).
+    """
+    found = list[list[int]]()
+
+    def explore(program: Program, names: Names, fused: bool) -> tuple[Step, ...]:
+        if fused is step.fused:
+            (fun,) = (fun for fun in program.funs if fun.name == step.entry)
+            found[:] = fitting_numbers(fun, names, step.place, book[step.request.point],
+                                       step.request, pool, suits)
+        return ()
+
+    optimise(program, copy(names), points=Scheduling(book, asked, needs=[], explore=explore))
+    return found
 
 
 def _taking(points: Scheduling, *, fused: bool) -> Pass:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runelift.ir.errors import HiddenEntryWarning
+from runelift.ir.errors import BriefErrors, HiddenEntryWarning
 from runelift.ir.files import read_source, require_file
 from runelift.ir.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from runelift.runtime.prebuild.first_run import FirstRun
 
 
-def compile(source_or_path: str | Path, *, device: str | None = None,
+def compile(source_or_path: str | Path | Source, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",
             fp_contract: bool = False, memory: int | str | None = None, runs: bool = True,
             schedule: str | Path | None = None, rules: str | Path | None = None) -> Program:
-    """Compile a program from a path or from source text.
+    """Compile a program from a path or from source text, which may have a name (``Source``).
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
     exists.  ``settings`` go before it.  Names that are not in a file must be names of the program,
@@ -40,12 +41,27 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     replaces the rewrite points of the program and the schedule of the tuning file.  ``rules`` is a
     file of rules from outside (docs/rules.md).  Raises UserError or CompilerLimitation.
     """
-    begin_session()
-    path = _as_path(source_or_path)
-    source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
+    __tracebackhide__ = True
+    with BriefErrors():
+        begin_session()
+        path = None if isinstance(source_or_path, Source) else _as_path(source_or_path)
+        source = source_or_path if isinstance(source_or_path, Source) else (
+            read_source(path) if path is not None else Source("<source>", str(source_or_path)))
+        program = _compiled(source, path, device, tuning, checked_values(settings or {}), policy,
+                            fp_contract=fp_contract, runs=runs, schedule=schedule, rules=rules)
+        if memory is not None:
+            program.memory = memory
+    _warn_of_hidden(program)
+    return program
+
+
+def _compiled(source: Source, path: Path | None, device: str | None,
+              tuning: str | Path | Mapping[str, int] | None, settings: Mapping[str, int],
+              policy: str, *, fp_contract: bool, runs: bool, schedule: str | Path | None,
+              rules: str | Path | None) -> Program:
+    """The program of a text; the parameters are those of :func:`compile`."""
     outside = None if rules is None else read_source(require_file(Path(rules)))
     chosen = tuning_of(path, tuning)
-    settings = checked_values(settings or {})
     values = {**chosen.values, **settings}
     steps = schedule_of(schedule) or chosen.schedule_for(source, outside)
     compiled = if_current(
@@ -64,15 +80,20 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
                 first.end()
             raise
     program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
-    if memory is not None:
-        program.memory = memory
     given = {} if chosen.file is not None else chosen.values
     for problem in program.problems({**given, **settings}):
         raise problem.error()
     if chosen.file is not None:
         program.take(chosen, settings)
-    _warn_of_hidden(program)
     return program
+
+
+@contextmanager
+def entries_are_names() -> Iterator[None]:
+    """Give no warnings of entry points that are no attributes: they are bound to names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HiddenEntryWarning)
+        yield
 
 
 def _warn_of_hidden(program: Program) -> None:

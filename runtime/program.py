@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +14,25 @@ import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.comparable import spec_of
 from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.displayed import Displayed, Listing
+from runelift.runtime.entry_point import EntryPoint
 from runelift.runtime.execution.arguments import check_arguments
-from runelift.runtime.execution.device_array import DeviceArray, true_shape
-from runelift.runtime.execution.opaques import packed, unpacked
+from runelift.runtime.execution.device_array import (
+    DeviceArray,
+    is_foreign,
+    prim_of,
+    true_shape,
+)
+from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.loaded_program import LoadedProgram
 from runelift.runtime.memory.byte_sizes import parse_bytes
 from runelift.runtime.records.record import Record
+from runelift.runtime.records.records import Records
 from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 from runelift.runtime.versions.tuning_file import (
@@ -34,13 +43,19 @@ from runelift.runtime.versions.tuning_file import (
     read_size_guards,
     unknown_names,
 )
+from runelift.runtime.versions.version_names import version_name
 
 if TYPE_CHECKING:
     from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
+    from runelift.runtime.versions.forest import Forests
 
 
-class Program:
+STAGE_LANGUAGES = {"imp": "imp", "kernels": "opencl", "host": "python"}
+"""The languages of stages other than those of the core IR."""
+
+
+class Program(Displayed):
     """A compiled program.
 
     Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out.
@@ -60,8 +75,8 @@ class Program:
         self.thresholds: dict[str, int] = dict(thresholds or {})
         self.policy = policy
         self.recording = False
-        self.records: list[Record] = []
-        self._methods = dict[str, Callable[..., Any]]()
+        self.records = Records(names=self._version_names)
+        self._methods = dict[str, EntryPoint]()
         self.loaded = LoadedProgram(compiled, device, self._chosen,
                                     fp_contract=fp_contract, first=first)
 
@@ -69,7 +84,20 @@ class Program:
         """The program for another process, which opens the device anew."""
         info = self.device_info
         return _restored, (self.compiled, spec_of(info), info and replace(info, handle=None),
-                           self.thresholds, self.policy, self.loaded.fp_contract, self.memory)
+                           self.thresholds, self.policy, self.loaded.fp_contract, self.memory,
+                           self.recording)
+
+    def __copy__(self) -> Program:
+        """A program with settings and records apart, on the device of this one."""
+        made = Program(self.compiled, self.device_info, policy=self.policy,
+                       fp_contract=self.loaded.fp_contract)
+        made.thresholds = copy(self.thresholds)
+        made.loaded.memory, made.recording = self.memory, self.recording
+        made.records.extend(self.records)
+        return made
+
+    def __deepcopy__(self, memo: object) -> Program:
+        return self.__copy__()  # what it shares does not change
 
     @property
     def memory(self) -> int | None:
@@ -91,7 +119,7 @@ class Program:
         """The names of the entry points."""
         return tuple(self.compiled.interfaces)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> EntryPoint:
         if name.startswith("_") or name not in self.compiled.interfaces:
             raise AttributeError(f"the program has no entry point '{name}'; it has "
                                  f"{', '.join(self.compiled.interfaces)}")
@@ -105,25 +133,17 @@ class Program:
                      if name.startswith("_") or hasattr(Program, name)
                      or (name in vars(self) and name not in self._methods))
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
+    def __getitem__(self, name: str) -> EntryPoint:
         self.interface(name)  # UserError if there is none
-        signature = self.compiled.signatures[name]
-        plain = not any(result.opaque for result in signature.results)
-        prepared = self.loaded.prepared
+        return EntryPoint(self, name)
 
-        def entry(*args: Any, device_arrays: bool = False) -> Any:
-            known = prepared.get(name)
-            parts: Sequence[Any]
-            if known is not None and not self.recording and (
-                    call := known.find(args, self.thresholds)) is not None:
-                parts = call(args, known.on_device if device_arrays else known.on_host)
-            else:
-                parts, _ = self.run(name, unpacked(args, signature), device_arrays=device_arrays)
-            results = parts if plain else packed(parts, signature)
-            return results[0] if len(results) == 1 else tuple(results)
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *(name for name in self.entries if name not in self.hidden)]
 
-        entry.__name__ = name
-        return entry
+    def __repr__(self) -> str:
+        where = "the interpreter" if self.device_info is None else self.device_info.name
+        return "\n".join([f"<Program on {where}>", *(f"  entry {self[each].type}"
+                                                    for each in self.entries)])
 
     def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
             thresholds: Mapping[str, int] | None = None, record: bool | None = None,
@@ -134,6 +154,7 @@ class Program:
         here.  ``thresholds`` override the tuning.
         """
         required = self._required(entry, force) if force else {}
+        args = [self._taken(arg) if is_foreign(arg) else arg for arg in args]
         if self.loaded.info is None:
             # late: start-up; programs run on devices as a rule
             from runelift.ir.interpret import interpret
@@ -197,10 +218,18 @@ class Program:
         return self.loaded.device
 
     def to_device(self, value: Any) -> DeviceArray:
-        """A copy of an array on the device, to be passed to entry points."""
-        array = np.asarray(value)
-        prim = next(p for p in Prim if p.dtype == array.dtype)
-        return DeviceArray(self.loaded.upload(array), (prim, array.shape, self.device))
+        """A copy of an array of any library on the device, to be passed to entry points."""
+        array = self._taken(value) if is_foreign(value) else value
+        if isinstance(array, DeviceArray) and array.device is self.device:
+            return copy(array)
+        array = np.asarray(array)
+        return DeviceArray(self.loaded.upload(array), (prim_of(array.dtype), array.shape,
+                                                       self.device))
+
+    def _taken(self, arg: Any) -> Any:
+        """An array of another library as one of NumPy or on the device."""
+        device = None if self.device_info is None else self.device
+        return import_module("runelift.runtime.interchange").taken(arg, device)
 
     def _result(self, value: Any, spec: ValueSpec, device_arrays: bool) -> Any:
         """A result as a caller sees it, from what a run returns."""
@@ -209,7 +238,7 @@ class Program:
         array = DeviceArray(value[0], (spec.prim, true_shape(value[2]), self.loaded.device))
         return array if device_arrays else array.get()
 
-    def source(self, stage: str = "kernels", entry: str | None = None) -> str:
+    def source(self, stage: str = "kernels", entry: str | None = None) -> Listing:
         """The program at a stage, as ``runelift dump`` prints it.
 
         The IR is ``core``, ``opt`` after optimisation and ``flat`` after flattening.  An entry
@@ -219,15 +248,22 @@ class Program:
         # late: start-up; only those who ask for a text need its printers
         from runelift.runtime.compilation.stages import stage_text
 
-        return stage_text(self.compiled, stage, lambda: self.loaded.plan(entry or self.entries[0]))
+        text = stage_text(self.compiled, stage, lambda: self.loaded.plan(entry or self.entries[0]))
+        about = f" of {entry or self.entries[0]}" if stage in STAGE_LANGUAGES else ""
+        return Listing(text, STAGE_LANGUAGES.get(stage, "core"), f"{stage}{about}")
 
     @property
-    def tree(self) -> Any:
+    def tree(self) -> Forests:
         """The threshold forest of the program."""
         # late: start-up
         from runelift.runtime.versions.forest import forest_of
 
         return forest_of(self.compiled.versioned)
+
+    def _version_names(self) -> dict[tuple[str, int], str]:
+        """The names of versions, as in the tree, by site and index."""
+        return {(site.name, index): version_name(each) for forest in self.tree.entries
+                for site in forest.sites().values() for index, each in enumerate(site.alternatives)}
 
     @property
     def identity(self) -> Identity:
@@ -318,8 +354,8 @@ class Program:
 
 
 def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
-              thresholds: dict[str, int], policy: str, contract: bool, memory: int | None
-              ) -> Program:
+              thresholds: dict[str, int], policy: str, contract: bool, memory: int | None,
+              recording: bool) -> Program:
     """A program that another process has sent.
 
     A copy of a process that has used devices gets one that cannot run.  Pools of processes would
@@ -328,5 +364,5 @@ def _restored(compiled: Compiled, device: str, info: DeviceInfo | None,
     found = info if forked.is_copy() else select(device)
     program = Program(compiled, found, policy=policy, fp_contract=contract)
     program.thresholds = thresholds  # which may have size guards
-    program.loaded.memory = memory
+    program.loaded.memory, program.recording = memory, recording
     return program

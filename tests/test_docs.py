@@ -146,14 +146,19 @@ def test_every_example_is_listed() -> None:
     assert sorted(listed) == sorted(p.stem for p in (ROOT / "examples").glob("*.fut"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/calls.md"])
+PRINTED = {"README.md": "(100, 100)\n(100, 100)", "docs/calls.md": "[ 0.  8. 16. 24.]",
+           "docs/python.md": "<sums [n] [m] (xss: [n][m]f32): [n]f32>\n[0 2 4]\n(2, 2)\n"}
+"""What the examples in Python print, or a part of it."""
+
+
+@pytest.mark.parametrize("page", PRINTED)
 def test_python_that_is_shown_runs(page: str, monkeypatch: pytest.MonkeyPatch,
                                    capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
-    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
-    exec(compile(text, page, "exec"), {})
-    assert {"README.md": "(100, 100)\n(100, 100)", "docs/calls.md": "[ 0.  8. 16. 24.]"}[page] in (
-        capsys.readouterr().out)
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
+    exec(compile("".join(blocks), page, "exec"), {"__name__": "page"})
+    assert PRINTED[page] in capsys.readouterr().out
 
 
 def test_every_strategy_is_listed() -> None:

@@ -44,7 +44,9 @@ ALLOWED = {
     "codegen.segops": "codegen.plan codegen.passes codegen.kernel",
     "codegen.intragroup": "codegen.plan codegen.passes codegen.kernel codegen.segops",
     "codegen.hostplan": "codegen.plan codegen.kernel codegen.segops codegen.intragroup",
-    "records": "codegen.plan",
+    "displayed": "",
+    "versions": "displayed",
+    "records": "codegen.plan displayed",
     "host": "cache",
     "compilation":
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
@@ -57,7 +59,7 @@ ALLOWED = {
     "processes": "cache host compilation devices.driver devices",
     "execution":
         "frontend.syntax codegen.plan codegen.passes codegen.emit versions records cache host "
-        "devices.driver devices geometry",
+        "devices.driver devices geometry displayed",
     "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
     "replay": "codegen.plan codegen.emit versions records host devices execution",
     "trials": "codegen.emit records host devices geometry execution",
@@ -69,15 +71,21 @@ ALLOWED = {
     "running": "devices execution execution.probes memory prebuild",
     "loaded_program":
         "codegen.plan compilation devices execution memory prebuild records running",
+    "entry_point": "frontend.syntax compilation execution loaded_program displayed",
     "program":
         "codegen.plan versions records compilation devices geometry execution memory prebuild "
-        "loaded_program tuner.autotune",
+        "displayed entry_point loaded_program tuner.autotune",
     "races.mistakes": "",
     "races":
         "codegen.plan codegen.emit versions devices execution execution.probes program "
         "races.mistakes",
     "compile": "versions host compilation devices processes prebuild program",
-    "runelift": "execution program compile",
+    "interchange": "devices execution execution.probes",
+    "functions": "compile entry_point",
+    "importer": "compile",
+    "stubs": "frontend.syntax entry_point program",
+    "runelift":
+        "entry_point execution functions importer interchange notebook program records compile",
     "tuner.policy": "records",
     "tuner.costs": "versions records tuner.policy",
     "tuner.prune": "versions records tuner.costs",
@@ -85,7 +93,7 @@ ALLOWED = {
         "versions records host geometry replay trials tuner.policy tuner.costs tuner.prune",
     "tuner.fit": "versions records tuner.policy tuner.costs",
     "tuner.analysis": "versions records tuner.costs tuner.fit",
-    "tuner.result": "versions tuner.costs tuner.measure tuner.fit",
+    "tuner.result": "displayed versions tuner.costs tuner.measure tuner.fit",
     "tuner.workers":
         "codegen.plan codegen.segops versions records data cache host compilation "
         "devices.driver devices geometry processes execution execution.probes replay trials "
@@ -109,9 +117,15 @@ ALLOWED = {
     "tuner.report":
         "memory versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
+    "pages": "versions",
+    "explanation":
+        "rewrite.engine rewrite codegen.plan codegen.emit compilation versions devices pages",
     "tuner.report.html":
-        "versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "versions records pages tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
+    "notebook":
+        "displayed entry_point execution memory pages program records tuner.analysis tuner.report "
+        "tuner.report.html tuner.result versions compile",
     "tuner.schedules":
         "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
         "tuner.costs tuner.measure "
@@ -125,11 +139,11 @@ ALLOWED = {
         "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
         "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
         "host compilation rules "
-        "devices.driver devices geometry memory processes program compile runelift tuner.policy "
-        "tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result tuner.workers tuner.job "
-        "tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies "
-        "tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "
-        "tuner.thresholds testing races races.mistakes",
+        "devices.driver devices explanation geometry memory pages processes program compile "
+        "runelift tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
+        "tuner.workers tuner.job tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters "
+        "tuner.strategies tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "
+        "tuner.thresholds testing races races.mistakes stubs",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

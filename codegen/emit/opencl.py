@@ -8,7 +8,7 @@ the first failure sets it to ``base + code``.  The other has the arguments of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
 
@@ -20,9 +20,11 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.imp.traverse import has_barriers, statements, subexpressions
+from runelift.ir.lines import placed
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
+from runelift.ir.source import Loc
 from runelift.ir.types import Const
 from runelift.ir.visible import one_line
 
@@ -82,17 +84,42 @@ _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 
 
 def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
-                   constants: Mapping[VName, int] | None = None) -> str:
-    """The source of a program; ``bases`` gives each kernel's first failure code."""
-    return linked("\n".join(opencl_source(k, bases.get(k.name, 0), constants) for k in kernels))
+                   constants: Mapping[VName, int] | None = None, *,
+                   functions: Mapping[str, str] | None = None) -> str:
+    """The source of a program; ``bases`` gives each kernel's first failure code.
+
+    ``functions`` has other names for kernels (:func:`function_names`).
+    """
+    return linked("\n".join(opencl_source(
+        k, bases.get(k.name, 0), constants, (functions or {}).get(k.name)) for k in kernels))
+
+
+def function_names(kernels: Iterable[str]) -> dict[str, str]:
+    """Names for the kernels of a program that do not depend on what else was compiled.
+
+    So kernels of two programs have equal texts if they do the same, and are built once.
+
+    >>> function_names(["segmap_ys_451", "segmap_ys_480", "segred_r_7"])
+    {'segmap_ys_451': 'segmap_ys_1', 'segmap_ys_480': 'segmap_ys_2', 'segred_r_7': 'segred_r_3'}
+    """
+    return {name: f"{name.rpartition('_')[0]}_{number}"
+            for number, name in enumerate(dict.fromkeys(kernels), 1)}
 
 
 def opencl_source(kernel: imp.Kernel, base: int = 0,
-                  constants: Mapping[VName, int] | None = None) -> str:
+                  constants: Mapping[VName, int] | None = None, function: str | None = None) -> str:
     """One kernel, without the prelude; its constants are 1 unless they are given."""
+    return "\n".join(opencl_lines(kernel, base, constants, function=function)) + "\n"
+
+
+def opencl_lines(kernel: imp.Kernel, base: int = 0, constants: Mapping[VName, int] | None = None,
+                 locate: Callable[[Stm], Iterable[Loc]] | None = None,
+                 function: str | None = None) -> list[str]:
+    """The lines of :func:`opencl_source`; ``locate`` tells the places of their statements."""
     given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
              | dict(constants or {}))
     printer = _Printer(kernel, base, given, built=bool(constants))
+    printer.locate = locate
     params = ["FAILURE"]
     params += [printer.param(p) for p in parameters(kernel)]
     params += [printer.local_param(a) for a in kernel.local_memory]
@@ -102,11 +129,11 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     if kernel.group is not None:
         group = given[kernel.group] * printer.teams
         lines.append(group_attributes(group, subgroups=uses_subgroups(kernel)))
-    lines.append(f"__kernel void {kernel.name}(\n " + ",\n ".join(params) + ")\n{")
+    lines += [f"__kernel void {function or kernel.name}(", *(f" {each}," for each in params[:-1]),
+              f" {params[-1]})", "{"]
     lines += printer.start()
     lines += printer.block(kernel.body, 1)
-    lines += ["}", *(f"#undef {printer.name(c)}" for c in kernel.constants)]
-    return "\n".join(lines) + "\n"
+    return [*lines, "}", *(f"#undef {printer.name(c)}" for c in kernel.constants)]
 
 
 def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
@@ -187,6 +214,7 @@ class _Printer:
         self.separated = False
         """True if a statement that the optimiser keeps follows the last branch."""
         self.inlined = used_once(kernel.body)
+        self.locate: Callable[[Stm], Iterable[Loc]] | None = None
         self._names: dict[VName, str] = {}
         self._numbers = Counter[str]()
 
@@ -272,9 +300,12 @@ class _Printer:
         lines, taken = list[str](), list(self.taken(stms))
         for stm, after in zip_longest(taken, taken[1:]):
             if isinstance(stm, imp.Barrier) and not self.separated and not self.is_kept(after):
-                lines.append(f"{INDENT * depth}JOINED;")
+                own = [f"{INDENT * depth}JOINED;"]
                 self.separated = True
-            lines += self.stm(stm, depth)
+            else:
+                own = []
+            own += self.stm(stm, depth)
+            lines += own if self.locate is None else placed(own, *self.locate(stm))
             match stm:
                 case imp.Store(mem) if mem in self.shared:
                     self.separated = True
@@ -506,6 +537,9 @@ class _Printer:
                            (arg, imp.Lit(Const(int() as value) as divisor))) if value > 0:
                 sign = "/" if op == "quot" else "%"
                 return f"({self.exp(arg)} {sign} {literal(divisor)})"
+            case imp.Apply("quot" | "rem" as op, Prim.I64, (arg, imp.Var(size))) if (
+                    self.constants.get(size, 0) > 0):
+                return f"({self.exp(arg)} {'/' if op == 'quot' else '%'} {self.name(size)})"
             case imp.Apply(op, prim, args):
                 texts = [self.exp(a) for a in args]
                 return self._apply(op, prim, texts, ", ".join(

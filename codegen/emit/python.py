@@ -536,6 +536,7 @@ class _Writer:
         self.depth -= 1
         if lazy:
             self.line(f"{lazy}= filled_{site}")
+            self.line(f"unfilled_{site} = filled_{site} = ()")  # else they keep what is released
 
     def _attempt(self, step: plan.Choose, site: int, done: list[str], failed: list[str]) -> None:
         """Run the chosen version, with lines for success and for failure."""
@@ -554,6 +555,9 @@ class _Writer:
         allocated = {n for _, v in feasible for n in _allocated(v.steps)}
         if allocated:
             self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
+        inside = [k for k in range(site + 1, len(self.sites)) if _lazy_copies(self.sites[k])]
+        if self.replay and inside:
+            self.line("".join(f"unfilled_{k} = filled_{k} = " for k in inside) + "()")
         self.line(f"rt.abandon({site}, version_{site}, reason)")
         for line in failed:
             self.line(line)

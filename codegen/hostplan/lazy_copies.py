@@ -34,11 +34,14 @@ FEW_ROWS = 32
 class _Copy:
     """A copy of the array ``transposed``; where ``short`` holds, memory ``source`` stands for
     it.
+
+    ``steps`` make it, if they are the same wherever that is.
     """
 
     transposed: VName
     source: VName
     short: VName | None
+    steps: tuple[plan.Step, ...] = ()
 
 
 @dataclass(slots=True)
@@ -78,11 +81,16 @@ class LazyCopies(DeviceScalars):
         self.bind_view(param, self._view_in_memory(param, dim, near, far))
 
     def store_lazily(self, param: Param, view: View) -> None:
-        """``param`` is ``view``, and in memory where kernels read it there."""
+        """``param`` is ``view``, and in memory where kernels read it there.
+
+        All versions that read it make it with one kernel, which depends on nothing else.
+        """
         copy = self.names.fresh(param.name)
         self.emit(plan.LazyCopy(copy))
         source = self._array(param, shape_of(param.type), view)
-        self.lazy_copies[copy] = _Copy(source, source, None)
+        with self.block() as steps:
+            self.emit(plan.Bind(copy, self.copy(source)))
+        self.lazy_copies[copy] = _Copy(source, source, None, tuple(steps))
         self.margins.add(copy)
         self.bind_view(param, replace(view, stored=row_major(copy, view.prim, view.shape)))
 
@@ -147,6 +155,10 @@ class LazyCopies(DeviceScalars):
         for name in sorted(set(names) & self.lazy_copies.keys() - self.filled[-1],
                            key=lambda n: n.tag):
             lazy = self.lazy_copies[name]
+            self.filled[-1].add(name)
+            if lazy.steps:
+                self.emit(plan.Fill(name, lazy.steps))
+                continue
             with self.block() as steps:
                 self.fill([lazy.source])
                 with self.block() as copying:
@@ -156,7 +168,6 @@ class LazyCopies(DeviceScalars):
                 else:
                     self.emit(plan.Branch(lazy.short, (plan.Bind(name, lazy.source),),
                                           tuple(copying)))
-            self.filled[-1].add(name)
             self.emit(plan.Fill(name, tuple(steps)))
 
     def fill_where_read(self, steps: tuple[plan.Step, ...]) -> tuple[plan.Step, ...]:

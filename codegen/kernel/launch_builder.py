@@ -222,6 +222,8 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     comment = f"{kind} for {', '.join(p.name.base for p in stm.pat) or 'its checks'}"
     if stm.loc is not None:
         comment += f" at {stm.loc}"
+        if k.origins is not None:
+            k.origins.note(code, stm.loc)  # what no statement inside of it has brought
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
                         comment, tuple(k.constants), tuple(k.settings), k.teams, k.even,
                         k.width, kind)

@@ -162,9 +162,10 @@ class ProductTileShape:
     ``rows`` is 0 if blocks do not pay.
 
     If there are few blocks, the reduction of ``length`` elements is cut into ``pieces``, with a
-    group for each.  There is local memory for ``slabs``.  With two of them, one is filled while the
-    other is combined.  ``bytes`` are those of an element along the height and along the width.
-    ``wanted`` are side, rows, columns, across and depth.
+    group for each.  Then ``split`` work-items combine the pieces of a point.  There is local memory
+    for ``slabs``.  With two of them, one is filled while the other is combined.  ``bytes`` are
+    those of an element along the height and along the width.  ``wanted`` are side, rows, columns,
+    across, depth and pieces.
     """
 
     group: VName
@@ -178,12 +179,13 @@ class ProductTileShape:
     cells: VName
     slabs: VName
     pieces: VName
+    split: VName
     height: Size
     width: Size
     batch: Size
     length: Size
     bytes: tuple[int, int]
-    wanted: tuple[Atom, ...] = (i64(0),) * 5
+    wanted: tuple[Atom, ...] = (i64(0),) * 6
 
     def constants(self) -> tuple[VName, ...]:
         """The sizes that kernels are built for."""
@@ -192,7 +194,7 @@ class ProductTileShape:
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
-        return (*self.constants(), self.pieces)
+        return (*self.constants(), self.pieces, self.split)
 
 
 @dataclass(frozen=True, slots=True)

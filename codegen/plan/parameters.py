@@ -26,6 +26,7 @@ class Quantity(Enum):
     SIDE = "side"
     ACROSS = "across"
     DEPTH = "depth"
+    PIECES = "pieces"
     ROWS = "rows"
     COLUMNS = "columns"
     POINTS = "points"
@@ -52,6 +53,7 @@ MEANINGS = {
     Quantity.SIDE: "rows of work-items in a group",
     Quantity.ACROSS: "columns of work-items in a group, 0 for as many as rows",
     Quantity.DEPTH: "steps of a product in local memory at a time (0: chosen from the sizes)",
+    Quantity.PIECES: "pieces of the steps of a product, a group for each (0: as the sizes suggest)",
     Quantity.ROWS: "rows of the points of a work-item",
     Quantity.COLUMNS: "columns of the points of a work-item",
     Quantity.POINTS: "segments that a work-item reduces together",

@@ -378,13 +378,18 @@ def apart_from_fills(steps: Iterable[Step]) -> tuple[tuple[Step, ...], tuple[Ste
 
 
 def kernels(steps: Iterable[Step]) -> Iterator[imp.Kernel]:
-    """The kernels that steps launch, in all branches, loops and versions."""
-    return (step.kernel for step in all_steps(steps) if isinstance(step, Launch))
+    """The kernels that steps launch, in all branches, loops and versions, each once."""
+    found = (step.kernel for step in all_steps(steps) if isinstance(step, Launch))
+    return iter({kernel.name: kernel for kernel in found}.values())
 
 
 def operations(steps: Iterable[Step]) -> Iterator[Operation]:
-    """The operations among the steps and inside of them."""
-    return (step for step in all_steps(steps) if isinstance(step, Operation))
+    """The operations among the steps and inside of them, each once.
+
+    The steps that fill a stored margin may stand in several versions.
+    """
+    found = (step for step in all_steps(steps) if isinstance(step, Operation))
+    return iter({operation.name: operation for operation in found}.values())
 
 
 def parameters(steps: Iterable[Step]) -> tuple[Parameter, ...]:

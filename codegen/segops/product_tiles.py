@@ -15,18 +15,18 @@ block, and from local memory once per row or column of a work-item.  The points 
 in runs, whose elements one vector load fetches.  While a slab is combined, the next one is in
 flight.  Elements are combined in sequential order, so results are equal to the last bit.
 
-With pieces, ``segmap_pieces`` makes partial totals and ``segmap_combined`` combines them.
+With pieces, ``segmap_pieces`` makes partial totals and ``segmap_combined`` combines them
+(:mod:`~runelift.codegen.segops.product_pieces`).
 
 Source: Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, unflat_index, volume
@@ -42,9 +42,10 @@ from runelift.codegen.segops.product_operands import (
     tests_margins,
     widened,
 )
+from runelift.codegen.segops.product_pieces import combine_pieces
 from runelift.codegen.segops.product_results import ProductResults
-from runelift.codegen.segops.segred import combine_partials
 from runelift.ir import imp
+from runelift.ir.blocks import COLUMNS, ROWS, blocks_of
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -66,24 +67,33 @@ def lower_product(lowering: launches.Lowering, product: Product,
     height, width, batch = (multiply([lowering.size(space[n].width) for n in dims])
                             for dims in (product.rows, product.columns, product.batch))
     computed = {p.name for stm in product.before for p in stm.pat}
-    lengths = product.lengths
-    sizes = [sum(elem_of(o.param.type).bytes for o in product.operands if o.param.name in some)
-             for some in (product.left, product.right)]
+    lengths, asked = product.lengths, blocks_of(lowering.stm)
+    sides = {ROWS: product.left, COLUMNS: product.right}
+    copied = frozenset[VName]().union(*(names for side, names in sides.items()
+                                        if asked is None or side in asked.copies))
+    sizes = [sum(elem_of(o.param.type).bytes for o in product.operands
+                 if o.param.name in some & copied) for some in sides.values()]
+    wanted = tuple(map(lowering.setting, (Quantity.SIDE, Quantity.ROWS, Quantity.COLUMNS,
+                                          Quantity.ACROSS, Quantity.DEPTH, Quantity.PIECES))
+                   if asked is None else map(i64, (
+                       asked.side, asked.own_rows, asked.own_columns, asked.across, asked.depth,
+                       0)))
     block = distribution.ProductTileShape(
         fresh("group"), fresh("side"), fresh("across"), fresh("rows"), fresh("columns"),
         fresh("depth"), fresh("down"), fresh("along"), fresh("cells"), fresh("slabs"),
-        fresh("pieces"), height, width,
-        batch, Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
-        (sizes[0], sizes[1]),
-        tuple(map(lowering.setting, (Quantity.SIDE, Quantity.ROWS, Quantity.COLUMNS,
-                                     Quantity.ACROSS, Quantity.DEPTH))))
+        fresh("pieces"), fresh("split"), height, width, batch,
+        Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
+        (sizes[0], sizes[1]), wanted)
     lowering.steps.append(block)
     lowering.env = launches.WithScalar(lowering.env, block.pieces)
     several = max(map(len, (product.rows, product.columns, product.walks))) > 1
     most = most_elements(lowering, product) if several else None
     index = Prim.I64 if most is None else Prim.I32
     lowering.testing = several and tests_margins(lowering, product)
-    whole, split = (launches.branch(lowering, kind(lowering, product, block, index).launch)
+    unroll = None if asked is None or not asked.unroll else lowering.scalar(
+        "unroll", Size.of(asked.unroll))
+    whole, split = (launches.branch(lowering, kind(
+        lowering, product, block, index, copied, unroll).launch)
                     for kind in (_ProductTile, _SplitProductTile))
     lowering.testing = False
     apart, one = fresh("apart"), fresh("one")
@@ -103,20 +113,26 @@ def lower_product(lowering: launches.Lowering, product: Product,
 class _ProductTile:
     """The kernel of a product, one block of points per group.
 
-    Parts of places in several dimensions have the type ``index``.
+    Parts of places in several dimensions have the type ``index``.  The elements of operands that
+    are not ``copied`` to local memory are read where they are.  ``unroll`` is a factor that is
+    asked for.
     """
 
     def __init__(self, lowering: launches.Lowering, product: Product,
-                 block: distribution.ProductTileShape, index: Prim) -> None:
-        self.index = index
+                 block: distribution.ProductTileShape, index: Prim, copied: Set[VName],
+                 unroll: VName | None) -> None:
+        self.index, self.copied = index, copied
         self.lowering = lowering
         self.product = product
         self.k = lowering.builder()
         self.block = block
         self.k.constants = list(block.constants())
         self.unroll: VName | bool = False
-        if lowering.parameters is not None:
+        if unroll is not None:
+            self.unroll = unroll
+        elif lowering.parameters is not None:
             self.unroll = launches.as_name(lowering.setting(Quantity.UNROLL))
+        if isinstance(self.unroll, VName):
             self.k.settings = [self.unroll]
         self.side, self.across, self.rows, self.columns, self.depth = (imp.Var(n) for n in (
             block.side, block.across, block.rows, block.columns, block.depth))
@@ -160,7 +176,7 @@ class _ProductTile:
     def reduce(self, start: Exp, end: Exp) -> list[list[VName]]:
         """Reduce the elements from ``start`` up to ``end``: the totals at the item's points."""
         k, names, product = self.k, self.block, self.product
-        for array in sorted(product.left | product.right, key=lambda n: n.tag):
+        for array in sorted(self.copied, key=lambda n: (n in product.left, n.tag)):
             items, points = ((names.side, names.rows) if array in product.left
                              else (names.across, names.columns))
             slab = k.names.fresh("slab")
@@ -262,7 +278,8 @@ class _ProductTile:
             self.starts[array] = k.declare("start", Prim.I64, op("mul", turn, op(
                 "mul", self.depth, op("add", self.extent(array), lit(RUN_LENGTH)))))
             self.store_slab(array)
-        k.emit(imp.Barrier(imp.Space.LOCAL))
+        if self.slabs:
+            k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", end, first))
         following = op("add", first, self.depth)
         with k.block() as all_inside:
@@ -283,7 +300,9 @@ class _ProductTile:
         with k.block() as part:
             k.loop(rest, lambda n: self.combine(first, n, totals), base="n")
         k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (slabs, lit(1))), (imp.Barrier(imp.Space.LOCAL),)))
+        if self.slabs:
+            k.emit(imp.If(imp.Apply("eq", Prim.I64, (slabs, lit(1))),
+                          (imp.Barrier(imp.Space.LOCAL),)))
 
     def extent(self, array: VName) -> Exp:
         """The number of rows or columns of a block in an array."""
@@ -337,8 +356,7 @@ class _ProductTile:
         def load(n: Exp, depth: Exp, offset: Exp) -> None:
             point = k.declare("at", Prim.I64, at_most(op("add", origin, offset), side.size))
             step = k.declare("k", Prim.I64, at_most(op("add", first, depth), self.length))
-            indices = dict(zip(side.dims, side.indices(k, point), strict=True))
-            self.bind_point([indices.get(n, lit(0)) for n in range(len(self.product.exp.space))])
+            self.bind_side(side, point)
             k.emit(imp.Store(self.ahead[array], n, element(
                 k, self.operands[array], launches.unflat(k, step, self.lengths)),
                 self.prim(array)))
@@ -360,6 +378,11 @@ class _ProductTile:
                 imp.Apply("le", prim, (imp.Lit(Const(0, prim)), index)),
                 imp.Apply("lt", prim, (index, size))))))
         return imp.Select(inside, load, address.value, address.prim)
+
+    def bind_side(self, side: Side, point: Exp) -> None:
+        """Bind a row or a column of the product."""
+        indices = dict(zip(side.dims, side.indices(self.k, point), strict=True))
+        self.bind_point([indices.get(n, lit(0)) for n in range(len(self.product.exp.space))])
 
     def bind_point(self, indices: Sequence[Exp]) -> None:
         """Bind a point of the batch of the block; ``indices`` have one for each dimension."""
@@ -450,12 +473,15 @@ class _ProductTile:
         """Combine the elements at depth ``n`` of the slab at all points."""
         k, product = self.k, self.product
         mine: dict[VName, VName] = {}
-        for array in self.slabs:
+        for array in sorted(product.left | product.right, key=lambda name: name.tag):
             mine[array] = k.names.fresh("mine")
-            self.collect(array, mine[array], n)
+            if array in self.slabs:
+                self.collect(array, mine[array], n)
+            else:
+                self.read(array, mine[array], op("add", first, n))
         shared: dict[VName, Exp] = {}
         for array, operand in self.operands.items():
-            if array not in self.slabs:
+            if array not in mine:
                 self.bind_point([lit(0)] * len(product.exp.space))
                 shared[array] = k.declare("shared", self.prim(array), element(
                     k, operand, [op("add", first, n)]))
@@ -485,6 +511,21 @@ class _ProductTile:
         self.k.emit(imp.DeclareArray(mine, prim, count))
         self.each(imp.Var(count), lambda r: self.k.emit(imp.Store(mine, r, imp.Load(
             self.slabs[array], self.cell(array, n, self.position(r, left=left)), prim), prim)))
+
+    def read(self, array: VName, mine: VName, step: Exp) -> None:
+        """The elements at a step that the work-item needs, in registers, from where they are."""
+        k, side, left = self.k, self.side_of(array), array in self.product.left
+        count = self.points_of(left=left)
+        k.emit(imp.DeclareArray(mine, self.prim(array), count))
+
+        def load(r: Exp) -> None:
+            point = k.declare("at", Prim.I64, imp.Apply("min", Prim.I64, (
+                self.numbered(r, left=left), op("sub", side.size, lit(1)))))
+            self.bind_side(side, point)
+            k.emit(imp.Store(mine, r, element(k, self.operands[array], launches.unflat(
+                k, step, self.lengths)), self.prim(array)))
+
+        self.each(imp.Var(count), load)
 
     # Results
 
@@ -517,7 +558,7 @@ class _ProductTile:
 class _SplitProductTile(_ProductTile):
     """The kernels of a product of few points, whose reduction is cut into pieces.
 
-    A group reduces a piece of a block's elements.  Then a group combines the pieces of a point.
+    A group reduces a piece of a block's elements.  Then the pieces of each point are combined.
     """
 
     def launch(self) -> None:
@@ -535,11 +576,12 @@ class _SplitProductTile(_ProductTile):
         end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
             op("add", start, part_length), self.length)))
         totals = self.reduce(start, end)
+        sizes = [self.batch.size, self.down.size, self.along.size]
 
         def point(r: Exp, c: Exp) -> None:
             i, j, exists = self.numbers(r, c)
-            place = op("add", op("mul", flat_index([self.number, i, j], [
-                self.batch.size, self.down.size, self.along.size]), count), piece)
+            place = op("add", op("mul", piece, volume(sizes)), flat_index(
+                [self.number, i, j], sizes))
             k.emit(imp.If(exists, tuple(
                 imp.Store(out, place, imp.Load(name, self.total_cell(r, c), self._atom_prim(atom)),
                           self._atom_prim(atom))
@@ -549,24 +591,5 @@ class _SplitProductTile(_ProductTile):
         self.points(point)
         lowering.launch(k, "segmap_pieces", self.blocks() * pieces, Size.var(self.block.group),
                         fits=True)
-        self.combine_pieces(partials)
-
-    def combine_pieces(self, partials: Sequence[Sequence[VName]]) -> None:
-        """A group for each point."""
-        lowering, product = self.lowering, self.product
-        k = lowering.builder_of_groups()
-        ops = product.redomap.ops
-        arrays = launches.local_arrays(k, ops, lowering.group)
-        number = k.declare("point", Prim.I64, launches.GROUP_ID)
-        batch, i, j = launches.unflat(k, number, [
-            self.batch.size, self.down.size, self.along.size])
-        results = self.results
-        indices = results.ordered(
-            launches.unflat(k, batch, self.batch.widths), results.split(k, self.down, i),
-            results.split(k, self.along, j))
-        count = k.scalar(self.block.pieces)
-        found = combine_partials(k, ops, arrays, partials, op("mul", number, count), count)
-        with k.block() as first:
-            results.write(k, indices, found)
-        k.emit(imp.If(IS_FIRST, tuple(first)))
-        lowering.launch_groups(k, "segmap_combined", launches.total(lowering, product.exp.space))
+        combine_pieces(lowering, self.product, self.block, (self.batch, self.down, self.along),
+                       self.results, partials)

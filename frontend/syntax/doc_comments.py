@@ -40,3 +40,21 @@ def _documents(text: str, position: int, module: module_ast.Module) -> bool:
         return following is not None
     return any(isinstance(node, ast.ValDec) and node.span.start == following.start(1)
                for node in walk(module))
+
+
+def comment_before(span: Span) -> str:
+    """The documentation comment of the declaration at a span, without dashes; "" if it has none.
+
+    Test blocks (``-- ==``) and the lines behind them are no part of it.
+    """
+    above = span.source.text[:span.start - span.column + 1].splitlines()
+    lines = list[str]()
+    while above and (line := above.pop().strip()).startswith(("--", "#[")):
+        if line.startswith("--"):
+            lines.insert(0, line[2:])
+        if line.startswith("-- |"):
+            break
+    if not lines or not lines[0].startswith(" |"):
+        return ""
+    ends = next((n for n, line in enumerate(lines) if line.strip() == "=="), len(lines))
+    return "\n".join(line.removeprefix(" |").removeprefix(" ") for line in lines[:ends]).strip()

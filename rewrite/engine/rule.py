@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names
 from runelift.ir.prim import OPS
-from runelift.ir.syntax import Exp, PrimOp, Stm
+from runelift.ir.syntax import Exp, PrimOp, Program, Stm
 from runelift.rewrite.engine.scope import Scope
 
 Replacement: TypeAlias = Exp | tuple[Stm, ...] | None
@@ -111,6 +111,9 @@ class RuleBook:
 Trace: TypeAlias = Callable[[Rule, tuple[Stm, ...], tuple[Stm, ...]], None]
 """Called with a rule that fired, the statements before, and the statements after."""
 
+Watch: TypeAlias = Callable[[str, Program, Program], None]
+"""Called with the name of each pass, and the programs before and after it."""
+
 
 @dataclass(slots=True)
 class Rewriting:
@@ -118,7 +121,7 @@ class Rewriting:
 
     ``fuel`` is the number of firings left (None: as many as it takes), so that a wrong rule can
     be found by bisection.  ``outside`` are rules that files bring; each applies itself to a
-    function (:mod:`runelift.rewrite.lift.outside.apply`).
+    function (:mod:`runelift.rewrite.lift.outside.apply`).  ``watch`` sees all passes.
     """
 
     names: Names
@@ -127,11 +130,17 @@ class Rewriting:
     trace: Trace | None = None
     fired: Counter[str] = field(default_factory=Counter)
     outside: tuple[Rule, ...] = ()
+    watch: Watch | None = None
 
     @property
     def is_limited(self) -> bool:
         """True if some rules may not fire, or not as often as they can."""
         return self.fuel is not None or bool(self.disabled)
+
+    @property
+    def is_watched(self) -> bool:
+        """True if it matters which rules fire here and now."""
+        return self.is_limited or self.trace is not None or self.watch is not None
 
     def permits(self, each: Rule) -> bool:
         """True if ``each`` may fire."""

@@ -11,6 +11,12 @@ from runelift.ir.syntax import Stm
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
 
+class Unlike(str):
+    """A reason why a rule did not fire that listings leave out: the rule is for something else."""
+
+    __slots__ = ()
+
+
 Apply: TypeAlias = Callable[["Walk", Stm], str | None]
 
 
@@ -18,7 +24,7 @@ Apply: TypeAlias = Callable[["Walk", Stm], str | None]
 class FlatteningRule:
     """A rule: its name in the paper, its title here, its law, and the function.
 
-    ``apply`` returns None when the rule fired, else the reason why not ("" if not worth telling).
+    ``apply`` returns None when the rule fired, else the reason why not.
     A rule without ``heads`` is not tried on statements: the walk itself performs it.
     """
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runelift.ir.source import Loc
 from runelift.ir.syntax import Stm
@@ -12,7 +12,12 @@ from runelift.ir.syntax import Stm
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One judgement: ``rule`` fired on ``what``, or was refused because of ``note``."""
+    """One judgement: ``rule`` fired on ``what``, or was refused because of ``note``.
+
+    Under the nest ``around``, it made the statements ``after`` of those ``before``.  Rules are
+    named by their titles: those for something else, with why (``unlike``), and those that were not
+    tried as this one came first (``later``).
+    """
 
     depth: int
     rule: str
@@ -20,6 +25,11 @@ class Step:
     what: str
     note: str
     loc: Loc | None
+    before: tuple[Stm, ...] = field(default=(), repr=False)
+    after: tuple[Stm, ...] = field(default=(), repr=False)
+    around: str = ""
+    unlike: tuple[tuple[str, str], ...] = ()
+    later: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -32,15 +42,32 @@ class Derivation:
 
     def fired(self, rule: str, stm: Stm, note: str) -> None:
         """Record that a rule fired on a statement, and what came of it."""
-        self.happened(rule, _described(stm), note, stm.loc)
+        self.happened(rule, _described(stm), note, stm.loc, before=(stm,))
 
     def refused(self, rule: str, stm: Stm, why: str) -> None:
         """Record that a rule did not apply to a statement, and why."""
-        self.steps.append(Step(self.depth, rule, False, _described(stm), why, stm.loc))
+        self.steps.append(Step(self.depth, rule, False, _described(stm), why, stm.loc, (stm,)))
 
-    def happened(self, rule: str, what: str, note: str, loc: Loc | None = None) -> None:
+    def happened(self, rule: str, what: str, note: str, loc: Loc | None = None, *,
+                 before: Sequence[Stm] = (), after: Sequence[Stm] = (), around: str = "") -> None:
         """Record that a rule fired on something else."""
-        self.steps.append(Step(self.depth, rule, True, what, note, loc))
+        self.steps.append(Step(self.depth, rule, True, what, note, loc, tuple(before),
+                               tuple(after), around))
+
+    def became(self, since: int, rule: str, after: Iterable[Stm], around: str,
+               unlike: Sequence[tuple[str, str]], later: Sequence[str]) -> None:
+        """Say what came of the step of ``rule``, the first at this depth ``since`` a number.
+
+        Statements that other steps at this depth have made are theirs.
+        """
+        own = [k for k in range(since, len(self.steps)) if self.steps[k].depth == self.depth]
+        theirs = {id(stm) for k in own for stm in self.steps[k].after}
+        for k in own:
+            if self.steps[k].fired and self.steps[k].rule == rule:
+                made = tuple(stm for stm in after if id(stm) not in theirs)
+                self.steps[k] = replace(self.steps[k], after=made, around=around,
+                                        unlike=tuple(unlike), later=tuple(later))
+                return
 
     @contextmanager
     def inside(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, product
+from runelift.ir.source import Loc
 from runelift.ir.syntax import Body, Dim, Index, Param, SegDim, SliceDim, Space, Stm
 from runelift.ir.traverse import free_vars, size_of
 from runelift.ir.types import Atom, Const, Type, i64, shape_of
@@ -70,24 +71,26 @@ class Nest:
         defs.update({stm.pat[0].name: stm for stm in stms})
         return Nest(self.space, MappingProxyType(defs))
 
-    def enter(self, index: VName, width: Atom, params: Iterable[tuple[Param, VName]]) -> Nest:
-        """Σ, ⟨params ∈ arrays, width⟩: one level deeper."""
+    def enter(self, index: VName, width: Atom, params: Iterable[tuple[Param, VName]],
+              loc: Loc | None = None) -> Nest:
+        """Σ, ⟨params ∈ arrays, width⟩: one level deeper, for a map at ``loc``."""
         inner = Nest((*self.space, SegDim(index, width)), self.defs)
-        return inner.define(self.element(param, array, index) for param, array in params)
+        return inner.define(self.element(param, array, index, loc) for param, array in params)
 
-    def element(self, param: Param, array: VName, index: VName) -> Stm:
+    def element(self, param: Param, array: VName, index: VName, loc: Loc | None = None) -> Stm:
         """``param := array[index]``, through the definition of ``array`` where that is a view."""
         match self.defs.get(array):
             case Stm(_, Index(origin, dims, checked)):
                 first = next((k for k, dim in enumerate(dims) if isinstance(dim, SliceDim)), None)
                 if first is not None and is_whole(dims[first]):
                     return Stm((param,), Index(origin, (*dims[:first], index, *dims[first + 1 :]),
-                                               checked))
-        return Stm((param,), Index(array, (index, *map(whole, shape_of(param.type)))))
+                                               checked), loc=loc)
+        return Stm((param,), Index(array, (index, *map(whole, shape_of(param.type)))), loc=loc)
 
-    def point(self, param: Param, array: VName) -> Stm:
+    def point(self, param: Param, array: VName, loc: Loc | None = None) -> Stm:
         """``param := array[i...]``: the part of an expanded array that belongs to a point."""
-        return Stm((param,), Index(array, (*self.indices, *map(whole, shape_of(param.type)))))
+        place: tuple[Dim, ...] = (*self.indices, *map(whole, shape_of(param.type)))
+        return Stm((param,), Index(array, place), loc=loc)
 
     def expanded(self, name: VName) -> VName | None:
         """The host array whose part at each point is ``name``, if ``name`` is defined so."""
@@ -114,3 +117,13 @@ class Nest:
 
         visit(free_vars(Body(stms, result)))
         return Body((*needed, *stms), result)
+
+
+def base_name(atom: Atom) -> str:
+    """An atom as a derivation shows it."""
+    return str(atom.value) if isinstance(atom, Const) else atom.base
+
+
+def show_nest(nest: Nest) -> str:
+    """A nest as a derivation shows it."""
+    return "⟨" + ", ".join(f"{d.index.base} < {base_name(d.width)}" for d in nest.space) + "⟩"

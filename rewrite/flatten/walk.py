@@ -9,15 +9,17 @@ the nest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runelift.ir import syntax as ir
 from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
+from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import is_cheap
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class Walk:
         self.out: list[ir.Stm] = []
         self.pending: list[ir.Stm] = []
         self.parallel = 0
+        self.loc: Loc | None = None
+        """The place of the present statement, for those that are made for it."""
         self._later: Set[VName] = frozenset()
         self._needed: set[VName] = set()
         self._arithmetic: dict[VName, frozenset[VName]] = {}
@@ -68,6 +72,7 @@ class Walk:
 
     def statement(self, stm: ir.Stm) -> None:
         """Walk one statement."""
+        self.loc = stm.loc or self.loc
         if self.nest.space and self._define(stm):
             return
         if (rule := self.flattener.apply_rules(self, stm)) is not None:
@@ -108,6 +113,8 @@ class Walk:
 
     def emit(self, stm: ir.Stm) -> None:
         """Run ``stm`` at the level around Σ."""
+        if stm.loc is None and self.loc is not None:
+            stm = replace(stm, loc=self.loc)
         self.flattener.learn(stm)
         self.out.append(stm)
 
@@ -122,7 +129,7 @@ class Walk:
         """``p := p'[i...]`` for the names of ``pat`` and their expanded arrays."""
         if self.nest.space:
             self.nest = self.nest.define(
-                self.nest.point(p, h.name) for p, h in zip(pat, host, strict=True))
+                self.nest.point(p, h.name, self.loc) for p, h in zip(pat, host, strict=True))
 
     def flush(self, extra: Sequence[VName] = ()) -> tuple[ir.Param, ...]:
         """Run the pending statements; ``extra`` names are stored besides names used later.
@@ -189,7 +196,7 @@ class Walk:
         dims = tuple(ir.SegDim(self.flattener.names.fresh("i"), size) for size in shape_of(type_))
         element = ir.Param(self.flattener.names.fresh(name), elem_of(type_))
         place = tuple(dim.index for dim in dims)
-        stms = (ir.Stm((element,), ir.Index(name, place)),) if dims else ()
+        stms = (ir.Stm((element,), ir.Index(name, place), loc=self.loc),) if dims else ()
         body = self.nest.kernel_body(stms, (element.name if dims else name,))
         host = ir.Param(self.flattener.names.fresh(name), array_of(self.nest.widths, type_))
         self.emit(ir.Stm((host,), self.segmap((*self.nest.space, *dims), body, (element.type,))))
@@ -231,8 +238,9 @@ def distribution(walk: Walk, body: ir.Body) -> tuple[Atom, ...]:
         walk.statement(stm)
     results = walk.results(body.result)
     if walk.nest.space and len(walk.out) > 1:
-        walk.flattener.derivation.happened("G6", f"{len(body.stms)} statements",
-                                           f"distributed over {len(walk.out)}")
+        walk.flattener.derivation.happened(
+            "G6", f"{len(body.stms)} statements", f"distributed over {len(walk.out)}",
+            before=body.stms, after=walk.out, around=show_nest(walk.nest))
     return results
 
 
@@ -244,9 +252,12 @@ def sequential_code(walk: Walk, pat: Sequence[ir.Param]) -> tuple[ir.Param, ...]
     host = walk.expanded_pat(pat)
     body = walk.nest.kernel_body(tuple(walk.pending), tuple(p.name for p in pat))
     loc = next((stm.loc for stm in walk.pending if stm.loc), None)
-    walk.flattener.derivation.happened("G0", ", ".join(p.name.base for p in pat) or "checks",
-                                       f"{len(walk.pending)} sequential statements", loc)
-    walk.emit(ir.Stm(host, walk.segmap(walk.nest.space, body, tuple(p.type for p in pat)), loc=loc))
+    kernel = ir.Stm(host, walk.segmap(walk.nest.space, body, tuple(p.type for p in pat)), loc=loc)
+    walk.flattener.derivation.happened(
+        "G0", ", ".join(p.name.base for p in pat) or "checks",
+        f"{len(walk.pending)} sequential statements", loc, before=walk.pending, after=(kernel,),
+        around=show_nest(walk.nest))
+    walk.emit(kernel)
     walk.pending = []
     walk.bind(pat, host)
     return host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from runelift.ir.check import check
 from runelift.ir.constraints import Constraint
@@ -30,7 +30,7 @@ KINDS = {"AtomExp": "a copy", "PrimOp": "an operation on scalars", "Convert": "a
 """Expressions in words, where their own names would not do."""
 
 
-class _At(ForwardWalk):
+class At(ForwardWalk):
     """A walk that does something at the statement that binds a name, and leaves all others."""
 
     def __init__(self, fun: Fun, names: Names, target: VName) -> None:
@@ -52,7 +52,7 @@ class _At(ForwardWalk):
         raise NotImplementedError
 
 
-class _Applying(_At):
+class _Applying(At):
     """The walk that applies a point."""
 
     def __init__(self, fun: Fun, names: Names, target: VName, point: Point, given: Arguments,
@@ -62,6 +62,7 @@ class _Applying(_At):
         self.needs = needs
         self.known = {p.name for p in fun.params}
         self.reason = ""
+        self.inner: VName | None = None
 
     def reached(self, stm: Stm) -> tuple[Stm, ...]:
         """The rewritten statements, if the point matches."""
@@ -70,7 +71,7 @@ class _Applying(_At):
         if isinstance(found, str):
             self.reason = found
             return (stm,)
-        made = found.stms
+        made, self.inner = found.stms, found.inner
         if self.rest:
             made = _with_points(made, self.rest, found.inner or stm.pat[0].name)
         if self.needs is not None and all(
@@ -116,8 +117,17 @@ def given_of(point: Point, request: Request, values: Mapping[str, int]) -> Argum
             for kind, each in zip(point.parameters, request.arguments, strict=True)}
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A function after a point, and a name of the statement that gets the points that follow."""
+
+    fun: Fun
+    inner: VName | None
+
+
 def apply_point(fun: Fun, names: Names, target: VName, point: Point, given: Arguments,
-                rest: tuple[str, ...] = (), needs: list[Constraint] | None = None) -> Fun | str:
+                rest: tuple[str, ...] = (), needs: list[Constraint] | None = None
+                ) -> Applied | str:
     """``fun`` with a point applied to the statement that binds ``target`` first, or the reason.
 
     ``rest`` are the points that follow; the rewrite says which statement gets them.  Where a
@@ -138,7 +148,7 @@ def apply_point(fun: Fun, names: Names, target: VName, point: Point, given: Argu
         check(Program((new,)), "core")
     except CompilerBug as bug:
         raise CompilerBug(f"after point '{point.name}' at {target}: {bug}") from bug
-    return new
+    return Applied(new, walk.inner)
 
 
 def with_attributes(fun: Fun, change: Mapping[VName, tuple[str, ...]]) -> Fun:

@@ -1,20 +1,24 @@
-"""The steps that could be taken in a program: where points match."""
+"""The steps that could be taken in a program: where points match, and with which numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import product
+from functools import partial
+from itertools import islice, product
+from typing import TypeAlias
 
+from runelift.ir.constraints import Constraint
 from runelift.ir.consumption import consumed_names
 from runelift.ir.names import Names, VName
-from runelift.ir.points import DEFAULT, Choice, Request, settings
-from runelift.ir.syntax import Program, Stm
+from runelift.ir.points import DEFAULT, ORDERS, Choice, Number, Parameter, Request, settings
+from runelift.ir.syntax import Fun, Program, Stm
+from runelift.ir.types import shape_of
 from runelift.rewrite.engine.forward import ForwardWalk, copy_propagation
 from runelift.rewrite.engine.rule import Rewriting, RuleBook
-from runelift.rewrite.lift.apply import given_of, rewritten
-from runelift.rewrite.lift.places import places
+from runelift.rewrite.lift.apply import At, given_of, rewritten
+from runelift.rewrite.lift.places import find, places
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.schedule import Step
 
@@ -42,13 +46,49 @@ def candidates(program: Program, names: Names, book: Mapping[str, Point], *, fus
     return found
 
 
-def requests(point: Point, number: int) -> Iterator[Request]:
-    """A point with each combination of words; numbers have their default, or else ``number``."""
+def exploring(book: Mapping[str, Point]) -> Callable[[Program, Names, bool], list[Step]]:
+    """The function that finds all steps, with the points of a book."""
+    return lambda program, names, fused: candidates(program, names, book, fused=fused)
+
+
+def requests(point: Point, number: int, rank: int) -> Iterator[Request]:
+    """A point with each combination of words; numbers have their default, or else ``number``.
+
+    Words are those for an array with so many dimensions.
+    """
     options: list[tuple[int | str, ...]] = [
-        kind.words if isinstance(kind, Choice) else (kind.default or number,)
+        _words(kind, rank) if isinstance(kind, Choice) else (kind.default or number,)
         for kind in point.parameters]
     for arguments in product(*options):
         yield Request(point.name, arguments)
+
+
+def _words(kind: Choice, rank: int) -> tuple[str, ...]:
+    """The words of a choice; of the many orders of dimensions those of a rank."""
+    return kind.words if kind.words is not ORDERS else tuple(
+        each for each in ORDERS if len(each) == rank)
+
+
+Suits: TypeAlias = Callable[[Sequence[Constraint]], bool]
+"""A test whether constraints can hold."""
+
+
+def fitting_numbers(fun: Fun, names: Names, path: str, point: Point, request: Request,
+                    pool: Iterable[int], suits: Suits) -> list[list[int]]:
+    """For each parameter that is a number, the values of a pool that fit; else an empty list.
+
+    Conditions about one number do not name another one, so that all combinations fit, and need not
+    be listed.  So the other numbers without a default are 1 here, which divides everything.
+    """
+    place, before = find(fun, path), copy(names)
+    if place is None:
+        return [[] for _ in point.parameters]
+    walk = _Fitting(fun, names, place.name, point, request, tuple(pool), suits)
+    try:
+        walk.fun(fun)
+    finally:
+        names.back_to(before)
+    return walk.found
 
 
 class _Trying(ForwardWalk):
@@ -66,10 +106,48 @@ class _Trying(ForwardWalk):
         for point in self.points:
             if stm.pat and isinstance(stm.exp, point.heads):
                 found = self.found.setdefault(stm.pat[0].name, [])
-                for tries in zip(*(requests(point, number) for number in NUMBERS), strict=True):
-                    found += [each for each in tries if self._fits(plain, point, each)][:1]
+                rank = len(shape_of(stm.pat[0].type))
+                for tries in zip(*(requests(point, number, rank) for number in NUMBERS),
+                                 strict=True):
+                    fits = (each for each in dict.fromkeys(tries)
+                            if self._fits(plain, point, each))
+                    found += islice(fits, 1)
         super().statement(stm, out, steps)
 
     def _fits(self, stm: Stm, point: Point, request: Request) -> bool:
         """True if a point matches a statement with these arguments."""
         return not isinstance(rewritten(self.scope, stm, point, given_of(point, request, {})), str)
+
+
+class _Fitting(At):
+    """A walk that tries numbers of a point at one statement, and changes nothing."""
+
+    def __init__(self, fun: Fun, names: Names, target: VName, point: Point, request: Request,
+                 pool: Sequence[int], suits: Suits) -> None:
+        super().__init__(fun, names, target)
+        self.point, self.request, self.pool, self.suits = point, request, pool, suits
+        self.found: list[list[int]] = [[] for _ in point.parameters]
+
+    def reached(self, stm: Stm) -> tuple[Stm, ...]:
+        """The statement as it is; the numbers that fit are noted."""
+        plain = replace(stm, attrs=settings(stm))
+        self.found = [list(filter(partial(self._fits, plain, k), _pool(kind, self.pool)))
+                      for k, kind in enumerate(self.point.parameters)]
+        return (stm,)
+
+    def _fits(self, stm: Stm, place: int, number: int) -> bool:
+        """True if a point matches with a number in one place, on arguments that there are."""
+        arguments = [1 if isinstance(kind, Number) and kind.default is None else each
+                     for kind, each in zip(self.point.parameters, self.request.arguments,
+                                           strict=True)]
+        arguments[place] = number
+        given = given_of(self.point, replace(self.request, arguments=tuple(arguments)), {})
+        found = rewritten(self.scope, stm, self.point, given)
+        return not isinstance(found, str) and self.suits(found.constraints)
+
+
+def _pool(kind: Parameter, pool: Sequence[int]) -> Sequence[int]:
+    """The values to try: those that number loops are few."""
+    if not isinstance(kind, Number):
+        return ()
+    return pool if kind.default is None else (1, 2, 3, 4)

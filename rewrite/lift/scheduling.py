@@ -9,7 +9,7 @@ Source: Mogers 2023, sections 6.2.2 and 6.2.3 (outer points before inner ones).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -39,7 +39,7 @@ from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes
-from runelift.rewrite.lift.candidates import candidates
+from runelift.rewrite.lift.blocking import Blocking
 from runelift.rewrite.lift.places import Place, find, places
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.schedule import Schedule, Step
@@ -47,6 +47,8 @@ from runelift.rewrite.lift.schedule import Schedule, Step
 Book: TypeAlias = Mapping[str, Point]
 Watch: TypeAlias = Callable[[Step, Fun], None]
 """Called with each step and the entry point after it."""
+Explore: TypeAlias = Callable[[Program, Names, bool], Iterable[Step]]
+"""The steps that could follow in a program, which is before fusion or after it (``True``)."""
 
 MOST_STEPS = 1000
 """The most steps that the attributes of an entry point can ask for."""
@@ -81,11 +83,12 @@ class Scheduling:
     asked: Asked = field(default_factory=Asked)
     watch: Watch | None = None
     needs: list[Constraint] | None = None
-    explores: bool = False
-    """The steps that could be taken next are noted in ``possible``."""
+    explore: Explore | None = None
+    """What finds the steps that could be taken next, which are noted in ``possible``."""
     taken: list[Step] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
     possible: list[Step] = field(default_factory=list)
+    blocking: Blocking = field(default_factory=Blocking)
     _wanted: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -97,7 +100,7 @@ class Scheduling:
     def is_idle(self, program: Program) -> bool:
         """True if there is no point to take in a program."""
         schedule = self.asked.schedule
-        if self.explores or (schedule is not None and any(
+        if self.explore is not None or (schedule is not None and any(
                 schedule.of(fun.name) for fun in program.funs)):
             return False
         return not any(is_point(each) for fun in program.funs
@@ -119,6 +122,7 @@ class Scheduling:
             self.taken.clear()
             self.left_out.clear()
             self.possible.clear()
+            self.blocking.nests.clear()
             if self.needs is not None:
                 self.needs.clear()
         funs = []
@@ -131,11 +135,18 @@ class Scheduling:
         if fused:
             self._warn_of_lost()
         done = Program(tuple(funs))
-        if self.explores:
+        if self.explore is not None:
             known = {str(each) for each in self.possible}
-            self.possible += [each for each in candidates(done, names, self.book, fused=fused)
+            self.possible += [each for each in self.explore(done, names, fused)
                               if str(each) not in known]
-        return done
+        return self._in_blocks(done, names) if fused else done
+
+    def _in_blocks(self, program: Program, names: Names) -> Program:
+        """The program with its nests whose steps ask for blocks; they need nothing."""
+        done = {step for nest in self.blocking.complete for step in nest.steps}
+        if self.needs is not None:
+            self.needs[:] = [each for each in self.needs if each.origin[-1] not in done]
+        return Program(tuple(self.blocking.made(fun, names) for fun in program.funs))
 
     # Attributes
 
@@ -217,9 +228,10 @@ class Scheduling:
             raise _mismatch(step, place, found)
         if self.needs is not None:
             self.needs += (replace(each, origin=(*each.origin, str(step))) for each in needs or ())
+        self.blocking.follow(fun, found.fun, place, step, given, found.inner, names)
         if self.watch is not None:
-            self.watch(step, found)
-        return found
+            self.watch(step, found.fun)
+        return found.fun
 
 
 class _Values(dict[str, int]):

@@ -64,6 +64,7 @@ from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.report.text import facts
+from runelift.runtime.tuner.schedules.used import used_schedules
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy
@@ -94,11 +95,21 @@ def tune(args: argparse.Namespace, finish: Finish) -> int:
     args.device = args.devices[0] if args.devices else None
     if args.schedules is not None:
         _search_schedules(args)
+        if measuring_method(strategy) is not None:
+            _drop_unused(args, strategy, started)
+    with _running(args, started) as (program, runner, pool):
+        return _tune(args, strategy, program, runner, pool, started, finish)
+
+
+@contextmanager
+def _running(args: argparse.Namespace, started: float
+             ) -> Iterator[tuple[Program, Measurable, DevicePool | None]]:
+    """The program, what runs it, and further devices or machines that do so."""
     several = len(args.devices) > 1 or args.all_devices or args.scheduler is not None
     if args.replay or (args.time_limit == UNLIMITED and not several):
         program = _open(args)
-        return _tune(args, strategy, program, MeasuredProgram(program, ResultChecks()), None,
-                     started, finish)
+        yield program, MeasuredProgram(program, ResultChecks()), None
+        return
     with Runners(args.devices, every=args.all_devices,
                  program=(str(args.program), args.policy)) as runners:
         program = _open(args)  # while processes start
@@ -108,13 +119,13 @@ def tune(args: argparse.Namespace, finish: Finish) -> int:
         runner = runners.open(program, limit if seconds is None else replace(
             limit, end=started + seconds))
         if args.scheduler is None:
-            pool = runners.device_pool() if several else None
-            return _tune(args, strategy, program, runner, pool, started, finish)
+            yield program, runner, runners.device_pool() if several else None
+            return
         # late: optional, as its package is
         from runelift.runtime.tuner.workers.dask_cluster import Cluster
 
         with closing(Cluster(args.scheduler, program, limit)) as cluster:
-            return _tune(args, strategy, program, runner, cluster, started, finish)
+            yield program, runner, cluster
 
 
 def _search_schedules(args: argparse.Namespace) -> None:
@@ -122,7 +133,34 @@ def _search_schedules(args: argparse.Namespace) -> None:
     program = _open(args)
     with display(0) as shown, interrupts.between_runs():
         args.searched = search_schedules(args, program, shown.trying)
+    args.schedule_given = args.schedule
     args.schedule = schedule_found(program, args.searched) or args.schedule
+
+
+def _drop_unused(args: argparse.Namespace, strategy: Strategy, started: float) -> None:
+    """Tune thresholds, and drop the schedules whose versions then run on no dataset.
+
+    Thresholds may be unable to have each dataset run what is best for it.  If nothing is dropped,
+    the runs count for the tuning that follows.
+    """
+    if not any(search.winners for search in args.searched.values()):
+        return
+    with _running(args, started) as (program, runner, pool):
+        job = _recording(args, strategy, program, _job(args, program, runner), pool, started)
+        job = replace(job, verify=False).until(job.policy.budget.unused)
+        with display(len(job.datasets)) as shown, interrupts.between_runs(), _logged(
+                args, program, job, shown) as logged:
+            state = autotune(logged)
+    if state.interrupted or not state.measured:
+        return
+    used = used_schedules(state)
+    for search in args.searched.values():
+        search.keep(used)
+    kept = schedule_found(program, args.searched)
+    if kept == args.schedule:
+        args.resume = True
+    else:
+        args.schedule = kept or args.schedule_given
 
 
 def _open(args: argparse.Namespace) -> Program:
@@ -149,16 +187,10 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     if args.import_t4 is not None:
         with interrupts.between_runs():
             return finish_search(args, program, _imported(args, program, job))
-    method = measuring_method(strategy)
-    if method is None:
+    if measuring_method(strategy) is None:
         with interrupts.between_runs():
             return finish_search(args, program, _searched(args, strategy, job))
-    method = method.following(EFFORTS[args.effort].policy)
-    seconds = method.policy.budget.tuning * args.budget.seconds if args.budget else math.inf
-    job = replace(job, method=SharedMeasuring(method, pool) if pool else method,
-                  held_back=held_back, size_guards=_size_guards(args),
-                  aim=Objective(args.objective), report=facts, memory=_memory(args, program, job),
-                  end=started + seconds)
+    job = replace(_recording(args, strategy, program, job, pool, started), held_back=held_back)
     with display(len(job.datasets)) as shown, interrupts.between_runs():
         if args.replay:
             state = autotune(replace(job, recorded=_recorded(args, program)))
@@ -180,6 +212,23 @@ def _job(args: argparse.Namespace, program: Program, runner: Measurable) -> Tuni
     datasets = [] if args.replay else tuning_datasets(args, program)
     return TuningJob(runner, program.tree, datasets, program.device_info.choice.threshold,
                      repeats=args.runs, verify=not args.no_verify)
+
+
+def _recording(args: argparse.Namespace, strategy: Strategy, program: Program, job: TuningJob,
+               pool: DevicePool | None, started: float) -> TuningJob:
+    """The job of a tuning by records."""
+    method = measuring_method(strategy)
+    assert method is not None
+    method = method.following(EFFORTS[args.effort].policy)
+    return replace(job, method=SharedMeasuring(method, pool) if pool else method,
+                   size_guards=_size_guards(args), aim=Objective(args.objective), report=facts,
+                   memory=_memory(args, program, job), end=_end(args, started))
+
+
+def _end(args: argparse.Namespace, started: float) -> float:
+    """The time when tuning ends; what is left of a budget is for the report."""
+    part = EFFORTS[args.effort].policy.budget.tuning
+    return started + part * args.budget.seconds if args.budget else math.inf
 
 
 def _size_guards(args: argparse.Namespace) -> SizeGuardKind:

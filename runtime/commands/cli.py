@@ -44,6 +44,7 @@ COMMANDS = {
     "dump": "print a program at a stage of compilation",
     "explain": "explain an error code, or which flattening rule fired where in a program",
     "rules": "print the rewrite rules",
+    "stubs": "write types of a program's entry points for type checkers of Python",
     "cache": "show or empty the cache of compiled programs and kernels",
     "devices": "list the OpenCL devices",
     "doctor": "say what is found on this machine, what is not usable, and why",

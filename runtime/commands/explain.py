@@ -9,7 +9,9 @@ or for --sizes.  With --access, it lists the class of each reference to an array
 elements work-items have in common.  With --barriers, it lists the barriers of kernels, and the
 accesses that each of them separates; --dot draws the graph of accesses.  With --schedule, it
 prints the rewrite points of the program, a step a line, and which others match; --steps adds the
-program after each step.  --file FILE explains the program with another schedule.
+program after each step.  --file FILE explains the program with another schedule.  With --html, it
+writes a page for a browser: passes, flattening, versions and kernels.  Lines that belong together
+can be marked there.
 
 Without an argument, list the codes.
 """
@@ -44,11 +46,14 @@ EXAMPLES = ("runelift explain size-mismatch", "runelift explain examples/matmul.
             "runelift explain --memory examples/matmul.fut")
 EXPLAINERS = {
     "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
-    "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses"}
+    "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses",
+    "html": "explain_page"}
 """The modules for options, the first of which counts.  They are imported by name, as commands are:
 some need much."""
 FLATTENING = "explain_flattening"
 """The module for programs without such an option."""
+EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
+            "runelift explain type-mismatch")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +88,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", metavar="NAME", help="with --barriers, of this kernel only")
     parser.add_argument("--dot", type=Path, metavar="OUT",
                         help="with --barriers, write the graph of accesses for Graphviz")
+    parser.add_argument("--html", metavar="OUT", nargs="?", const="",
+                        help="write a page about the program: source, passes with changes, "
+                             "flattening step by step, versions, kernels (default: the name of "
+                             "FILE with .html)")
     add_entry(parser)
     add_tuning(parser)
     add_device(parser)
@@ -102,7 +111,10 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("--sizes goes with --memory.")
     if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
         args.subject = args.sizes.pop()  # the program behind the sizes
-    asked = next((name for option, name in EXPLAINERS.items() if getattr(args, option)), None)
+    if args.subject is None and (args.html or "").endswith(".fut"):
+        args.subject, args.html = args.html, ""  # the program behind the option
+    asked = next((name for option, name in EXPLAINERS.items()
+                  if getattr(args, option) not in (None, False)), None)
     if args.subject is None and asked is not None:
         raise UserError("Which program?  Name its file as well.")
     if args.subject is None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from runelift.ir.errors import unknown_entry
+from runelift.rewrite.flattening import Step
 from runelift.runtime.commands.explained_program import compiled_source
 from runelift.runtime.commands.options import print_json
 from runelift.runtime.commands.styles import show
@@ -21,6 +23,12 @@ def explain(args: argparse.Namespace, path: Path) -> None:
         if not derivations:
             raise unknown_entry(args.entry, compiled.interfaces)
     if args.json:
-        print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
+        print_json({d.fun: [_facts(step) for step in d.steps] for d in derivations})
     else:
         show("\n\n".join(derivation.render() for derivation in derivations))
+
+
+def _facts(step: Step) -> dict[str, Any]:
+    """A step for ``--json``: its expressions are those that ``dump`` prints."""
+    return {"depth": step.depth, "rule": step.rule, "fired": step.fired, "what": step.what,
+            "note": step.note, "loc": None if step.loc is None else asdict(step.loc)}

@@ -20,6 +20,7 @@ from runelift.ir.syntax import Fun, Program
 from runelift.ir.visible import one_line
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.alternatives import Dropped
+from runelift.rewrite.lift.candidates import exploring
 from runelift.rewrite.lift.outside.apply import OutsideRules
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import FUSE, OR, Schedule
@@ -83,7 +84,8 @@ class _Followed:
            explores: bool) -> _Followed:
         """A compilation with these points, and with rules from outside."""
         after: dict[int, Fun] = {}
-        points = Scheduling({**BOOK, **outside.points}, asked, explores=explores, needs=[],
+        points = Scheduling({**BOOK, **outside.points}, asked, needs=[],
+                            explore=exploring({**BOOK, **outside.points}) if explores else None,
                             watch=lambda step, fun: after.update({id(step): fun}))
         names = copy(names)
         with with_rules(outside.points):
@@ -97,6 +99,8 @@ def _facts(found: Sequence[Scheduling], dropped: Iterable[Dropped]) -> dict[str,
     text = Schedule(last.schedule.steps, tuple(each.schedule for each in versions)).text
     return {"schedule": text.splitlines(),
             "needs": [str(need) for each in found for need in each.needs or ()],
+            "blocks": {nest.path: str(nest.blocks) for each in found
+                       for nest in each.blocking.complete},
             "no_version": [{"schedule": list(each.schedule), "why": each.why} for each in dropped],
             "left_out": [str(each.taken[k]) for each in found for k in sorted(each.left_out)],
             "possible": [{"step": str(each), "after_fusion": each.fused}
@@ -118,6 +122,8 @@ def _lines(points: Scheduling, dumps: Mapping[int, Fun]) -> Iterator[str]:
             elif id(step) in dumps:
                 text = pretty(Program((dumps[id(step)],)))
                 yield from (f"--   {line}".rstrip() for line in text.splitlines())
+        for nest in points.blocking.complete if fused else ():
+            yield f"-- {nest.path} is one kernel, for all sizes: {nest.blocks.words}."
         if fused and points.needs:
             yield f"-- This needs that {' and '.join(dict.fromkeys(map(str, points.needs)))}."
         if possible:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from runelift.ir.files import read_source
+from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.commands.rewriting_options import rewriting_of, rules_of
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
@@ -20,7 +21,9 @@ def planned_program(args: argparse.Namespace, path: Path) -> Program:
                            rules=args.rules, schedule=args.file)
 
 
-def compiled_source(args: argparse.Namespace, path: Path) -> Compiled:
+def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting | None = None
+                    ) -> Compiled:
     """The program without a device, by a watched optimiser."""
-    return compile_source(read_source(path), policy=args.policy, rewriting=rewriting_of(args),
+    return compile_source(read_source(path), policy=args.policy,
+                          rewriting=rewriting or rewriting_of(args),
                           rules=rules_of(args), schedule=schedule_of(args.file))

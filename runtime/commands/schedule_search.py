@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import random
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +32,9 @@ from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
 
+STOP_SECONDS = 1.0
+"""The seconds after which a schedule may be stopped that takes ten times as long as others."""
+
 
 def search_schedules(args: argparse.Namespace, program: Program,
                      progress: Callable[[str], None] = lambda _: None
@@ -40,8 +45,7 @@ def search_schedules(args: argparse.Namespace, program: Program,
     """
     policy = EFFORTS[args.effort].policy
     datasets = tuning_datasets(args, program)
-    seconds = policy.schedules.seconds if args.budget is None or args.budget.seconds is None else (
-        policy.budget.schedules * args.budget.seconds)
+    seconds = _seconds(args, policy)
     entries = [fun for fun in program.compiled.core.funs
                if any(each.entry == fun.name for each in datasets)]
     found, book = dict[str, ScheduleSearch](), load_rules(program.compiled.rules).points
@@ -51,9 +55,20 @@ def search_schedules(args: argparse.Namespace, program: Program,
             found[fun.name] = ScheduleSearch(
                 _drawing(args, program, fun, ours, {**BOOK, **book}),
                 _measuring(args, program, fun.name, ours, policy), [each.name for each in ours],
-                args.schedules, policy.schedules, seconds / len(entries), progress=progress)
+                args.schedules.runs or sys.maxsize, policy.schedules, seconds / len(entries),
+                progress=progress)
             found[fun.name].run()
     return found
+
+
+def _seconds(args: argparse.Namespace, policy: TuningPolicy) -> float:
+    """The seconds that the search may take: those asked for, as far as the budget allows."""
+    most = math.inf if args.budget is None or args.budget.seconds is None else (
+        policy.budget.schedules * args.budget.seconds)
+    asked: float | None = args.schedules.seconds
+    if asked is not None:
+        return min(most, asked)
+    return most if most < math.inf else policy.schedules.seconds
 
 
 def schedule_found(program: Program, found: Mapping[str, ScheduleSearch]) -> str | None:
@@ -86,7 +101,7 @@ def _measuring(args: argparse.Namespace, program: Program, entry: str,
                                  tuned=False)
         assert scheduled.device_info is not None
         forest = scheduled.tree.entry(entry)
-        with running(scheduled, args.time_limit) as runner:
+        with running(scheduled, args.time_limit, least=STOP_SECONDS) as runner:
             if not rounds:
                 return by_default(runner, forest, datasets, seconds)
             job = TuningJob(runner, scheduled.tree, datasets,

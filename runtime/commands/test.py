@@ -293,7 +293,7 @@ class _Tester:
         except _Mismatch as error:
             message, cause = str(error), error.cause
         except ProgramError as error:
-            message, cause = str(error), f"rejected: {error.code}"
+            message, cause = error.full, f"rejected: {error.code}"
         except UserError as error:
             message, cause = str(error), "failed"
         except CompilerLimitation as error:

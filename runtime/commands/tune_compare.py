@@ -41,6 +41,7 @@ from runelift.runtime.commands.options import (
 from runelift.runtime.commands.progress import display
 from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.tuning_data import tuning_datasets
+from runelift.runtime.pages.document import document, write_page
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
@@ -56,7 +57,6 @@ from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.report.html.compared import compared
-from runelift.runtime.tuner.report.html.document import document, write_page
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import STRATEGIES, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma

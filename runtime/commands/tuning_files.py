@@ -10,6 +10,7 @@ from typing import Any
 
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.options import warn
+from runelift.runtime.pages.document import document, write_page
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import t4
 from runelift.runtime.tuner.autotune import State
@@ -76,12 +77,13 @@ def write_report(args: argparse.Namespace, program: Program, state: State,
                  held_out: Mapping[str, list[HeldOut]]) -> None:
     """The report of ``--html``."""
     # late: start-up; tunings without a page do without
-    from runelift.runtime.tuner.report.html import document, tuned
+    from runelift.runtime.tuner.report.html import tuned
+    from runelift.runtime.tuner.report.html.schedules import schedule_sections
 
-    page = document.document(f"Tuning of {args.program.name}", tuned.tuned(
+    page = document(f"Tuning of {args.program.name}", [*tuned.tuned(
         state.thresholds, about_runs(args, program), state.parameters, state.guards,
-        state.validated, held_out))
-    document.write_page(args.html, page)
+        state.validated, held_out), *schedule_sections(args.searched)])
+    write_page(args.html, page)
 
 
 def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:

@@ -91,10 +91,10 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
                              "strategies that search, after how many runs or what time they end")
     add_time_limit(parser)
     add_memory(parser)
-    parser.add_argument("--schedules", type=natural, metavar="N",
+    parser.add_argument("--schedules", type=parse_budget, metavar="N|SECONDS",
                         help="also try N schedules (rewrites of the program at its rewrite points) "
-                             "for up to four minutes, or half of a budget; those that gain become "
-                             "versions")
+                             "for up to four minutes, or half of a budget, or as many as there is "
+                             "time for, such as 2min; those that gain become versions")
     parser.set_defaults(searched={})
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
@@ -153,8 +153,8 @@ def check(args: argparse.Namespace, strategy: Strategy) -> None:
         raise UserError("A number of runs is a --budget for other strategies than "
                         f"'{strategy.name}', which runs every dataset as often as it needs to; it "
                         "takes a time, such as 30s.")
-    if args.schedules == 0:
-        raise UserError("--schedules must be at least 1.")
+    if args.schedules is not None and 0 in (args.schedules.runs, args.schedules.seconds):
+        raise UserError("--schedules must be at least 1, or some time.")
     if args.schedules is not None and (args.replay or args.resume or args.import_t4 is not None):
         raise UserError("--schedules runs programs that there are no runs of yet; leave out "
                         "--replay, --resume and --import-t4.")

@@ -105,6 +105,10 @@ class Compiled:
         """The program after optimisation, of which only this entry point."""
         return replace(self.core, funs=(self._entry(entry).optimised,))
 
+    def versioned_entry(self, entry: str) -> Core:
+        """The program after flattening, of which only this entry point."""
+        return replace(self.core, funs=(self._entry(entry).versioned,))
+
     def _all_entries(self) -> list[EntryStages]:
         return [self._entry(fun.name) for fun in self.core.funs]
 
@@ -182,7 +186,12 @@ class Compiled:
     @property
     def derivations(self) -> tuple[Derivation, ...]:
         """The derivation of the versions of each entry point, repeated."""
-        return tuple(_compiler().derivation_of(each, self.policy) for each in self._all_entries())
+        return tuple(self.derivation(fun.name) for fun in self.core.funs)
+
+    def derivation(self, entry: str) -> Derivation:
+        """The derivation of the versions of one entry point."""
+        found: Derivation = _compiler().derivation_of(self._entry(entry), self.policy)
+        return found
 
 
 def _compiler() -> ModuleType:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from runelift.ir.errors import (
+    FAILURE,
+    ArgumentError,
     CompilerLimitation,
     Diagnostic,
     ProgramError,
@@ -15,10 +16,6 @@ from runelift.ir.errors import (
     TooLarge,
 )
 from runelift.ir.source import Source, Span
-
-_FAILURE = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): error\[(?P<code>[a-z-]+)\]: "
-                      r"(?P<message>.*)")
-"""The first line of a failure of a running program."""
 
 
 def as_text(error: RuneliftError, width: int | None = None) -> str:
@@ -30,24 +27,23 @@ def as_text(error: RuneliftError, width: int | None = None) -> str:
         return "\n\n".join(each.render(width) for each in error.diagnostics)
     if isinstance(error, CompilerLimitation) and not isinstance(error, TooLarge):
         return f"not supported: {error}"
-    place = _FAILURE.match(str(error)) if isinstance(error, ProgramFailure) else None
-    excerpt = "" if place is None else _excerpt(
-        place["file"], int(place["line"]), int(place["column"]))
-    first, *calls = str(error).split("\n")
-    return "\n".join([first, *([excerpt] if excerpt else []), *calls])
+    if isinstance(error, ProgramError):
+        return error.full
+    if isinstance(error, ArgumentError):
+        return error.message  # the cure is for Python
+    if isinstance(error, ProgramFailure) and not error.sources:
+        error.sources = _sources(error)
+    return str(error)
 
 
-def _excerpt(file: str, line: int, column: int) -> str:
-    """A line of a file with a caret under a column; nothing if it cannot be read."""
+def _sources(error: ProgramFailure) -> tuple[Source, ...]:
+    """The file that a failure names, if it can be read."""
+    if (place := FAILURE.match(str(error))) is None:
+        return ()
     try:
-        text = Path(file).read_text()
+        return (Source(place["file"], Path(place["file"]).read_text()),)
     except (OSError, UnicodeDecodeError):
-        return ""
-    lines = text.splitlines(keepends=True)
-    if line > len(lines):
-        return ""
-    start = sum(map(len, lines[:line - 1])) + column - 1
-    return Span(Source(file, text), start, start + 1).excerpt()
+        return ()
 
 
 def as_json(error: RuneliftError) -> list[dict[str, Any]]:
@@ -60,7 +56,7 @@ def as_json(error: RuneliftError) -> list[dict[str, Any]]:
     if isinstance(error, TooLarge):
         return [diagnostic_json(error.diagnostic)]
     first, *calls = as_text(error).split("\n")
-    found = _FAILURE.match(first) if isinstance(error, ProgramFailure) else None
+    found = FAILURE.match(first) if isinstance(error, ProgramFailure) else None
     if found is None:
         return [{"severity": "error", "code": None, "message": as_text(error)}]
     return [{"severity": "error", "code": found["code"], "file": found["file"],

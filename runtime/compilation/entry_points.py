@@ -14,7 +14,7 @@ from runelift.ir.points import with_rules
 from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
-from runelift.rewrite.flattening import Derivation, derive, flatten
+from runelift.rewrite.flattening import Derivation, derive
 from runelift.rewrite.lift.alternatives import (
     Dropped,
     Merged,
@@ -27,12 +27,16 @@ from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.rules.load import load_rules
 
+FLATTENING_STAGE = "flatten"
+"""The name by which flattening is watched, between the passes before and after it."""
+
 
 @dataclass(slots=True)
 class EntryStages:
     """An entry point after optimisation and after flattening; ``names`` differ from its names.
 
     ``steps`` are the rewrite points taken in between, ``dropped`` the schedules without a version.
+    The ``derivation`` is kept if the compilation is watched.
     """
 
     optimised: Fun
@@ -40,6 +44,7 @@ class EntryStages:
     names: Names
     steps: tuple[Step, ...] = ()
     dropped: tuple[Dropped, ...] = ()
+    derivation: Derivation | None = None
 
 
 def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
@@ -59,8 +64,14 @@ def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
         if points.needs or (asked.schedule is not None and asked.schedule.versions):
             found = _with_versions(fun, points, found.fun, rewriting)
             optimised = Program((found.fun,))
-    versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
-    return EntryStages(found.fun, versioned.funs[0], names, tuple(points.taken), found.dropped)
+    flat, derivations = derive(optimised, names, policy=policy)
+    kept = None
+    if rewriting.watch is not None:
+        rewriting.watch(FLATTENING_STAGE, optimised, flat)
+        (kept,) = derivations
+    versioned = clean(flat, names, rewriting)
+    return EntryStages(found.fun, versioned.funs[0], names, tuple(points.taken), found.dropped,
+                       kept)
 
 
 def _with_versions(fun: Fun, points: Scheduling, optimised: Fun, rewriting: Rewriting) -> Merged:
@@ -108,6 +119,8 @@ def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:
 
 
 def derivation_of(stages: EntryStages, policy: str) -> Derivation:
-    """The derivation of the versions of an entry point, repeated."""
+    """The derivation of the versions of an entry point, repeated if it was not kept."""
+    if stages.derivation is not None:
+        return stages.derivation
     (found,) = derive(Program((stages.optimised,)), copy(stages.names), policy=policy)[1]
     return found

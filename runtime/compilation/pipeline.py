@@ -8,8 +8,8 @@ from copy import copy
 from runelift.codegen.plan.interface import interface
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
+from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.signature import signatures
 from runelift.ir.names import Names
 from runelift.ir.points import numbers, with_rules
 from runelift.ir.policies import ignores_attributes
@@ -55,7 +55,7 @@ def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: 
                      {fun.name: interface(fun) for fun in core.funs}, signatures(module),
                      {p: parameters.get(p) for p in known}, rules=rules,
                      numbers=numbers(known, parameters), schedule=schedule)
-    if len(core.funs) == 1 or rewriting.is_limited or rewriting.trace is not None:
+    if len(core.funs) == 1 or rewriting.is_watched:
         for fun in core.funs:
             found.make_entry(fun.name, rewriting)
     return found

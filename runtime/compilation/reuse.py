@@ -70,7 +70,7 @@ def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int],
 def _repeat(messages: Iterable[Warning]) -> None:
     """Give the warnings of an earlier compilation."""
     for message in messages:
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=5)
 
 
 def _is_current(compiled: Compiled, parameters: Mapping[str, int], schedule: Source | None

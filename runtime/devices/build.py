@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,7 @@ from runelift.runtime.devices.driver.build import (
 from runelift.runtime.devices.info import DeviceInfo
 
 BUILT_ONCE = b""
-"""The content of the cache after the first build, where only the second stores a binary."""
+"""The content of the cache after a build whose binary is not worth storing, or not yet."""
 
 
 class Infeasible(Exception):
@@ -73,9 +74,14 @@ def build_program(device: Device, source: str, *options: str) -> Any:
         raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
                          f"{error}", at_any_size=True) from None
     if not info.is_simulator:
-        once = info.slow_binaries and binary is None
+        once = info.slow_binaries and (binary is None or driver_keeps_kernels())
         disk.store(KERNELS, name, BUILT_ONCE if once else _binary(program))
     return program
+
+
+def driver_keeps_kernels() -> bool:
+    """Test whether PoCL keeps kernels itself: these load as fast as binaries, which take long."""
+    return os.environ.get("POCL_KERNEL_CACHE", "1") != "0"
 
 
 def _binary(program: Any) -> bytes:

@@ -72,7 +72,7 @@ class DeviceInfo:
     * ``builders``: programs that the compiler builds at the same time.  With a ``locked_compiler``
       there are more of them if each has a process.
     * ``slow_binaries``: asking for a program's binary compiles it again.  That pays only if the
-      program is built in further processes.
+      program is built in further processes, and the driver keeps no kernels itself.
     * ``shuffles``: the ways in which work-items may hand each other values, if a probe succeeds.
       Processors do not gain by it.
     * ``build_options``: those of all programs.  There are no warnings, since users cannot help

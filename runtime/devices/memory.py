@@ -28,6 +28,14 @@ class Buffer:
         self.size = size
         self._pool = pool
 
+    def leave_pool(self) -> None:
+        """Make the driver free the memory when all its users are gone, who may not be ours."""
+        pool = self._pool
+        if pool is not None:
+            self._pool = None
+            pool.live -= self.size
+            pool.allocated -= self.size
+
     def __del__(self) -> None:
         pool = self._pool
         if pool is not None:

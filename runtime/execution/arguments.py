@@ -7,20 +7,23 @@ from typing import Any
 import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec
-from runelift.ir.errors import UserError
+from runelift.ir.errors import ArgumentError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, Const
 from runelift.runtime.execution.device_array import DeviceArray
 
+NAMELESS = "unknown"
+"""The name that the type checker gives to sizes without one."""
+
 
 def check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
-    """The arguments as NumPy values of the right types; UserError if one is wrong."""
+    """The arguments as NumPy values of the right types; ArgumentError if one is wrong."""
     if len(args) != len(plan.params):
         wanted = ", ".join(f"{spec.name.base}: {_show_spec(spec)}" for spec in plan.params)
-        raise UserError(f"Entry point '{plan.entry}' takes {_counted(len(plan.params))}"
-                        + f" ({wanted})" * bool(wanted)
-                        + f", but {len(args)} {'is' if len(args) == 1 else 'are'} given.")
+        raise ArgumentError(f"Entry point '{plan.entry}' takes {_counted(len(plan.params))}"
+                            + f" ({wanted})" * bool(wanted)
+                            + f", but {len(args)} {'is' if len(args) == 1 else 'are'} given.")
     return [check_argument(spec, arg) for spec, arg in zip(plan.params, args, strict=True)]
 
 
@@ -29,21 +32,43 @@ def _counted(arguments: int) -> str:
 
 
 def check_argument(spec: ValueSpec, arg: Any) -> Any:
-    """An argument as a NumPy value of the right type; UserError if it is wrong."""
+    """An argument as a NumPy value of the right type; ArgumentError if it is wrong."""
+    name = spec.name.base
     if isinstance(arg, DeviceArray):
         if spec.shape is None or arg.prim is not spec.prim or len(arg.shape) != len(spec.shape):
-            raise UserError(f"Argument '{spec.name.base}' should be {_show_spec(spec)}, "
-                            f"not {arg!r}.")
+            raise ArgumentError(f"Argument '{name}' should be {_show_spec(spec)}, not {arg!r}.",
+                                name)
         return arg
-    value = np.asarray(arg)
+    try:
+        value = np.asarray(arg)
+    except ValueError:  # rows of a list differ in length
+        raise ArgumentError(f"Argument '{name}' should be {_show_spec(spec)}, but is no regular "
+                            "array.", name) from None
     rank = len(spec.shape) if spec.shape is not None else 0
     python_scalar = rank == 0 and isinstance(arg, int | float | bool)
     if value.ndim != rank or (value.dtype != spec.prim.dtype
                               and not (python_scalar and _fits(arg, spec.prim))):
         found = "".join(f"[{n}]" for n in value.shape) + _dtype_name(value.dtype)
-        raise UserError(f"Argument '{spec.name.base}' should be {_show_spec(spec)}, "
-                        f"but has type {found}.")
+        raise ArgumentError(f"Argument '{name}' should be {_show_spec(spec)}, "
+                            f"but has type {found}.", name, _cure(spec, arg, value, rank))
     return value.astype(spec.prim.dtype, copy=False)
+
+
+def _cure(spec: ValueSpec, arg: Any, value: np.ndarray[Any, Any], rank: int) -> str:
+    """The Python expression that makes the argument right, as far as one can tell."""
+    name, wanted = spec.name.base, spec.prim.dtype
+    kind = "bool_" if spec.prim is Prim.BOOL else str(wanted)
+    if isinstance(arg, int) and not isinstance(arg, bool) and not (rank or spec.prim.is_float
+                                                                   or spec.prim is Prim.BOOL):
+        return f"it is not between {spec.prim.least} and {spec.prim.greatest}."
+    if not (np.issubdtype(value.dtype, np.number) or value.dtype == np.bool_):
+        return ""
+    if value.ndim != rank:
+        return (f"it has {value.ndim} dimension{'s' * (value.ndim != 1)}, and {rank or 'none'} "
+                f"{'is' if rank == 1 else 'are'} needed; see `np.reshape`.")
+    if rank and not isinstance(arg, np.ndarray):
+        return f"pass `np.array({name}, np.{kind})`"
+    return f"pass `{name}.astype(np.{kind})`" if rank else f"pass `np.{kind}({name})`"
 
 
 def _fits(value: int | float | bool, prim: Prim) -> bool:
@@ -66,7 +91,9 @@ def _show_spec(spec: ValueSpec) -> str:
 
 
 def _show(size: Atom) -> str:
-    return str(size.value) if isinstance(size, Const) else size.base
+    if isinstance(size, Const):
+        return str(size.value)
+    return "" if size.base == NAMELESS else size.base
 
 
 def sizes_of(plan: Interface, values: list[Any]) -> dict[VName, int]:
@@ -81,7 +108,7 @@ def sizes_of(plan: Interface, values: list[Any]) -> dict[VName, int]:
                 assert isinstance(size, VName)
                 known[size] = length
             elif expected != length:
-                raise UserError(
+                raise ArgumentError(
                     f"Argument '{spec.name.base}' has shape {list(value.shape)}, but its type is "
-                    f"{_show_spec(spec)} and size '{_show(size)}' is {expected}.")
+                    f"{_show_spec(spec)} and size '{_show(size)}' is {expected}.", spec.name.base)
     return {name: known.get(name, 0) for name in plan.sizes}

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from runelift.ir.array_limits import impossible
-from runelift.ir.errors import UserError
+from runelift.ir.errors import ArgumentError, UserError
 from runelift.ir.prim import Prim
+from runelift.runtime.displayed import Displayed
 
 ArrayKind: TypeAlias = tuple[Prim, tuple[int, ...], Any]
 """The type of elements, the shape, and the device of an array."""
 
 
-class DeviceArray:
+class DeviceArray(Displayed):
     """An array on the device: a result that was asked to stay there, or an argument.
 
     ``kind`` has all that calls with the array depend on, apart from its elements.
     """
 
     __slots__ = ("__weakref__", "buffer", "kind")
+    _looks = "values"
 
     def __init__(self, buffer: Any, kind: ArrayKind) -> None:
         self.buffer = buffer
@@ -55,17 +60,94 @@ class DeviceArray:
             self.device.read(self.buffer, out)
         return out
 
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the elements."""
+        return self.size * self.prim.bytes
+
+    def to_pyopencl(self, queue: Any = None) -> Any:
+        """A ``pyopencl.array.Array`` in the memory of this array; both may be used from then on.
+
+        Its queue is that of the device, unless another one of its context is given.
+        """
+        return _interchange().to_pyopencl(self, queue)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The processor: other devices give copies of their elements there."""
+        return 1, 0
+
+    def __dlpack__(self, *, copy: bool | None = None, **asked: Any) -> Any:
+        """The elements for other libraries: in place on a processor, else a copy on the host.
+
+        BufferError if there is to be no ``copy``, but it takes one.
+        """
+        view = None if copy else _interchange().host_view(self)
+        if view is None and copy is False:
+            raise BufferError("The host does not see the memory of this device; allow a copy.")
+        elements = self.get() if view is None else view
+        return elements.__dlpack__(**{name: value for name, value in asked.items()
+                                      if value is not None})
+
+    def __copy__(self) -> DeviceArray:
+        """A copy on the device."""
+        copied: DeviceArray = _interchange().duplicate(self)
+        return copied
+
+    def __deepcopy__(self, memo: object) -> DeviceArray:
+        return self.__copy__()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("An array without dimensions has no length.")
+        return self.shape[0]
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Nothing: its memory belongs to one process."""
         raise UserError("An array on a device cannot be sent to another process; send its "
                         "elements, array.get().")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """A copy on the host; in place with ``copy=False``, ValueError if that is impossible."""
+        if copy is False:
+            view: np.ndarray[Any, Any] | None = _interchange().host_view(self)
+            if view is None or (dtype is not None and view.dtype != dtype):
+                raise ValueError("A copy is needed: the host does not see these elements.")
+            return view
         return self.get().astype(dtype, copy=False) if dtype is not None else self.get()
 
     def __repr__(self) -> str:
         shape = "".join(f"[{n}]" for n in self.shape)
         return f"<DeviceArray {shape}{self.prim.value}>"
+
+
+def _interchange() -> ModuleType:
+    """The exchange of arrays with other libraries, imported when first used."""
+    return import_module("runelift.runtime.interchange")
+
+
+def is_foreign(arg: Any) -> bool:
+    """Test whether an argument is an array of a library that is neither NumPy nor this one."""
+    return not isinstance(arg, np.ndarray | np.generic | DeviceArray) and any(
+        hasattr(arg, name) for name in ("__dlpack__", "__cuda_array_interface__", "base_data"))
+
+
+def prim_of(dtype: np.dtype[Any]) -> Prim:
+    """The type of elements in programs; ArgumentError if programs have none such."""
+    found = next((prim for prim in Prim if prim.dtype == dtype), None)
+    if found is None:
+        raise ArgumentError(f"Programs have no arrays of type {dtype}.", "",
+                            "convert it with .astype, such as .astype(np.float32)")
+    return found
 
 
 def true_shape(sizes: Iterable[int]) -> tuple[int, ...]:

@@ -17,7 +17,13 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.fused import FUSED_KERNEL
-from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_of, uses_subgroups
+from runelift.codegen.emit.opencl import (
+    function_names,
+    opencl_program,
+    parameters,
+    subgroups_of,
+    uses_subgroups,
+)
 from runelift.codegen.emit.persistent import PERSISTENT_KERNEL, PersistentKernel, persistent_source
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
 from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
@@ -514,10 +520,10 @@ class Executable:
         return self._text(sites, constants), *options
 
     def _text(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> str:
-        kernels = [s.launch.kernel for s in sites]
+        kernels = {s.launch.kernel.name: s.launch.kernel for s in sites}.values()
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
         text = self._once(key, lambda: self._kept.get(key) or opencl_program(
-            kernels, self.bases, constants))
+            kernels, self.bases, constants, functions=function_names(key[0])))
         self._kept[key] = text
         return text
 
@@ -531,11 +537,13 @@ class Executable:
         source = self._source(sites, constants)
         started = time.perf_counter()
         program = self._program(*source)
+        names = function_names(site.launch.kernel.name for site in sites)
         for site in sites:
-            kernel = cl.Kernel(program, site.launch.kernel.name)
+            name = site.launch.kernel.name
+            kernel = cl.Kernel(program, names[name])
             if not self._in_subgroups(kernel) and uses_subgroups(site.launch.kernel):
                 kernel = cl.Kernel(self._without_subgroups(site, constants),
-                                   site.launch.kernel.name)
+                                   function_names([name])[name])
             site.kernel = BoundKernel(kernel, self.device.failure, site.types)
         self.build_seconds += time.perf_counter() - started
 

@@ -7,15 +7,17 @@ from typing import Any
 
 from runelift.frontend.syntax.signature import Signature
 from runelift.ir.errors import UserError
+from runelift.runtime.displayed import Displayed
 
 
-class Opaque(tuple[Any, ...]):
+class Opaque(tuple[Any, ...], Displayed):
     """A result of a composite type: the tuple of its primitive parts.
 
     It can be passed to an entry point that takes a value of the same ``type``.
     """
 
     type: str
+    _looks = "values"
 
     def __new__(cls, parts: Iterable[Any], type: str) -> Opaque:
         """A value of a type that consists of ``parts``."""

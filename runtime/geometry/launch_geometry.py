@@ -12,6 +12,7 @@ from runelift.runtime.geometry.tiles import (
     SegmentBatch,
     block,
     coarse,
+    slab_width,
     strip,
     transposed,
     width,
@@ -98,8 +99,13 @@ class LaunchGeometry:
               *wanted: int) -> tuple[int, ...]:
         """The tiles of a product."""
         info = self._device.info
-        return block(info.shares, height, width, batch, length, info.handle.max_compute_units,
-                     sizes, info.local_bytes, wanted)
+        found = block(info.shares, height, width, batch, length, info.handle.max_compute_units,
+                      sizes, info.local_bytes, wanted)
+        group, side, across, rows, columns, depth, *_, slabs, _, _ = found
+        need = slabs * depth * slab_width(sizes, (side, across), (rows, columns))
+        if group > info.max_group or need > info.local_bytes:  # a schedule asks for too much
+            return (*found[:3], 0, *found[4:])
+        return found
 
     def coarse(self, height: int, width: int, batch: int, length: int, slides: bool, roots: bool,
                loops: int, size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:

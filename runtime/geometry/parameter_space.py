@@ -249,7 +249,7 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return _powers(1, shares.max_chunk)
         case Quantity.SIDE | Quantity.ACROSS | Quantity.DEPTH:
             return _powers(4, 32)
-        case Quantity.SPLIT:
+        case Quantity.SPLIT | Quantity.PIECES:
             return _powers(1, MOST_SPLIT)
         case Quantity.TILE:
             return [1, *_powers(16, 256)]

@@ -63,9 +63,10 @@ def constraints_of(operation: plan.Operation, defaults: Mapping[VName, int], inf
             derived.append(_derived(step, _segment_block, info))
             tiles += _segment_block_fits(step, span)
     known = {*defaults, *device_quantities(info), *(n for each in derived for n in each.names)}
+    copies = [step.tile for step in steps if isinstance(step, distribution.SegmentBlockShape)]
     return (*limits_of(operation), *_rules(operation, defaults, span), *tiles,
             *(each for step in steps if isinstance(step, plan.Launch)
-              for each in _launch_fits(step, known))), tuple(derived)
+              for each in _launch_fits(step, known, copies))), tuple(derived)
 
 
 def span_of(operation: plan.Operation) -> Loc | None:
@@ -129,13 +130,20 @@ def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc |
                        "a work-item keeps its points in registers", operation.name, span=span)
 
 
-def _launch_fits(launch: plan.Launch, known: Iterable[VName]) -> Iterator[Constraint]:
-    """The limits of the device that a launch keeps to, whatever the data are."""
+def _launch_fits(launch: plan.Launch, known: Iterable[VName], copies: Iterable[VName]
+                 ) -> Iterator[Constraint]:
+    """The limits of the device that a launch keeps to, whatever the data are.
+
+    A kernel that copies tiles runs only if their sizes in ``copies`` are not 0.
+    """
     known, kernel = frozenset(known), launch.kernel
     need = [array.length * array.prim.bytes for array in kernel.local_memory
             if array.length.variables() <= known]
     if need:
-        yield at_least(Size.var(plan.LOCAL_BYTES), sum(need[1:], need[0]),
+        bytes_ = sum(need[1:], need[0])
+        for tile in bytes_.variables() & frozenset(copies):
+            bytes_ = bytes_ * least(ONE, Size.var(tile))
+        yield at_least(Size.var(plan.LOCAL_BYTES), bytes_,
                        "local memory of a group", kernel.name, span=launch.loc)
     if launch.group.variables() <= known:
         yield at_least(Size.var(MAX_GROUP), launch.group, "work-items of a group", kernel.name,
@@ -192,7 +200,7 @@ def _product_tile(step: distribution.ProductTileShape, info: DeviceInfo, wanted:
 def _product_tile_fits(step: distribution.ProductTileShape, span: Loc | None
                        ) -> Iterator[Constraint]:
     """Blocks for groups that were asked for, and slabs as deep as was asked for."""
-    *_, across, depth = step.wanted
+    *_, across, depth, _ = step.wanted
     if isinstance(across, VName):
         yield at_least(Size.var(step.rows), least(ONE, Size.var(across)),
                        "slabs of a group that is not square fit into local memory", span=span)

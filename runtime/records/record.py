@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from runelift.runtime.displayed import Displayed
+from runelift.runtime.records.format import show_seconds
+
 LONE_ITEM_SPEEDUP = 32.0
 """The most that a work-item gains by having the device for itself.
 
@@ -89,8 +92,8 @@ class _DeviceShares(NamedTuple):
         return self.works * busy + self.waits * max(0.0, whole - busy)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+@dataclass(frozen=True, slots=True, repr=False)
+class Record(Displayed):
     """The encounters of one run of an entry point, and its times (seconds).
 
     * ``span`` is the device time from the first to the last command.
@@ -116,6 +119,12 @@ class Record:
     issue: float = 0.0
     waits: int = 0
     skipped: int = 0
+
+    _looks = "records"
+
+    def __repr__(self) -> str:
+        return (f"<Record of '{self.entry}': {show_seconds(self.wall)}, launches: {self.launches}, "
+                f"choices of versions: {len(self.encounters)}>")
 
     @property
     def path(self) -> tuple[tuple[str, int], ...]:

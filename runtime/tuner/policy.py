@@ -215,6 +215,8 @@ class _BudgetPolicy:
 
     schedules: float = 0.5
     """The part for the search over schedules, if there is one; the rest is for its result."""
+    unused: float = 0.3
+    """The part of the rest for finding out which of its versions no dataset uses."""
     tuning: float = 0.9
     """The part of the budget that is not for the report."""
     thresholds: float = 0.5
@@ -233,9 +235,12 @@ class SchedulePolicy:
     """Part of the candidates that are drawn near the best ones so far, ..."""
     parents: int = 3
     """... of which there are so many."""
+    exploring: float = 0.7
+    """Part of the time for new schedules; the rest is for the best of them, ..."""
+    finalists: int = 2
+    """... of which there are so many times as many as a program has versions."""
     rounds: int = 3
-    """Rounds in which all candidates of a program run at first; twice as many for the better half.
-    """
+    """Rounds in which all of these in a program run at first; twice as many for the better half."""
     worthwhile: float = 0.03
     """Fraction that a schedule must gain on a dataset: less is not worth a version."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from runelift.runtime.displayed import Displayed
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.costs.objective import Objective
@@ -45,11 +46,15 @@ class EntryTuning:
         return self.measurements.program_runs
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
+@dataclass(frozen=True, slots=True, repr=False)
+class Tuning(Displayed):
     """The result of tuning a program; ``thresholds`` hold for all its entry points."""
 
     entries: tuple[EntryTuning, ...]
+    _looks = "tunings"
+
+    def __repr__(self) -> str:
+        return self._text()
 
     @property
     def thresholds(self) -> dict[str, int]:

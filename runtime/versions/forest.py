@@ -20,6 +20,7 @@ from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.syntax import Body, Fun, Loop, Program, Versions
 from runelift.ir.traverse import bodies_of
+from runelift.runtime.displayed import Displayed
 from runelift.runtime.versions.size_names import show_size, shown_sizes
 from runelift.runtime.versions.size_variance import carried, computed
 
@@ -84,8 +85,8 @@ class Site:
                 yield from site.walk()
 
 
-@dataclass(frozen=True, slots=True)
-class Forest:
+@dataclass(frozen=True, slots=True, repr=False)
+class Forest(Displayed):
     """The threshold trees of one entry point, in program order.
 
     ``shown`` is what to say of names of sizes (:mod:`~runelift.runtime.versions.size_names`).
@@ -94,6 +95,8 @@ class Forest:
     entry: str
     trees: tuple[Site, ...]
     shown: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    _looks = "trees"
 
     def sites(self) -> dict[str, Site]:
         """All sites by name, parents before children."""
@@ -143,6 +146,9 @@ class Forest:
         lines += _render_below(self._drawn(), self.entry, "")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return self.render()
+
     def dot(self) -> str:
         """The forest in the language of Graphviz."""
         drawn = self._drawn()
@@ -161,11 +167,12 @@ class Forest:
 # Building
 
 
-@dataclass(frozen=True, slots=True)
-class Forests:
+@dataclass(frozen=True, slots=True, repr=False)
+class Forests(Displayed):
     """The forests of all entry points of a program."""
 
     entries: tuple[Forest, ...]
+    _looks = "trees"
 
     def entry(self, name: str) -> Forest:
         """The forest of one entry point."""
@@ -183,7 +190,7 @@ class Forests:
         """The forests in the language of Graphviz, one graph each."""
         return "\n".join(forest.dot() for forest in self.entries)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.render()
 
 

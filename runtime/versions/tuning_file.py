@@ -101,7 +101,7 @@ class TuningValues:
     def warn(self, problems: Iterable[str]) -> None:
         """Warn about what is wrong with the file."""
         for problem in filter(None, (self.stale, *problems)):
-            warnings.warn(f"{self.file}: {problem}", stacklevel=3)
+            warnings.warn(f"{self.file}: {problem}", stacklevel=5)
 
     def schedule_for(self, source: Source, rules: Source | None = None) -> Source | None:
         """The schedule beside the file, if it is for this text and these rules; warns if not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from runelift.ir.errors import UserError
@@ -91,8 +91,17 @@ def _range(known: list[str]) -> str:
     return f"the versions {known[0]} to {known[-1]}"
 
 
+def _innermost(found: Sequence[Alternative]) -> Iterator[Alternative]:
+    """Versions without those that another one stands in: they say no more."""
+    for each in found:
+        if not any(set(labels(other)) < set(labels(each)) for other in found):
+            yield each
+
+
 def with_version_names(text: str, *forests: Forest) -> str:
     """A message in which versions, given as SITE/INDEX, have their names.
+
+    Of versions in a row that stand in each other, the innermost is named.
 
     >>> from runelift.ir.guards import Kind
     >>> site = Site("main.versions_0", 0, (Alternative(None, Kind.FLAT, "V1", ()),))
@@ -102,14 +111,13 @@ def with_version_names(text: str, *forests: Forest) -> str:
     sites = {name: site for forest in forests for name, site in forest.sites().items()}
 
     def named(match: re.Match[str]) -> str:
-        found = list[str]()
+        found: list[Alternative] = []
         for part in (match["first"] + match["more"]).split(", "):
             name, _, index = part.rpartition("/")
             site = sites.get(name)
             if site is None or int(index) >= len(site.alternatives):
                 return match[0]
-            alternative = site.alternatives[int(index)]
-            found.append(version_name(alternative))
-        return ", ".join(found)
+            found.append(site.alternatives[int(index)])
+        return ", ".join(dict.fromkeys(map(version_name, _innermost(found))))
 
     return _INDEXED.sub(named, text)

@@ -370,7 +370,7 @@ class Machine:
                 case distribution.ProductTileShape():
                     rows, across, depth = map(self.scalars.get, (ROWS, ACROSS, DEPTH))
                     values = (2 * across, 2, across, rows, 1, depth, depth * rows // across,
-                              depth // 2, rows, self.scalars[SLABS], 1)
+                              depth // 2, rows, self.scalars[SLABS], 1, 1)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case distribution.SegmentBlockShape():
                     self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0, 0), strict=True))

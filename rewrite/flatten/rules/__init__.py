@@ -27,6 +27,7 @@ from runelift.rewrite.flatten.rules import (
 FLATTENING: tuple[FlatteningRule, ...] = (
     performed_by_walk("G6", walk.distribution),
     performed_by_walk("G0", walk.sequential_code),
+    attributed.maps_in_blocks,
     attributed.loop_of_elements,
     control.loop_interchange,
     control.branch_interchange,

@@ -5,14 +5,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runelift.ir import syntax as ir
+from runelift.ir.blocks import blocks_of
 from runelift.ir.prim import Prim
+from runelift.ir.traverse import statements_inside
 from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
-from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.nest import whole
-from runelift.rewrite.flatten.rules.common import fresh_param, irregular, prim_of
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.nest import show_nest, whole
+from runelift.rewrite.flatten.rules.common import (
+    descend,
+    emit_with_nest,
+    enter,
+    fresh_param,
+    irregular,
+    node_of,
+    prim_of,
+)
 from runelift.rewrite.flatten.walk import Walk
 
 OUTER = "sequential_outer"
+
+
+@flattening("blocks", ir.Map)
+def maps_in_blocks(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ #[blocks(...)] map (λx → #[blocks(...)] map (λy → e) ys) xs ⇒
+    segmap (Σ, ⟨x ∈ xs⟩, ⟨y ∈ ys⟩) e
+
+    A schedule has decided, so there are no versions, neither of maps around.  Provided the maps do
+    not stand inside of a group, whose work-items compute them as ever.
+    """
+    soac, blocks = node_of(stm, ir.Map), blocks_of(stm)
+    inside = any(blocks_of(inner) for inner in statements_inside([soac.lam.body]))
+    if (blocks is None and not inside) or walk.level is not ir.Level.GRID:
+        return ""
+    if why := irregular(walk, stm):
+        return why
+    if why := walk.prepare(stm):
+        return why
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    walk.flattener.derivation.fired("blocks", stm, f"{blocks or 'what is around'}: "
+                                    f"{show_nest(nest)}")
+    if inside:
+        descend(walk, stm, nest, soac.lam)
+    else:
+        emit_with_nest(walk, stm, nest, walk.segmap(
+            nest.space, nest.kernel_body(soac.lam.body.stms, soac.lam.body.result),
+            soac.lam.ret))
+    return None
 
 
 @flattening("sequential outer", ir.Map, ir.Redomap, ir.Scanomap)
@@ -25,7 +63,7 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
     soac = stm.exp
     assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
     if OUTER not in stm.attrs:
-        return ""
+        return Unlike("it has no attribute sequential_outer")
     if why := irregular(walk, stm):
         return why
     ops = () if isinstance(soac, ir.Map) else soac.ops

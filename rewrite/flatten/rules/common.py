@@ -7,9 +7,9 @@ from typing import TypeVar
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
-from runelift.ir.syntax import SOACS, Exp, Lambda, Param, Rearrange, Stm
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
-from runelift.rewrite.flatten.nest import Nest
+from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Stm
+from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of
+from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
 
 Node = TypeVar("Node")
@@ -54,16 +54,6 @@ def transposed(walk: Walk, array: VName, loc: Loc | None) -> Param:
     return column
 
 
-def base_name(atom: Atom) -> str:
-    """An atom as a derivation shows it."""
-    return str(atom.value) if isinstance(atom, Const) else atom.base
-
-
-def show_nest(nest: Nest) -> str:
-    """A nest as a derivation shows it."""
-    return "⟨" + ", ".join(f"{d.index.base} < {base_name(d.width)}" for d in nest.space) + "⟩"
-
-
 def irregular(walk: Walk, stm: Stm) -> str | None:
     """The reason why a SOAC cannot run under Σ as a single operation, if any."""
     soac = stm.exp
@@ -91,11 +81,23 @@ def enter(walk: Walk, width: Atom, lam: Lambda, arrays: tuple[VName, ...]) -> Ne
     """Σ, ⟨params ∈ arrays, width⟩ with a fresh index."""
     index = walk.flattener.names.fresh("i")
     walk.flattener.learn_params([Param(index, Prim.I64)])
-    return walk.nest.enter(index, width, zip(lam.params, arrays, strict=True))
+    return walk.nest.enter(index, width, zip(lam.params, arrays, strict=True), walk.loc)
 
 
 def emit_with_nest(walk: Walk, stm: Stm, nest: Nest, exp: Exp) -> None:
     """Emit ``exp`` with expanded results and bind the names of ``stm`` to them."""
     host = walk.expanded_pat(stm.pat)
     walk.emit(Stm(host, exp, stm.attrs, stm.loc))
+    walk.bind(stm.pat, host)
+
+
+def descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> None:
+    """e_flat alone: continue with the body under the larger nest."""
+    with walk.flattener.derivation.inside():
+        flat, _ = walk.flattener.body(nest, lam.body, lam.ret)
+    for inner in flat.stms:
+        walk.emit(inner)
+    host = walk.expanded_pat(stm.pat)
+    for param, atom in zip(host, flat.result, strict=True):
+        walk.emit(Stm((param,), AtomExp(atom)))
     walk.bind(stm.pat, host)

@@ -11,11 +11,11 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import bodies_of, statements_inside
 from runelift.ir.types import Const, array_of, shape_of
-from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.derivation import Derivation
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
-from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of, show_nest
+from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -32,7 +32,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     flattener = walk.flattener
     if not walk.nest.space:
         if not parallel:
-            return ""
+            return Unlike("the body of the loop has no parallelism")
         one_group = _one_group(walk, stm)
         with flattener.derivation.inside():
             body, _ = flattener.body(Nest(), loop.body)
@@ -43,7 +43,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
             _emit_choice(walk, flat, one_group)
         return None
     if not parallel:
-        return ""
+        return Unlike("the body of the loop has no parallelism")
     if not isinstance(loop.form, ir.ForLoop):
         return "a while loop may run a different number of times at each point"
     if not walk.invariant(loop.form.bound):
@@ -74,7 +74,7 @@ def branch_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     branch = node_of(stm, ir.If)
     parallel = has_parallelism(branch.then_) or has_parallelism(branch.else_)
     if not parallel and (walk.nest.space or walk.level is ir.Level.LOCAL):
-        return ""
+        return Unlike("the branches have no parallelism")
     flattener = walk.flattener
     if not walk.invariant(branch.cond):
         return "its condition differs between points of the nest"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runelift.ir.syntax import Exp, Index, Param, Rearrange, Reshape, SliceDim, Stm
 from runelift.ir.types import array_of, shape_of
-from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import is_whole, whole
 from runelift.rewrite.flatten.walk import Walk
 
@@ -26,7 +26,7 @@ def layout_under_nest(walk: Walk, stm: Stm) -> str | None:
             if not all(is_whole(dim) for dim in dims[depth:]):
                 return "its operand is a part of an array"
         case _:
-            return ""
+            return Unlike("its operand is made inside of the nest")
     if not walk.regular(param.type):
         return "its shape differs between points of the nest"
     outer = shape_of(walk.flattener.types[array])[:depth]

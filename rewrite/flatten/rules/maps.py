@@ -9,9 +9,9 @@ from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.types import i64
-from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, base_name, show_nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     perfect_chain,
@@ -25,12 +25,11 @@ from runelift.rewrite.flatten.policy import (
     obey_attributes,
 )
 from runelift.rewrite.flatten.rules.common import (
-    base_name,
+    descend,
     emit_with_nest,
     enter,
     irregular,
     node_of,
-    show_nest,
 )
 from runelift.rewrite.flatten.rules.deeper import with_levels
 from runelift.rewrite.flatten.rules.sequential import inner_bodies
@@ -44,7 +43,7 @@ def map_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if why := irregular(walk, stm):
         return why
     if has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs:
-        return ""
+        return Unlike("the body of the map has parallelism")
     if why := walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
@@ -82,7 +81,8 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         return None
     if inside and order[-1] is Kind.FLAT:
         derivation.fired("G3", stm, "inside a group: the flat version only")
-        return _descend(walk, stm, nest, soac.lam)
+        descend(walk, stm, nest, soac.lam)
+        return None
     kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, frozenset(order)),
                                         len(walk.nest.space)))
     derivation.fired("G3", stm, f"versions over {show_nest(nest)}")
@@ -179,19 +179,6 @@ def emit_versions(walk: Walk, stm: ir.Stm, host: tuple[ir.Param, ...], site: str
         walk.emit(inner)
     for param, atom in zip(host, last.body.result, strict=True):
         walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
-
-
-def _descend(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda) -> str | None:
-    """e_flat alone: continue with the body under the larger nest."""
-    with walk.flattener.derivation.inside():
-        flat, _ = walk.flattener.body(nest, lam.body, lam.ret)
-    for inner in flat.stms:
-        walk.emit(inner)
-    host = walk.expanded_pat(stm.pat)
-    for param, atom in zip(host, flat.result, strict=True):
-        walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
-    walk.bind(stm.pat, host)
-    return None
 
 
 def _outer(walk: Walk, nest: Nest, lam: ir.Lambda) -> ir.SegMap:

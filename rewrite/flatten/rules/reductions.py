@@ -10,8 +10,8 @@ from runelift.ir.names import VName
 from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
-from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.nest import Nest, whole
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     is_cheap,
@@ -25,7 +25,6 @@ from runelift.rewrite.flatten.rules.common import (
     enter,
     fresh_param,
     irregular,
-    show_nest,
     transposed,
     transposition,
 )
@@ -47,7 +46,7 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     inner = soac.ops[0].vector if len(soac.ops) == 1 else None
     made = _rows_made(walk, soac, inner) if inner else None
     if inner is None or made is None:
-        return ""
+        return Unlike("its operator is no map over vectors that a map makes")
     if any(not walk.invariant(a) for a in (soac.width, inner.width)):
         return "the vectors have another length at each point of the nest"
     flattener = walk.flattener
@@ -180,11 +179,11 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     soac = stm.exp
     assert isinstance(soac, ir.Redomap | ir.Scanomap)
     if is_identity(soac.lam):
-        return ""
+        return Unlike("it has no map part")
     scalar = all(scalar_operator(op) for op in soac.ops)
     parallel = has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs
     if scalar and not parallel:
-        return ""
+        return Unlike("its map part has no parallelism")
     if why := irregular(walk, stm):
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation

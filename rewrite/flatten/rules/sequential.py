@@ -5,7 +5,7 @@ from __future__ import annotations
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
 from runelift.ir.types import Type, array_of, i64, shape_of
-from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import whole
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
@@ -24,13 +24,13 @@ def sequential_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     alone stay where they are: their results may be sizes.
     """
     if walk.nest.space:
-        return ""
+        return Unlike("it is inside of a nest")
     if isinstance(stm.exp, ir.Loop):
         parallel = has_parallelism(ir.Body((stm,), ()))
         if parallel or walk.level is ir.Level.LOCAL or not _touches_arrays(stm):
-            return ""
+            return Unlike("it has parallelism, or works on scalars alone")
     elif not _must_be_sequential(stm):
-        return ""
+        return Unlike("no attribute and no operator forbids to run it in parallel")
     if not all(isinstance(p.type, Prim) or _known(p.type, stm) for p in stm.pat):
         return "a size of its result is known only when it has run"
     dim = ir.SegDim(walk.flattener.names.fresh("one"), i64(1))

@@ -12,8 +12,8 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import substitute_body
 from runelift.ir.types import Atom, array_of, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
-from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     is_atomic,
@@ -28,7 +28,6 @@ from runelift.rewrite.flatten.rules.common import (
     irregular,
     node_of,
     prim_of,
-    show_nest,
     transposed,
     transposition,
     uneven,
@@ -107,7 +106,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     soac = node_of(stm, ir.Hist)
     inner = soac.ops[0].op.vector if len(soac.ops) == 1 else None
     if inner is None or "sequential" in stm.attrs:
-        return ""
+        return Unlike("its operator is no map over vectors")
     (op,) = soac.ops
     if any(not walk.invariant(a) for a in (soac.width, op.bins, inner.width)):
         return "the vectors have another length at each point of the nest"
@@ -204,7 +203,7 @@ def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """
     update = node_of(stm, ir.Update)
     if not walk.nest.space:
-        return ""
+        return Unlike("it is outside of all nests")
     (param,) = stm.pat
     if not walk.regular(param.type):
         return "the array has another shape at each point of the nest"
@@ -253,7 +252,7 @@ def concat_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ concat xs ys ⇒ concat along a dimension deeper by the depth of Σ, of xs' and ys'"""
     concat = node_of(stm, ir.Concat)
     if not walk.nest.space:
-        return ""
+        return Unlike("it is outside of all nests")
     (param,) = stm.pat
     arrays = [(array, walk.flattener.types[array]) for array in concat.arrays]
     if not walk.regular(param.type) or any(not walk.regular(type_) for _, type_ in arrays):

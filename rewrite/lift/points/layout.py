@@ -35,11 +35,13 @@ def layout(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
     type_ = out.type
     assert isinstance(type_, ArrayType)
     shape = type_.shape
+    split = any(each != i64(1) for each in factors)
+    if not split and len(order) != len(shape):
+        return f"order has {len(order)} digits, and the array has {len(shape)} dimensions"
     views = Views(scope, stm, "layout")
     seen = scope.fresh(out.name, type_)
     views.stms.append(replace(stm, pat=(seen,)))
     array = seen.name
-    split = any(each != i64(1) for each in factors)
     if split:
         size: Atom = i64(1)
         for each in shape:
@@ -53,8 +55,6 @@ def layout(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
             return blocks
         parts: tuple[Atom, ...] = (blocks, *factors[:count])
         array = views.reshape(array, parts, type_)
-    elif len(order) != len(shape):
-        return f"order has {len(order)} digits, and the array has {len(shape)} dimensions"
     else:
         parts = shape
     moved = tuple(parts[k] for k in order)

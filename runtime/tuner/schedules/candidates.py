@@ -13,18 +13,29 @@ LEAST = 1e-6
 """The least relative time that is told apart from none."""
 
 
+@dataclass(frozen=True, slots=True)
+class FirstScore:
+    """The score in the first comparison, and the program runs of the search until then."""
+
+    score: float
+    runs: int
+
+
 @dataclass(slots=True)
 class Candidate:
     """A drawn schedule with its time on datasets, relative to the program without it.
 
-    A dataset is missing whose sizes do not meet the needs.  ``failed`` says why no version could
-    run that should have.  ``times`` counts the times that it was measured.
+    A dataset is missing whose sizes do not meet the needs, or on which it is ``slow``: it was
+    stopped.  ``failed`` says why no version could run that should have.  ``times`` counts the times
+    that it was measured.
     """
 
     drawn: Drawn
     ratios: Mapping[str, float] = field(default_factory=dict)
     failed: str = ""
+    slow: set[str] = field(default_factory=set)
     times: int = 0
+    first: FirstScore | None = None
 
     def score(self, datasets: Sequence[str]) -> float:
         """The mean time relative to the program without it, which runs where that is quicker."""
@@ -33,17 +44,20 @@ class Candidate:
         logs = [math.log(min(1.0, max(self.ratios.get(name, 1.0), LEAST))) for name in datasets]
         return math.exp(sum(logs) / len(logs)) if logs else math.inf
 
-    def take(self, found: Measured, datasets: Sequence[str]) -> None:
-        """Take what runs have found out."""
+    def take(self, found: Measured, datasets: Sequence[str], runs: int = 0) -> None:
+        """Take what runs have found out, after so many of them in all."""
         lines = self.drawn.lines
-        ratios = found.ratios.get(lines, {})
-        if ratios:
+        ratios, slow = found.ratios.get(lines, {}), found.slow.get(lines, set())
+        if ratios or slow:
             self.ratios = {**self.ratios, **ratios}
+            self.slow |= slow
             self.times += 1
         elif lines in found.errors:
             self.failed = found.errors[lines]
         elif found.datasets >= set(datasets) and not self.ratios:
             self.failed = "no dataset meets its needs"
+        if self.first is None and (self.times or self.failed):
+            self.first = FirstScore(min(1.0, self.score(datasets)), runs)
 
 
 def best_somewhere(found: Sequence[Candidate], datasets: Sequence[str], worthwhile: float

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 from runelift.ir.canonical import canonical_text
@@ -24,15 +25,21 @@ from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Schedule, Step
 from runelift.rewrite.lift.scheduling import Asked, Book
-from runelift.rewrite.pipeline import possible_steps
+from runelift.rewrite.pipeline import possible_numbers, possible_steps
 from runelift.runtime.compilation.entry_points import rewritten_by
 
-NUMBERS = (2, 3, 4, 5, 7, 8, 14, 16, 28, 32, 64, 128, 256)
-"""The values that are drawn for numbers of points, besides those that match already."""
+NUMBERS = (2, 3, 4, 5, 7, 8, 16, 32, 64, 128, 256)
+"""The values that are tried for numbers of points, besides divisors of sizes."""
+LARGEST = 1024
+"""The largest divisor of a size that is tried."""
 MOST_STEPS = 3
 """The most steps that a walk takes."""
 TRIES = 20
 """The most schedules that are drawn in place of one."""
+BASE_PART = 0.5
+"""The part of walks that begin with what the program asks for."""
+OTHER_PART = 0.25
+"""The part of numbers with a default that are drawn."""
 
 
 Draw: TypeAlias = Callable[[], Schedule | None]
@@ -51,10 +58,14 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A schedule that gives another program, and what this needs."""
+    """A schedule that gives another program, and what this needs.
+
+    ``near``: it is like one that was measured before.
+    """
 
     schedule: Schedule
     needs: tuple[Constraint, ...] = ()
+    near: bool = False
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -65,7 +76,7 @@ class Drawn:
         return "; ".join(self.lines)
 
 
-@dataclass(slots=True)
+@dataclass
 class Drawing:
     """The schedules of an entry point, as they are drawn.
 
@@ -99,7 +110,7 @@ class Drawing:
     def near(self, known: Schedule) -> Iterator[Drawn]:
         """Schedules like a known one: with another number or word, a step more, or one less."""
         while (found := self._first(lambda: self._changed(known))) is not None:
-            yield found
+            yield replace(found, near=True)
 
     def _first(self, draw: Draw) -> Drawn | None:
         """The first drawn schedule that is not refused; None if there seem to be no more."""
@@ -126,9 +137,13 @@ class Drawing:
         if text in self._seen:
             return self._seen[text]
         self._seen[text] = Refusal.EQUAL
-        if not any(all(self._holds(need, each) for need in found.needs) for each in self.sizes):
+        if not self._suits(found.needs):
             return Refusal.UNMET
         return Drawn(schedule, found.needs)
+
+    def _suits(self, needs: Sequence[Constraint]) -> bool:
+        """True if a dataset may meet all needs."""
+        return any(all(self._holds(need, each) for need in needs) for each in self.sizes)
 
     def _holds(self, need: Constraint, sizes: Mapping[str, int]) -> bool:
         """True unless a need is known not to hold for these arguments."""
@@ -136,7 +151,9 @@ class Drawing:
         return len(env) < len(need.variables()) or need.holds(env)
 
     def _walk(self) -> Schedule | None:
-        """Steps at random, one after the other."""
+        """Steps at random, one after the other, or a change to what the program asks for."""
+        if self.base.steps and self.random.random() < BASE_PART:
+            return self._changed(self.base)
         schedule = Schedule()
         for _ in range(self.random.randint(1, MOST_STEPS)):
             longer = self._longer(schedule)
@@ -152,7 +169,7 @@ class Drawing:
             return None
         point = self.random.choice(sorted({each.request.point for each in steps}))
         step = self.random.choice([each for each in steps if each.request.point == point])
-        return _with(schedule, self._numbered(step))
+        return _with(schedule, self._numbered(schedule, step))
 
     def _possible(self, schedule: Schedule) -> list[Step]:
         """The steps that match behind those of a schedule."""
@@ -168,13 +185,30 @@ class Drawing:
                 self._steps[text] = []
         return self._steps[text]
 
-    def _numbered(self, step: Step) -> Step:
-        """A step with other numbers."""
+    def _numbered(self, before: Schedule, step: Step) -> Step:
+        """A step with other numbers, also for those that it names, drawn from all that fit."""
         kinds = parameters_of(step.request.point)
-        arguments = tuple(
-            self.random.choice((each, *NUMBERS)) if isinstance(kind, Number) else each
-            for kind, each in zip(kinds, step.request.arguments, strict=True))
-        return replace(step, request=replace(step.request, arguments=arguments))
+        if not any(isinstance(kind, Number) for kind in kinds):
+            return step
+        asked = Asked(before, self.values)
+        try:
+            fits = possible_numbers(Program((self.fun,)), self.names, asked, _valued(step, asked),
+                                    self._pool, self._suits, self.book)
+        except (ProgramError, CompilerLimitation):
+            fits = []
+        arguments = list(step.request.arguments)
+        for place, (kind, values) in enumerate(zip(kinds, fits, strict=False)):
+            if isinstance(kind, Number) and values and (
+                    kind.default is None or self.random.random() < OTHER_PART):
+                arguments[place] = self.random.choice(values)
+        return replace(step, request=replace(step.request, arguments=tuple(arguments)))
+
+    @cached_property
+    def _pool(self) -> tuple[int, ...]:
+        """The values that are tried for numbers."""
+        sizes = {size for each in self.sizes for size in each.values()}
+        return tuple(sorted({*NUMBERS, *(part for size in sizes for part in range(2, LARGEST + 1)
+                                         if size > 0 and size % part == 0)}))
 
     def _changed(self, known: Schedule) -> Schedule | None:
         """A schedule that differs from a known one in a step."""
@@ -182,12 +216,22 @@ class Drawing:
         match self.random.choice(("longer", "number", "shorter")):
             case "number" if steps:
                 place = self.random.randrange(len(steps))
-                steps[place] = self._numbered(steps[place])
-            case "shorter" if len(steps) > 1:
-                del steps[self.random.randrange(len(steps))]
+                steps[place] = self._numbered(Schedule(tuple(steps[:place])), steps[place])
+            case "shorter" if len(steps) > 1 or any(each.request.skip for each in steps):
+                # A step that may be left out is left out more often than others.
+                free = [place for place, each in enumerate(steps) if each.request.skip]
+                del steps[self.random.choice([*free, *range(len(steps))])]
             case _ if len(steps) < 2 * MOST_STEPS:
                 return self._longer(known)
         return Schedule(tuple(steps))
+
+
+def _valued(step: Step, asked: Asked) -> Step:
+    """A step with the values of the program parameters that it names."""
+    kinds = parameters_of(step.request.point)
+    arguments = tuple(asked.value(each) if isinstance(kind, Number) and isinstance(each, str)
+                      else each for kind, each in zip(kinds, step.request.arguments, strict=True))
+    return replace(step, request=replace(step.request, arguments=arguments))
 
 
 def _with(schedule: Schedule, step: Step) -> Schedule:

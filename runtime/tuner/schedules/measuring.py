@@ -19,6 +19,7 @@ from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
 from runelift.runtime.tuner.measure.measurable import Force, Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.time_limits import TOO_LONG, RunStopped
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.forest import Forest, Site
 
@@ -33,13 +34,22 @@ class Measured:
     """The results of runs: times relative to the original, by schedule and dataset.
 
     ``datasets`` were run.  ``errors`` are those of schedules, ``runs`` the program runs made.
+    ``slow`` has the datasets on which schedules took so long that they were stopped.
     """
 
     ratios: dict[Lines, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     datasets: set[str] = field(default_factory=set)
     errors: dict[Lines, str] = field(default_factory=dict)
+    slow: dict[Lines, set[str]] = field(default_factory=lambda: defaultdict(set))
     runs: int = 0
     interrupted: bool = False
+
+    def failed(self, lines: Lines, dataset: str, error: RuneliftError) -> None:
+        """Note an error of a schedule: a run that was stopped was slow."""
+        if isinstance(error, RunStopped) and error.seconds:
+            self.slow[lines].add(dataset)
+        else:
+            self.errors.setdefault(lines, str(error).partition("\n")[0])
 
 
 def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset], seconds: float
@@ -55,7 +65,7 @@ def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
             break
         args = program.place(dataset.arguments())
         program.prebuild_all(forest.entry, [args], forces)
-        alive = _warmed_up(program, forest, args, forces, made, found)
+        alive = _warmed_up(program, dataset, args, forces, made, found, end)
         if 0 not in alive:  # the original
             continue
         times = dict[int, list[float]]()
@@ -65,9 +75,10 @@ def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
                     times.setdefault(number, []).append(
                         program.time(forest.entry, args, force=forces[number]))
                 except RuneliftError as error:
-                    found.errors.setdefault(made[number - 1][2] if number else (), _first(error))
+                    found.failed(made[number - 1][2] if number else (), dataset.name, error)
         found.runs += len(alive) * (1 + REPEATS)
-        found.datasets.add(dataset.name)
+        if len(alive) == len(forces) or time.perf_counter() <= end:  # else not all were tried
+            found.datasets.add(dataset.name)
         for number in alive[1:]:
             if number in times and 0 in times:
                 found.ratios[made[number - 1][2]][dataset.name] = (
@@ -75,28 +86,27 @@ def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
     return found
 
 
-def _warmed_up(program: Measurable, forest: Forest, args: Sequence[object],
-               forces: Sequence[Force], made: Sequence[tuple[Site, int, Lines]], found: Measured
-               ) -> list[int]:
+def _warmed_up(program: Measurable, dataset: Dataset, args: Sequence[object],
+               forces: Sequence[Force], made: Sequence[tuple[Site, int, Lines]], found: Measured,
+               end: float) -> list[int]:
     """The numbers of those that run where they are forced to; the first is the original."""
     alive = list[int]()
     for number, force in enumerate(forces):
+        if number and time.perf_counter() > end:
+            break
+        lines = made[number - 1][2] if number else ()
         try:
-            record = program.record(forest.entry, args, force=force)
+            record = program.record(dataset.entry, args, force=force)
         except RuneliftError as error:
-            found.errors.setdefault(made[number - 1][2] if number else (), _first(error))
+            found.failed(lines, dataset.name, error)
             continue
         met = {each.site: each for each in record.encounters}
         site, index = (made[number - 1][0].name, made[number - 1][1]) if number else ("", 0)
         if not number or (site in met and met[site].chosen == index):
             alive.append(number)
         elif why := record.infeasible.get(f"{site}/{index}"):
-            found.errors.setdefault(made[number - 1][2], why.partition("\n")[0])
+            found.errors.setdefault(lines, why.partition("\n")[0])
     return alive
-
-
-def _first(error: RuneliftError) -> str:
-    return str(error).partition("\n")[0]
 
 
 def _scheduled(forest: Forest) -> Iterator[tuple[Site, int, Lines]]:
@@ -118,12 +128,16 @@ def of_replay(tuning: EntryTuning) -> Measured:
             if ratio is not None and math.isfinite(ratio):
                 found.ratios[lines][dataset.name] = ratio
     for run in tuning.measurements.runs:
-        for version, why in run.record.infeasible.items() if run.record else ():
-            if version in names:
+        reasons = dict(run.record.infeasible) if run.record else {}
+        if run.error:
+            reasons.update((f"{name}/{index}", run.error) for name, index in run.force.items())
+        for version, why in reasons.items():
+            if version not in names:
+                continue
+            if TOO_LONG in why:
+                found.slow[names[version]].add(run.dataset)
+            else:
                 found.errors.setdefault(names[version], why.partition("\n")[0])
-        for name, index in run.force.items() if run.error else ():
-            if f"{name}/{index}" in names and run.error:
-                found.errors.setdefault(names[f"{name}/{index}"], run.error.partition("\n")[0])
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tuner.schedules.convergence import convergence, convergence_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
 
 
@@ -23,6 +24,18 @@ def _lines(entry: str, search: ScheduleSearch) -> Iterator[str]:
         times = ", ".join(f"{name} {ratio:.2f}" for name, ratio in each.ratios.items())
         yield f"  {each.drawn}"
         yield f"    time relative to the program without it: {times}"
+    course = convergence(search)
+    if len(course.found) > 1 and course.found[-1][1] < 1:
+        best = course.found[-1][1]
+        first = next(runs for runs, score in course.found if score == best)
+        alone = course.runs_at_random()
+        yield (f"  best in first comparisons: {best:.2f} after {first} runs; drawing at random "
+               + (f"is expected to be there after {alone}" if alone is not None else
+                  f"is expected to be at {course.expected[-1][1]:.2f} after {course.found[-1][0]}"))
+    for each in search.unused:
+        yield f"  dropped, as thresholds choose it nowhere: {each.drawn}"
+    if slow := sum(bool(each.slow) for each in search.candidates):
+        yield f"  stopped because they took too long on a dataset: {slow}"
     failed = ", ".join(f"{count} {why}" for why, count in search.failures.most_common())
     yield (f"  failed later: {sum(search.failures.values())} of {len(search.candidates)}"
            f"{f' ({failed})' if failed else ''}")
@@ -36,10 +49,12 @@ def schedule_facts(search: ScheduleSearch) -> dict[str, Any]:
     """The same for the JSON file, with all that was measured and how the best score fell."""
     return {
         "winners": [each.drawn.schedule.text.splitlines() for each in search.winners],
+        "unused": [each.drawn.schedule.text.splitlines() for each in search.unused],
         "measured": [{"schedule": each.drawn.schedule.text.splitlines(),
-                      "times": dict(each.ratios), "failed": each.failed}
+                      "times": dict(each.ratios), "slow": sorted(each.slow), "failed": each.failed}
                      for each in search.candidates if each.times or each.failed],
         "refused": {why.value: count for why, count in search.drawing.refused.items()},
         "failed_share": search.failed_share,
+        "convergence": convergence_facts(search),
         "advances": [{"runs": each.runs, "seconds": each.seconds, "score": each.score}
                      for each in search.advances]}

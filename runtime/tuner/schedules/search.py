@@ -1,9 +1,10 @@
 """Successive halving over schedules, each measured as a version of the program.
 
-Half of the candidates are drawn at random, the others near the best ones so far.  Several are
+The first candidates are drawn at random, half of the others near the best ones so far.  Several are
 measured together, beside the program without a schedule, so that a drift of clock frequencies
-affects all alike.  The better half is measured again, with more rounds, until all that are left fit
-in one program.  Those that are the best on a dataset become versions for good.
+affects all alike.  Those that gain are measured again, with more rounds, and the better half of
+them once more, until all that are left fit in one program.  Those that are the best on a dataset
+become versions for good.
 
 Source: Karnin, Koren and Somekh 2013; Mogers 2023, chapter 6, draws at random.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
@@ -46,8 +47,8 @@ class Advance:
 class ScheduleSearch:
     """A search over the schedules of an entry point, and what it has found so far.
 
-    ``most`` candidates are drawn, in so many ``seconds``.  ``near`` is the part of them that is
-    drawn near the best, and ``runs`` the program runs that are allowed.
+    At most ``most`` candidates are drawn, in so many ``seconds``, and ``runs`` program runs are
+    made.  ``unused`` gain on a dataset, but thresholds do not choose them.
     """
 
     drawing: Drawing
@@ -62,6 +63,7 @@ class ScheduleSearch:
     candidates: list[Candidate] = field(default_factory=list)
     winners: list[Candidate] = field(default_factory=list)
     advances: list[Advance] = field(default_factory=list)
+    unused: list[Candidate] = field(default_factory=list)
     made: int = 0
     interrupted: bool = False
     _begun: float = 0.0
@@ -82,24 +84,31 @@ class ScheduleSearch:
 
     def _search(self) -> None:
         """All phases of the search, one after the other."""
-        first = math.ceil(self.most * (1 - self.policy.near))
-        self._try(list(islice(self.drawing.draws(), first)))
-        while len(self.candidates) < self.most and self._goes_on():
-            count = min(self._together, self.most - len(self.candidates))
-            drawn = list(islice(self._near(), count))
+        while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):
+            drawn = list(islice(self._drawn(), min(self._together,
+                                                   self.most - len(self.candidates))))
             if not drawn:
                 break
             self._try(drawn)
-        alive, rounds = self._ranked(), self.policy.rounds
+        alive, rounds = self._gaining(self._ranked()), self.policy.rounds
+        alive = alive[:self.policy.finalists * self._together]
         while len(alive) > self._together and self._goes_on():
-            alive = alive[:max(self._together, len(alive) // 2)]
-            if len(alive) > self._together:
-                self._measure_all(alive, rounds)
-            alive, rounds = self._ranked(alive), 2 * rounds
-        alive = [each for each in alive[:self._together] if each.score(self.datasets) < 1]
+            self._measure_all(alive, rounds)
+            alive = self._gaining(self._ranked(alive))
+            alive, rounds = alive[:max(self._together, len(alive) // 2)], 2 * rounds
+        alive = alive[:self._together]
         if alive and self._goes_on():
             self._measure_all(alive, rounds)
         self.winners = best_somewhere(alive, self.datasets, self.policy.worthwhile)
+
+    def _gaining(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Those that seem to gain on a dataset."""
+        return [each for each in candidates if each.score(self.datasets) < 1]
+
+    def keep(self, used: Collection[tuple[str, ...]]) -> None:
+        """Keep the winners with these steps: thresholds choose no other."""
+        self.unused = [each for each in self.winners if each.drawn.lines not in used]
+        self.winners = [each for each in self.winners if each.drawn.lines in used]
 
     @property
     def failures(self) -> Counter[str]:
@@ -119,24 +128,28 @@ class ScheduleSearch:
         """
         return MOST_VERSIONS - (2 if self.drawing.base.steps else 1)
 
-    def _goes_on(self) -> bool:
-        """True if there is time, and runs are left."""
-        return self.clock() - self._begun < self.seconds and (
+    def _goes_on(self, part: float = 1.0) -> bool:
+        """True if there is time, or this part of it, and runs are left."""
+        return self.clock() - self._begun < part * self.seconds and (
             self.runs is None or self.made < self.runs)
 
-    def _near(self) -> Iterator[Drawn]:
-        """Schedules near the best ones so far, in turn; at random if none gains."""
-        best = [each for each in self._ranked()[:self.policy.parents]
-                if each.score(self.datasets) < 1]
-        sources = [self.drawing.near(each.drawn.schedule) for each in best] or [
-            self.drawing.draws()]
-        while sources:
-            for source in list(sources):
-                found = next(source, None)
-                if found is None:
-                    sources.remove(source)
-                else:
-                    yield found
+    def _drawn(self) -> Iterator[Drawn]:
+        """Schedules near the best ones so far, in turn, and others at random between them."""
+        best = self._gaining(self._ranked())[:self.policy.parents]
+        sources = [self.drawing.near(each.drawn.schedule) for each in best]
+        at_random: Iterator[Drawn] = self.drawing.draws()
+        share = 0.0
+        while True:
+            share += self.policy.near if sources else 0.0
+            source = sources[0] if share >= 1 else at_random
+            found = next(source, None)
+            if share >= 1:
+                share -= 1
+                sources = sources[1:] + sources[:1] if found is not None else sources[1:]
+            elif found is None and not sources:
+                return
+            if found is not None:
+                yield found
 
     def _try(self, drawn: Sequence[Drawn]) -> None:
         new = [Candidate(each) for each in drawn]
@@ -162,14 +175,17 @@ class ScheduleSearch:
             else:
                 together[0].failed = str(error).partition("\n")[0]
             return
+        begun = self.made
         self.made += found.runs
-        for each in together:
-            each.take(found, self.datasets)
+        for number, each in enumerate(together, 1):
+            # Runs of one program are shared out evenly.
+            each.take(found, self.datasets, begun + found.runs * number // len(together))
         if found.interrupted:
             raise KeyboardInterrupt
         best = min((each.score(self.datasets) for each in self.candidates), default=1.0)
         self.advances.append(Advance(self.made, self.clock() - self._begun, min(1.0, best)))
-        self.progress(f"{sum(each.times > 0 for each in self.candidates)} of {self.most} schedules")
+        self.progress(f"{sum(each.times > 0 for each in self.candidates)} schedules, best "
+                      f"{1 / min(1.0, best):.2f}x as fast")
 
     def _ranked(self, candidates: Sequence[Candidate] | None = None) -> list[Candidate]:
         """The candidates that were measured and can run, the best first."""

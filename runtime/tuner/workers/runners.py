@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -33,14 +34,21 @@ def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
 
 
 @contextmanager
-def running(program: Program, time_limit: str | None = None) -> Iterator[Measurable]:
-    """A program on its device, in another process unless the limit is ``none``."""
+def running(program: Program, time_limit: str | None = None, *, least: float = math.inf
+            ) -> Iterator[Measurable]:
+    """A program on its device, in another process unless the limit is ``none``.
+
+    Runs may be stopped after ``least`` seconds, or sooner, if the user gives no limit.
+    """
     assert program.device_info is not None
     if time_limit == UNLIMITED:
         yield MeasuredProgram(program, ResultChecks())
         return
     with Runners([spec_of(program.device_info)]) as runners:
-        yield runners.open(program, limit_on(program.device_info, time_limit))
+        limit = limit_on(program.device_info, time_limit)
+        if time_limit is None:
+            limit = replace(limit, least=min(limit.least, least))
+        yield runners.open(program, limit)
         runners.finish()
 
 

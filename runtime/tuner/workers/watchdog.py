@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
+from runelift.runtime.tuner.measure.time_limits import TOO_LONG, RunStopped, TimeLimit
 
 BUILD_SECONDS = 300.0
 """The time after which other work before a run is taken for endless, or a build of the default
@@ -85,7 +85,7 @@ class Watchdog:
             return SlowBuild(list(self._builds), limit, version, self._processor() - begun)
         if not self._begun:
             return self.stopped(f"timeout: it was not ready after {BUILD_SECONDS:.0f} s")
-        return self.stopped(f"timeout: not over after {self._allowed[-1]:.3g} s",
+        return self.stopped(f"{TOO_LONG} {self._allowed[-1]:.3g} s",
                             self._allowed[-1])
 
     def stopped(self, why: str, seconds: float = 0.0) -> RunStopped:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import runelift
 from runelift.codegen.hostplan.margins import store_margins
+from runelift.codegen.plan.plan import Fill, Launch, all_steps, kernels
 from runelift.ir.check import check
 from runelift.ir.source import Source
 from runelift.ir.syntax import Copy, Pad, Program
@@ -50,3 +52,40 @@ def test_results_are_those_of_the_interpreter(text: str) -> None:
     expected = runelift.compile(text, device="interpreter").main(*args)
     found = runelift.compile(text, device="pocl", tuning={}).main(*args)
     np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+CONVOLUTION = """
+entry main [c][n][k] (xss: [c][n]f32) (ws: [k][c][3]f32): [k][]f32 =
+  map (\\w -> map (\\is -> f32.sum (map2 (\\xs ws -> f32.sum (map2 (*) xs ws)) is w))
+                 (transpose (map (\\xs -> lift.slide 3 1 (lift.pad 1 1 0 xs)) xss))) ws
+"""
+
+
+def lazily(text: str) -> runelift.Program:
+    """A program as it is compiled for GPUs, where products test margins."""
+    program = runelift.compile(text, device="pocl", tuning={})
+    assert program.device_info is not None
+    program.loaded.info = replace(program.device_info, interleaves=True)
+    return program
+
+
+def test_versions_fill_a_margin_with_one_kernel() -> None:
+    plan = lazily(CONVOLUTION).loaded.plan("main")
+    fills = [step for step in all_steps(plan.steps) if isinstance(step, Fill)
+             and step.name.base == "ps"]
+    launched = {each.kernel.name for step in fills for each in all_steps(step.steps)
+                if isinstance(each, Launch)}
+    assert len(fills) > 2
+    assert len(launched) == 1
+    names = [each.name for each in kernels(plan.steps)]
+    assert len(names) == len(set(names))
+
+
+def test_margins_of_versions_that_are_only_followed_do_not_count() -> None:
+    program = lazily(CONVOLUTION)
+    xss, ws = np.zeros((64, 4096), np.float32), np.zeros((8, 64, 3), np.float32)
+    found = program.estimate_memory("main", [xss, ws])
+    needs = [need for each in found.encounters for need in each.needs.values()]
+    assert len(needs) > 3
+    for alive in (found.alive, *(need.alive for need in needs)):
+        assert sum(each.name.startswith("ps") for each in alive) <= 1

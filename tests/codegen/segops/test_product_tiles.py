@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import runelift
 from runelift.ir.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.devices.limits import ShareLimits, ceil_div
+from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.geometry import launch_geometry
 from runelift.runtime.geometry.tiles import LEAST_SLABS as LEAST_SLABS
-from runelift.runtime.geometry.tiles import SLAB_PADDING, block
+from runelift.runtime.geometry.tiles import PARTIAL_BYTES, SLAB_PADDING, block
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import ACROSS, DEPTH, ROWS, SLABS
 from tests.codegen.test_programs import Choices, modelled
@@ -59,7 +59,7 @@ class Blocks(NamedTuple):
         down, along = self.depth * self.rows // self.across, self.depth * self.columns // self.side
         assert min(down, along) > 0
         return (self.side * self.across, *self[:5], down, along, self.rows * self.columns,
-                *self[5:])
+                *self[5:], min(2, self.pieces))
 
 
 NOT_SQUARE = [Blocks(2, 4, 2, 2, 2, 1, 1), Blocks(4, 2, 1, 2, 4, 2, 1), Blocks(1, 4, 4, 1, 1, 2, 3),
@@ -116,23 +116,36 @@ def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs
        st.sampled_from([(4, 4), (8, 4), (8, 8), (16, 8)]))
 def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
                           sizes: tuple[int, int]) -> None:
-    """Blocks are no larger than the product, fit into local memory, and leave few units idle."""
-    group, side, across, rows, columns, depth, down, along, cells, slabs, pieces = block(
+    """Blocks are no larger than the product, and fit into local memory with their slabs."""
+    group, side, across, rows, columns, depth, down, along, cells, slabs, pieces, split = block(
         GPU, height, width, 1, length, units, sizes, 48 << 10)
-    assert group == side * side
-    assert (across, depth) == (side, side)
-    assert (down, along) == (rows, columns)
-    assert cells == rows * columns
-    if min(height, width) < side:
+    if min(height, width) < 16:
         assert rows == 0
         return
+    assert group == side * across
+    assert depth in (8, 16)
+    assert group % depth == 0
+    assert (side, across) in ((16, 16), (8, 16), (16, 8))
+    assert (down * across, along * side) == (depth * rows, depth * columns)
+    assert cells == rows * columns
     assert side * rows <= height
     assert side * columns <= width
-    assert slabs * depth * sum(size * (side * count + SLAB_PADDING) for size, count in zip(
-        sizes, (rows, columns), strict=True)) <= 48 << 10
-    blocks = ceil_div(height, side * rows) * ceil_div(width, side * columns)
-    assert (2 * blocks * pieces >= units or (rows, columns) == (1, 1)
-            or length < LEAST_SLABS * side * (pieces + 1))
+    assert slabs * depth * sum(size * (items * count + SLAB_PADDING) for size, items, count in zip(
+        sizes, (side, across), (rows, columns), strict=True)) <= 48 << 10
+    assert pieces == 1 or pieces * LEAST_SLABS * depth <= length
+    assert split == 1 or 2 * split <= pieces
+    assert group % split == 0
+    assert pieces * height * width * max(sizes) <= PARTIAL_BYTES or pieces == 1
+
+
+@pytest.mark.parametrize(("height", "width", "length", "more"), [
+    (512, 784, 4608, True), (256, 256, 8192, True), (64, 4096, 4096, True),
+    (2048, 2048, 2048, False), (4096, 4096, 64, False), (1024, 1024, 1024, False)])
+def test_long_products_of_few_points_are_cut(height: int, width: int, length: int,
+                                             more: bool) -> None:
+    """Pieces take half the time on a device with 132 units, or would take longer."""
+    *_, pieces, _ = block(GPU, height, width, 1, length, 132, (4, 4), 48 << 10)
+    assert (pieces > 1) == more
 
 
 @given(st.integers(1, 600), st.integers(1, 600), st.integers(0, 5000),
@@ -143,8 +156,8 @@ def test_every_work_item_fetches_a_part_of_a_slab(
         height: int, width: int, length: int, local_bytes: int, side: int, points: list[int],
         others: list[int]) -> None:
     """A group fetches every element of a slab exactly once, whatever is wanted."""
-    group, tall, across, rows, columns, depth, down, along, cells, _, pieces = block(
-        GPU, height, width, 1, length, 132, (4, 4), local_bytes, (side, *points, *others))
+    group, tall, across, rows, columns, depth, down, along, cells, _, pieces, _ = block(
+        GPU, height, width, 1, length, 132, (4, 4), local_bytes, (side, *points, *others, 0))
     if rows == 0:
         return
     assert (group, tall, across) == (side * across, side, others[0] or side)

@@ -13,7 +13,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.plan import WhileLoop, all_steps
+from runelift.codegen.plan.plan import Branch, CountedLoop, Fill, WhileLoop, all_steps
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.imp import Kernel
 from runelift.ir.source import Source
@@ -125,6 +125,17 @@ entry main [n][m] (k: i64) (xss: [n][m]i32): [n][m]i32 =
 """
 
 
+MARGIN = """
+def once [c][n][k] (xss: [c][n]f32) (ws: [k][c][3]f32): [k][]f32 =
+  map (\\w -> map (\\is -> f32.sum (map2 (\\xs ws -> f32.sum (map2 (*) xs ws)) is w))
+                 (transpose (map (\\xs -> lift.slide 3 1 (lift.pad 1 1 0 xs)) xss))) ws
+
+entry main [c][n][k] (steps: i64) (xss: [c][n]f32) (ws: [k][c][3]f32): [k][c][3]f32 =
+  loop ws for _i < steps do
+    map2 (\\w ys -> map (map (\\x -> x * 0.5 + f32.sum ys * 1e-3)) w) ws (once xss ws)
+"""
+
+
 class Spied(Device):
     """A device of which one work-group is all that surely runs at a time."""
 
@@ -162,6 +173,26 @@ def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
         for want, got in zip(expected, actual, strict=True):
             np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-9)
         assert device.persistent == before + (fused and k >= 8)
+
+
+def test_a_loop_whose_kernels_fill_a_margin_in_a_branch(device: Spied,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    """On GPUs, blocks of products test margins and other kernels store them when they first run."""
+    monkeypatch.setattr(device, "info", replace(device.info, interleaves=True))
+    program = Program(compile_source(Source("loop", MARGIN)), device.info)
+    program.loaded._device = device
+    steps = program.loaded.plan("main").steps
+    branches = [step for loop in all_steps(steps) if isinstance(loop, CountedLoop)
+                for step in all_steps(loop.body) if isinstance(step, Branch)]
+    assert any(isinstance(step, Fill) for step in all_steps(branches))
+    rng = np.random.default_rng(1)
+    args = [np.int64(12), rng.random((5, 33), np.float32), rng.random((3, 5, 3), np.float32)]
+    (expected,), _ = runelift.compile(MARGIN, device="interpreter").run("main", args)
+    before = device.persistent
+    for force in plans(program.tree.entry("main")):
+        (actual,), _ = program.run("main", args, force=force)
+        np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=1e-4)
+    assert device.persistent > before
 
 
 @pytest.mark.parametrize(("before", "after", "rings"), [

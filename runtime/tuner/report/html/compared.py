@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tuner.report.html import charts
-from runelift.runtime.tuner.report.html.document import (
+from runelift.runtime.pages import charts
+from runelift.runtime.pages.document import (
     facts,
     figure,
     folded,
@@ -15,9 +14,10 @@ from runelift.runtime.tuner.report.html.document import (
     section,
     table,
 )
+from runelift.runtime.pages.markup import Markup
+from runelift.runtime.pages.scales import Axis
+from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.report.html.environment import environment
-from runelift.runtime.tuner.report.html.markup import Markup
-from runelift.runtime.tuner.report.html.scales import Axis
 from runelift.runtime.tuner.strategies.compare import Comparison, explanation, rows
 
 LEAST = 1e-4

@@ -6,13 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from runelift.runtime.pages import charts
+from runelift.runtime.pages.document import figure, folded, section, table
+from runelift.runtime.pages.markup import Markup
+from runelift.runtime.pages.scales import Axis
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
 from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning, overview
-from runelift.runtime.tuner.report.html import charts
-from runelift.runtime.tuner.report.html.document import figure, folded, section, table
-from runelift.runtime.tuner.report.html.markup import Markup
-from runelift.runtime.tuner.report.html.scales import Axis
 
 
 def parameter_charts(tuning: ParameterTuning) -> list[Markup]:

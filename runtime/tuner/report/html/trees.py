@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from runelift.runtime.pages.charts import LETTER, picture
+from runelift.runtime.pages.markup import Markup, element
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.analysis.winners import Standing
-from runelift.runtime.tuner.report.html.charts import LETTER, picture
-from runelift.runtime.tuner.report.html.markup import Markup, element
 from runelift.runtime.versions.forest import Alternative, Forest, Site
 
 ROW, STEP, COLUMN = 30.0, 52.0, 104.0

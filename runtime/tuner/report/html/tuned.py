@@ -5,6 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from runelift.runtime.pages import charts
+from runelift.runtime.pages.document import (
+    facts,
+    figure,
+    folded,
+    lines,
+    paragraph,
+    section,
+    table,
+)
+from runelift.runtime.pages.markup import Markup, element
+from runelift.runtime.pages.scales import Axis
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.analysis.guard_curves import (
@@ -25,19 +37,8 @@ from runelift.runtime.tuner.costs.noise import RepeatedRuns, repeated_runs
 from runelift.runtime.tuner.fit.cross_validation import HeldOut, summary
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
-from runelift.runtime.tuner.report.html import charts, trees
-from runelift.runtime.tuner.report.html.document import (
-    facts,
-    figure,
-    folded,
-    lines,
-    paragraph,
-    section,
-    table,
-)
+from runelift.runtime.tuner.report.html import trees
 from runelift.runtime.tuner.report.html.environment import environment
-from runelift.runtime.tuner.report.html.markup import Markup, element
-from runelift.runtime.tuner.report.html.scales import Axis
 from runelift.runtime.tuner.report.html.settings import parameter_charts
 from runelift.runtime.tuner.report.memory_fronts import front_rows, notes
 from runelift.runtime.tuner.report.text import (

@@ -10,6 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from runelift.runtime.commands.cli import main
+from runelift.runtime.pages import charts
+from runelift.runtime.pages.document import document
+from runelift.runtime.pages.markup import element
+from runelift.runtime.pages.scales import Axis, Scale
 from runelift.runtime.tuner.analysis.guard_curves import crossovers, guard_curves, score_curves
 from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.tuner.costs.log import Log
@@ -19,10 +23,6 @@ from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
 from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.report.html import charts
-from runelift.runtime.tuner.report.html.document import document
-from runelift.runtime.tuner.report.html.markup import element
-from runelift.runtime.tuner.report.html.scales import Axis, Scale
 from runelift.runtime.tuner.report.html.settings import parameter_charts
 from runelift.runtime.tuner.report.html.tuned import tuned
 from runelift.runtime.tuner.report.text import render
@@ -185,7 +185,7 @@ def test_every_axis_has_values_beside_it(low: float, high: float, logarithmic: b
 
 def test_text_is_escaped_and_markup_is_not() -> None:
     assert element("p", ["<", element("b", "&")], title='"') == (
-        '<p title="&quot;">&lt;<b>&amp;</b></p>')
+        '<p title="&#34;">&lt;<b>&amp;</b></p>')
 
 
 def test_settings_of_kernels_are_a_heat_map_over_the_two_with_most_values() -> None:

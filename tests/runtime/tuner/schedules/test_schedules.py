@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -20,14 +23,16 @@ from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program, Versions
-from runelift.rewrite.lift.schedule import Schedule
+from runelift.rewrite.lift.points import LATE
+from runelift.rewrite.lift.schedule import Schedule, read_schedule
 from runelift.rewrite.lift.scheduling import Asked
+from runelift.rewrite.pipeline import possible_numbers
 from runelift.runtime.commands.cli import main
 from runelift.runtime.compilation.entry_points import rewritten_by
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import SchedulePolicy
 from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
-from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn, Refusal
+from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
@@ -70,7 +75,33 @@ def test_drawn_schedules_differ_match_and_suit_a_dataset(seed: int) -> None:
             np.testing.assert_allclose(
                 interpret(Program((done.fun,)), "main", [xss, yss])[0], xss @ yss, rtol=1e-4)
     assert len(texts) == len(drawn) == 9
-    assert source.refused[Refusal.UNMET] + source.refused[Refusal.MISMATCH] > 0
+    assert source.refused.total() < 9
+
+
+@pytest.mark.parametrize(("text", "fits"), [
+    ("main.ys split_join(16)", [[2, 3, 4, 6, 7, 12]]),  # the divisors of 12 and of 7
+    ("main.ys.ys split_join(16)", [[2, 3, 4]]),
+    ("main.ys ab_tile(16, 16)", [[2, 3, 4, 6, 7, 12], [2, 3, 4], []]),
+])
+def test_numbers_are_drawn_from_all_that_fit_a_dataset(text: str, fits: list[list[int]]) -> None:
+    source = drawing()
+    (step,) = read_schedule(Source("s", text), LATE).steps
+    assert possible_numbers(Program((source.fun,)), source.names, Asked(Schedule()), step,
+                            source._pool, source._suits) == fits
+    drawn = {source._numbered(Schedule(), step).request.arguments for _ in range(60)}
+    assert {each[0] for each in drawn} <= set(fits[0])
+    assert len(drawn) > 2
+
+
+def test_named_numbers_and_steps_that_may_be_left_out_are_drawn() -> None:
+    source = drawing()
+    text = "main.ys.ts layout(10, skip)\nmain.ys split_join(tile)\n"
+    base = read_schedule(Source("s", text), LATE)
+    source = replace(source, base=base, values={"tile": 4}, refused=Counter(), _seen={}, _steps={})
+    drawn = [tuple(map(str, each.schedule.steps)) for each in islice(source.near(base), 12)]
+    assert [each for each in drawn if each[0].startswith("main.ys split_join(")]
+    assert [each for each in drawn if each[0] == "main.ys.ts layout(10, skip)"
+            and re.fullmatch(r"main.ys split_join\(\d+\)", "".join(each[1:]))]
 
 
 def test_schedules_near_another_one_are_new() -> None:
@@ -109,7 +140,7 @@ class Known:
 
     @staticmethod
     def time(lines: tuple[str, ...]) -> float:
-        return 1.2 - 0.3 * sum("interchange()" in line for line in lines) + 0.01 * len(lines)
+        return 1.2 - 0.3 * sum("privatise()" in line for line in lines) + 0.01 * len(lines)
 
 
 def searched(most: int, known: Known, **options: object) -> ScheduleSearch:
@@ -117,6 +148,37 @@ def searched(most: int, known: Known, **options: object) -> ScheduleSearch:
                             **options)  # type: ignore[arg-type]
     search.run()
     return search
+
+
+class Slow(Known):
+    """Measurements in which schedules with ``privatise`` were stopped on one dataset."""
+
+    def __call__(self, versions: Schedule, rounds: int, seconds: float) -> Measured:
+        found = super().__call__(versions, rounds, seconds)
+        for lines in found.ratios:
+            if "privatise" in str(lines):
+                found.slow[lines].add("square")
+                del found.ratios[lines]["square"]
+        return found
+
+
+def test_schedules_that_were_stopped_as_slow_have_not_failed() -> None:
+    search = searched(10, Slow())
+    slow = [each for each in search.candidates if each.slow]
+    assert slow
+    assert all(each.score(search.datasets) == 1 and not each.failed for each in slow)
+    assert search.winners == []
+    assert f"took too long on a dataset: {len(slow)}" in render_schedules("main", search)
+
+
+def test_schedules_that_thresholds_do_not_choose_are_dropped() -> None:
+    search = searched(16, Known())
+    (winner,) = search.winners
+    search.keep({winner.drawn.lines})
+    assert (search.winners, search.unused) == ([winner], [])
+    search.keep(set())
+    assert (search.winners, search.unused) == ([], [winner])
+    assert "dropped" in render_schedules("main", search)
 
 
 def test_the_best_schedules_win() -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from runelift.runtime.tuner.report.html.markup import Markup, element, joined
-from runelift.runtime.tuner.report.html.scales import Axis, Scale
+from runelift.runtime.pages.markup import Markup, element, joined
+from runelift.runtime.pages.scales import Axis, Scale
 
 WIDTH, HEIGHT = 720.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 176.0, 14.0, 52.0

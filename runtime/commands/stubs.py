@@ -1,0 +1,39 @@
+"""Write types of a program's entry points for type checkers of Python.
+
+The stub is written beside the program, with the suffix .pyi.  It has a class Program, for programs
+from runelift.compile, and functions, for programs imported as modules (docs/python.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from runelift.frontend.load import checked
+from runelift.frontend.signatures import signatures
+from runelift.ir.files import read_source, require_file
+from runelift.runtime.commands.options import add_program
+from runelift.runtime.stubs import stub
+from runelift.runtime.versions.tuning_file import write_atomically
+
+EXAMPLES = ("runelift stubs examples/matmul.fut", "runelift stubs examples/matmul.fut -o -")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift stubs``."""
+    add_program(parser)
+    parser.add_argument("-o", "--output", metavar="FILE",
+                        help="write to this file (default: the program's with .pyi; '-' prints)")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift stubs``."""
+    path = Path(args.program)
+    text = stub(path.name, signatures(checked(read_source(require_file(path)))))
+    if args.output == "-":
+        print(text, end="")
+    else:
+        output = path.with_suffix(".pyi") if args.output is None else Path(args.output)
+        write_atomically(output, text)
+        print(f"Written: {output}")
+    return 0

@@ -1,0 +1,44 @@
+"""Results of tuning: the change of each dataset, and the versions behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runelift.runtime.notebook.fragments import fragment, numbers, title
+from runelift.runtime.notebook.trees import forest_parts
+from runelift.runtime.pages.document import folded
+from runelift.runtime.pages.markup import Markup
+from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tuner.analysis.winners import standings
+from runelift.runtime.tuner.report.text import show_gain
+from runelift.runtime.tuner.report.verdict import changes, verdict
+from runelift.runtime.tuner.result import EntryTuning, Tuning
+
+
+def html(tuning: Tuning) -> Markup:
+    """The verdict as a table, then the tree of each entry point."""
+    return fragment(*_tuning(tuning))
+
+
+def text(tuning: Tuning) -> str:
+    """The verdict as text."""
+    values = tuning.thresholds
+    return verdict("Tuning", changes(tuning), "Thresholds: " + (", ".join(
+        f"{name}={value}" for name, value in values.items()) or "none"))
+
+
+def _tuning(tuning: Tuning) -> Iterator[Markup]:
+    yield title("Tuning", "interrupted" if tuning.interrupted else "")
+    yield numbers([["dataset", "before", "after", "gain", "certainty"], *(
+        [each.dataset, show_seconds(each.before), show_seconds(each.after),
+         show_gain(each.before, each.after), each.certainty] for each in changes(tuning))])
+    for entry in tuning.entries:
+        if entry.forest.trees:
+            yield folded(f"Versions of {entry.forest.entry}: the device time of each",
+                         list(_entry(entry)))
+
+
+def _entry(entry: EntryTuning) -> Iterator[Markup]:
+    yield from forest_parts(entry.forest, entry.fit.thresholds, {
+        each.name: standings(entry.forest, each, entry.fit.thresholds)
+        for each in entry.costs.datasets})

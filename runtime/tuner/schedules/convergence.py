@@ -1,0 +1,81 @@
+"""The best schedule so far over program runs: of the search, and of drawing at random.
+
+Nothing is run for the comparison.  Random drawing has the scores of the candidates that the search
+has drawn at random, each as likely as any other; those near the best ones are ours alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from runelift.runtime.tuner.schedules.search import ScheduleSearch
+
+Curve: TypeAlias = list[tuple[int, float]]
+"""Scores after so many program runs."""
+LOW, HIGH = 0.1, 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """The best time so far relative to the program without schedule, by program runs.
+
+    ``found`` is that of the search by first comparisons, ``expected`` the mean over all random
+    drawings, of which eight in ten lie from ``lucky`` to ``unlucky``.
+    """
+
+    found: Curve
+    expected: Curve
+    lucky: Curve
+    unlucky: Curve
+
+    def runs_at_random(self) -> int | None:
+        """The runs after which random drawing is as good on average; None if it never is."""
+        best = self.found[-1][1] if self.found else 1.0
+        return next((runs for runs, score in self.expected if score <= best), None)
+
+
+def convergence(search: ScheduleSearch) -> Convergence:
+    """How the best score fell, beside random drawing of as many schedules."""
+    tried = [each for each in search.candidates if each.first is not None]
+    runs = [each.first.runs for each in tried if each.first]
+    scores = [each.first.score for each in tried if each.first]
+    pool = sorted(each.first.score for each in tried if each.first and not each.drawn.near)
+    best, found = 1.0, Curve()
+    for count, score in zip(runs, scores, strict=True):
+        best = min(best, score)
+        found.append((count, best))
+    return Convergence(
+        found, *([(count, of(pool, number)) for number, count in enumerate(runs, 1)] if pool else []
+                 for of in (expected_least, lambda pool, k: least_quantile(pool, k, LOW),
+                            lambda pool, k: least_quantile(pool, k, HIGH))))
+
+
+def expected_least(scores: Sequence[float], count: int) -> float:
+    """The mean of the least of so many scores drawn from ascending ones, with repetition.
+
+    >>> expected_least([1.0, 2.0], 1), expected_least([1.0, 2.0], 2)
+    (1.5, 1.25)
+    """
+    size = len(scores)
+    return sum(score * (((size - k) / size) ** count - ((size - k - 1) / size) ** count)
+               for k, score in enumerate(scores))
+
+
+def least_quantile(scores: Sequence[float], count: int, part: float) -> float:
+    """The least of so many scores drawn from ascending ones is at most this, in a part of cases.
+
+    >>> least_quantile([1.0, 2.0, 3.0, 4.0], 1, 0.5), least_quantile([1.0, 2.0, 3.0, 4.0], 3, 0.5)
+    (2.0, 1.0)
+    """
+    size = len(scores)
+    return next((score for k, score in enumerate(scores)
+                 if 1 - ((size - k - 1) / size) ** count >= part), scores[-1])
+
+
+def convergence_facts(search: ScheduleSearch) -> dict[str, Any]:
+    """The curves for the JSON file: runs and scores."""
+    found = convergence(search)
+    return {"search": found.found, "random_mean": found.expected,
+            "random_lucky": found.lucky, "random_unlucky": found.unlucky}

@@ -1,0 +1,156 @@
+"""Schedules that cut products into blocks: one kernel, with the numbers of the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.blocks import COLUMNS, ROWS, Blocks, blocks_of
+from runelift.ir.source import Source
+from runelift.ir.traverse import statements_inside
+from runelift.runtime.compilation.pipeline import compile_source
+
+PRODUCT = """
+entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
+  map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
+"""
+SYMMETRIC = """
+entry main [n][m] (as: [n][m]f32) (cs: [n][n]f32): [n][n]f32 =
+  map2 (\\xs row -> map2 (\\ys c -> 2 * f32.sum (map2 (*) xs ys) + c) as row) as cs
+"""
+BATCHED = """
+entry main [b][n][m][p] (xsss: [b][n][m]f64) (ysss: [b][m][p]f64): [b][n][p]f64 =
+  map2 (\\xss yss -> map (\\xs -> map (\\ys -> f64.sum (map2 (*) xs ys)) (transpose yss)) xss)
+       xsss ysss
+"""
+PAIRS = """
+entry main [n][m][p] (xss: [n][m]i32) (yss: [p][m]i32): ([n][p]i32, [n][p]i32) =
+  unzip (map unzip (map (\\xs -> map (\\ys ->
+    reduce (\\(a, b) (c, d) -> (c * a, c * b + d)) (1, 0) (zip xs ys)) yss) xss))
+"""
+STAGES = """
+main.ys ab_tile(16, 32)
+main.ys.ys.ys tile_map_reduce(8)
+main.ys.ys.ys privatise()
+main.ys.ys.ys.x materialise(local)
+main.ys.ys.ys.x[2] materialise(local)
+main.ys.ys.ys.sum ab_tile(2, 4)
+main.ys.ys.ys.sum.sum.sum.sum.ys tile_map_reduce(4)
+"""
+BOTH = frozenset({ROWS, COLUMNS})
+
+
+def asked(text: str, schedule: str | None = None) -> list[Blocks]:
+    """The blocks that the flattened program asks for."""
+    source = None if schedule is None else Source("s", schedule)
+    compiled = compile_source(Source("t", text), schedule=source)
+    return [found for fun in compiled.versioned.funs for stm in statements_inside([fun.body])
+            if (found := blocks_of(stm)) is not None]
+
+
+def steps(count: int) -> str:
+    """The first steps of :data:`STAGES`."""
+    return "\n".join(STAGES.strip().splitlines()[:count])
+
+
+@lru_cache
+def compiled(text: str, schedule: str) -> runelift.Program:
+    return runelift.compile(text, schedule=schedule, tuning={})
+
+
+def numbers(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(sum(shape)).integers(-3, 4, shape)
+
+
+@pytest.mark.parametrize(("count", "blocks"), [
+    (1, None),
+    (2, Blocks(16, 32, 1, 1, 8)),
+    (3, Blocks(16, 32, 1, 1, 8)),
+    (4, Blocks(16, 32, 1, 1, 8, frozenset({ROWS}))),
+    (5, Blocks(16, 32, 1, 1, 8, BOTH)),
+    (6, Blocks(16, 32, 2, 4, 8, BOTH)),
+    (7, Blocks(16, 32, 2, 4, 8, BOTH, 4)),
+])
+def test_each_stage_is_a_prefix_of_the_schedule(count: int, blocks: Blocks | None) -> None:
+    assert asked(PRODUCT, steps(count)) == ([] if blocks is None else [blocks])
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_each_stage_computes_the_product_at_all_sizes(count: int) -> None:
+    program = compiled(PRODUCT, steps(count))
+    for n, m, p in [(16, 8, 32), (33, 9, 65), (1, 1, 1), (47, 0, 40), (0, 3, 3), (64, 130, 31)]:
+        xss, yss = numbers(n, m).astype("f4"), numbers(m, p).astype("f4")
+        np.testing.assert_array_equal(program.main(xss, yss), xss @ yss)
+
+
+def test_attributes_ask_for_blocks_as_a_schedule_does() -> None:
+    text = PRODUCT.replace("  map", "  #[ab_tile(16, 32)] #[tile_map_reduce(8, local)] "
+                                    "#[ab_tile(2, 4)] map", 1)
+    assert asked(text) == [Blocks(16, 32, 2, 4, 8, BOTH)]
+
+
+def test_a_named_number_is_a_parameter_of_the_kernel() -> None:
+    schedule = "main.ys ab_tile(side, side)\nmain.ys.ys.ys tile_map_reduce(8, local)"
+    source = Source("t", PRODUCT)
+    found = [compile_source(source, schedule=Source("s", schedule), parameters={"side": side})
+             for side in (8, 32)]
+    assert [blocks_of(stm).rows for each in found  # type: ignore[union-attr]
+            for stm in statements_inside([each.versioned.funs[0].body]) if blocks_of(stm)] == [
+        8, 32]
+
+
+@pytest.mark.parametrize(("text", "place", "sums"), [
+    (SYMMETRIC, "main.ys", "main.ys.ys.r"), (BATCHED, "main.ys.ys", "main.ys.ys.ys.ys"),
+    (PAIRS, "main.ys", "main.ys.ys.ys")])
+def test_products_of_other_forms(text: str, place: str, sums: str) -> None:
+    schedule = (f"{place} ab_tile(8, 16)\n{place}.ys.ys tile_map_reduce(4, local)\n"
+                f"{sums}.sum ab_tile(2, 2)")
+    assert asked(text, schedule) == [Blocks(8, 16, 2, 2, 4, BOTH)]
+    program = compiled(text, schedule)
+    for n, m, p in [(16, 8, 16), (9, 5, 37), (40, 3, 17)]:
+        if text is SYMMETRIC:
+            args: Sequence[Any] = (numbers(n, m).astype("f4"), numbers(n, n).astype("f4"))
+            expected = [2 * (args[0] @ args[0].T) + args[1]]
+        elif text is BATCHED:
+            args = (numbers(3, n, m).astype("f8"), numbers(3, m, p).astype("f8"))
+            expected = [args[0] @ args[1]]
+        else:
+            args = (numbers(n, m).astype("i4"), numbers(p, m).astype("i4"))
+            expected = list(pairs(*args))
+        found = program.main(*args)
+        for one, other in zip(found if isinstance(found, tuple) else (found,), expected,
+                              strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def pairs(xss: np.ndarray[Any, Any], yss: np.ndarray[Any, Any]
+          ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """What :data:`PAIRS` computes; its operator does not commute."""
+    first = np.ones((len(xss), len(yss)), "i4")
+    second = np.zeros_like(first)
+    for x, y in zip(xss.T, yss.T, strict=True):
+        first, second = x[:, None] * first, x[:, None] * second + y[None, :]
+    return first, second
+
+
+@pytest.mark.parametrize("schedule", [
+    "main.ys ab_tile(12, 16)\nmain.ys.ys.ys tile_map_reduce(4, local)",
+    "main.ys ab_tile(16, 16)\nmain.ys.ys.ys tile_map_reduce(4, private)",
+    "main.ys ab_tile(16, 16)\nmain.ys.ys.ys tile_map_reduce(4, local)\n"
+    "main.ys.ys.ys.sum interchange()",
+    "main.ys interchange()\nmain.ys tile_map_reduce(4, local)",
+])
+def test_other_steps_are_what_they_say(schedule: str) -> None:
+    assert asked(PRODUCT, schedule) == []
+
+
+def test_blocks_too_large_for_the_device_are_left_to_other_kernels() -> None:
+    program = compiled(PRODUCT, "main.ys ab_tile(1024, 1024)\n"
+                                "main.ys.ys.ys tile_map_reduce(8, local)")
+    xss, yss = numbers(1030, 3).astype("f4"), numbers(3, 1025).astype("f4")
+    np.testing.assert_array_equal(program.main(xss, yss), xss @ yss)
