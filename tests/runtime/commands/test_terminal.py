@@ -95,6 +95,15 @@ def test_colours(terminal: bool, variables: dict[str, str], coloured: bool,
     assert plain == "runelift: p.fut:1:2: error[unknown-name]: Unknown.\n└─ true: V1\n"
 
 
+def test_gains_have_a_colour_and_what_stays_has_none() -> None:
+    out = Screen()
+    show("wide  2.80×\ntall  1.00×\nthin  1.04×", out)
+    wide, tall, thin = out.getvalue().splitlines()
+    assert "\x1b[32m2.80×" in wide
+    assert "\x1b[2m1.00×" in tall
+    assert "\x1b[2m1.04×" in thin
+
+
 def test_names_cannot_steer_the_terminal() -> None:
     out = Screen()
     show("p\x1b[2J.fut: V1", out)
