@@ -11,6 +11,7 @@ from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit
 from runelift.runtime.tuner.fit.memory_front import MemoryFront
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
+from runelift.runtime.tuner.measure.side_by_side import SideBySide
 from runelift.runtime.versions.forest import Forest
 
 
@@ -48,9 +49,13 @@ class EntryTuning:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tuning(Displayed):
-    """The result of tuning a program; ``thresholds`` hold for all its entry points."""
+    """The result of tuning a program; ``thresholds`` hold for all its entry points.
+
+    ``final`` are times of default, tuned and best version in turn, if these ran in the end.
+    """
 
     entries: tuple[EntryTuning, ...]
+    final: tuple[SideBySide, ...] = ()
     _looks = "tunings"
 
     def __repr__(self) -> str:

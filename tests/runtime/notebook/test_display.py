@@ -72,7 +72,7 @@ def shown(program: Program) -> dict[str, Any]:
 
 SAID = {"program": "Sums of rows, for n &lt; m &amp; &lt;b&gt;more&lt;/b&gt;.",
         "entry": "sums [n] [m] (xss: [n][m]f32): [n]f32", "forest": "V5 (flat)",
-        "tree": "sums.suff_outer_par_0 ≤ n", "core": "redomap", "kernels": "Prelude",
+        "tree": "n ≥ sums.suff_outer_par_0", "core": "redomap", "kernels": "Prelude",
         "host": "host of sums", "imp": "imp of sums", "records": "on the device",
         "record": "powers.versions_0", "tuning": "&lt;i&gt;wide", "array": "24 B on",
         "opaque": "Opaque {im: f32, re: f32}", "large": "array.get() reads its elements",
