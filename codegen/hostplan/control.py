@@ -31,6 +31,13 @@ ALL_ROW_MAJOR: Mapping[VName, int] = MappingProxyType({})
 """No array has a layout other than row-major."""
 
 
+MOST_BLOCKS = 20
+"""Python allows so many loops and ``try`` in each other.
+
+A choice of versions has two, a loop has one, and trials of an operation have two.
+"""
+
+
 class Control(Arrays):
     """The steps of statements with bodies."""
 
@@ -189,6 +196,9 @@ class Control(Arrays):
 
     def versions(self, stm: ir.Stm, exp: ir.Versions) -> None:
         """The steps of each version that can be compiled; CompilerLimitation if none can."""
+        around = sum(site is not None for site in self.sites)
+        if 2 * around + self.loops + 4 > MOST_BLOCKS:
+            raise CompilerLimitation(f"versions stand in each other {around} deep")
         updated = {mem for version in exp.alternatives for array in _moved_into(version.body)
                    if array in self.views and (mem := self.views[array].mem) is not None
                    and mem in self.owned[-1]}
