@@ -40,6 +40,12 @@ def output_of(arguments: Sequence[str]) -> Iterator[None]:
         _COMMAND.reset(token)
 
 
+def command_line() -> list[str]:
+    """The arguments of the command that runs; none outside of the command line."""
+    command = _COMMAND.get()
+    return [] if command is None else list(command.arguments)
+
+
 def is_wanted() -> bool:
     """True if the command line asks for JSON."""
     command = _COMMAND.get()

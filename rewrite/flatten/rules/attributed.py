@@ -36,7 +36,7 @@ def maps_in_blocks(walk: Walk, stm: ir.Stm) -> str | None:
     soac, blocks = node_of(stm, ir.Map), blocks_of(stm)
     inside = any(blocks_of(inner) for inner in statements_inside([soac.lam.body]))
     if (blocks is None and not inside) or walk.level is not ir.Level.GRID:
-        return ""
+        return Unlike("no step has made blocks of it")
     if why := irregular(walk, stm):
         return why
     if why := walk.prepare(stm):

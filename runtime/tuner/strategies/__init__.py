@@ -140,8 +140,8 @@ def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget 
            progress: Callable[[SearchStep], None] = lambda _: None) -> Search:
     """Search with a strategy; when the budget is spent, the best thresholds so far count.
 
-    So they do where a run with those found has been stopped.  Without a single complete try the
-    thresholds stay what they are without tuning.
+    So they do where a run with those found fails or has been stopped.  Without a single complete
+    try the thresholds stay what they are without tuning.
     """
     trials = SearchState(oracle, budget or Budget(), seed, progress)
     finished = interrupted = False

@@ -185,7 +185,8 @@ def with_json() -> Iterator[str]:
 
 
 def test_commands_with_text_have_json() -> None:
-    assert set(COMMANDS) - set(with_json()) <= {"run", "dataset", "completion"}
+    assert set(COMMANDS) - set(with_json()) <= {
+        "run", "dataset", "completion", "lsp", "repl"}
 
 
 @pytest.mark.parametrize("command", list(with_json()))
