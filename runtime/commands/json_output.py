@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -74,7 +73,7 @@ def error(message: str) -> dict[str, Any]:
 
 def _versions() -> dict[str, str]:
     """The versions of what has run so far."""
-    found = {"runelift": __version__, "python": platform.python_version()}
+    found = {"runelift": __version__, "python": sys.version.split()[0]}
     for name in PACKAGES:
         module = sys.modules.get(name)
         if module is not None:
