@@ -42,7 +42,7 @@ class _Highlighter(RegexHighlighter):
         r"(?m)^(?P<head>(?:== .*|[A-Z]\w+: +(?=\S)))",
         r"(?P<tree>[│├└─]+(?: (?:true|false):)?)",
         r"\b(?P<version>V\d+)\b",
-        r"(?P<good>\b(?:[2-9]|\d{2,}|1\.[1-9]|1\.0[5-9])[\d.]*×)",
+        r"(?<![\d.])(?P<good>(?:[2-9]|\d{2,}|1\.[1-9]|1\.0[5-9])[\d.]*×)",
         r"(?<![\d.])(?P<bad>0\.[0-8]\d*×)",
         r"(?P<same>(?<![\d.])1\.0[0-4]×|\bno change\b)",
         r"(?m)(?<!not )(?P<good>\bcertain)$",

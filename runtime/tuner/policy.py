@@ -79,6 +79,12 @@ class ComparisonPolicy:
     """Seconds of running after which a dataset is decided by what there is."""
     enough_seconds: float = 0.1
     """Seconds of running after which the fewest pairs are enough; twice as many for short runs."""
+    final_rounds: int = 15
+    """Rounds of default, tuned and best version at least, if they are short, in the end."""
+    final_seconds: float = 15.0
+    """Seconds that these rounds take at most, over all datasets, ..."""
+    final_part: float = 0.075
+    """... and the part of a budget that they may take from the report."""
     launch_seconds: float = 1e-5
     """Seconds of the host that a launch takes at most."""
     stake: float = 0.03
@@ -215,8 +221,8 @@ class _BudgetPolicy:
 
     schedules: float = 0.5
     """The part for the search over schedules, if there is one; the rest is for its result."""
-    unused: float = 0.3
-    """The part of the rest for finding out which of its versions no dataset uses."""
+    unused: float = 0.6
+    """The part of the rest for tuning all that it found; what is left is for the versions used."""
     tuning: float = 0.9
     """The part of the budget that is not for the report."""
     thresholds: float = 0.5
@@ -231,8 +237,10 @@ class SchedulePolicy:
 
     seconds: float = 240.0
     """Seconds that it may take unless a budget is given."""
+    first: int = 10
+    """The most candidates that store one array."""
     near: float = 0.5
-    """Part of the candidates that are drawn near the best ones so far, ..."""
+    """Part of the others that are drawn near the best ones so far, ..."""
     parents: int = 3
     """... of which there are so many."""
     exploring: float = 0.7
