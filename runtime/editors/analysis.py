@@ -13,9 +13,10 @@ from typing import TextIO
 
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.deep import deeply
+from runelift.frontend.definitions import Mention
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import CHECKED, checked_module
-from runelift.frontend.references import Mention, mentions
+from runelift.frontend.references import mentions
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse

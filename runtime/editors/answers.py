@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
+from runelift.frontend.definitions import Definition, Mention
 from runelift.frontend.format import format_text
-from runelift.frontend.references import Definition, Mention
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
 from runelift.frontend.syntax.tokens import PATTERNS, PRIMITIVE_TYPES, RESERVED, scan
