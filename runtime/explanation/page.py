@@ -83,7 +83,8 @@ def explained(compiled: Compiled, history: History, *, entries: Iterable[str], c
     return document(
         f"How {name} becomes kernels", (), template=TEMPLATE, package=__package__, name=name,
         entries=shown, source=highlighted(compiled.source.text.rstrip("\n"), LEXER),
-        command=command, policy=compiled.policy, device=device.name if device is not None else "GPUs",
+        command=command, policy=compiled.policy,
+        device=device.name if device is not None else "GPUs",
         linked=sum(each.linked for each in kernels), lines=sum(each.lines for each in kernels),
         places=texts.places, packed=texts.packed())
 
