@@ -28,7 +28,6 @@ def test_outputs_are_current(name: str, tmp_path: Path, monkeypatch: pytest.Monk
                              capsys: pytest.CaptureFixture[str],
                              pytestconfig: pytest.Config) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)
 
     def current(part: re.Match[str]) -> str:
         kind, what, language, shown = part.groups()
