@@ -27,6 +27,7 @@ ALLOWED = {
     "frontend.modules": "frontend.syntax",
     "frontend.check": "frontend.syntax",
     "frontend.elaborate": "frontend.syntax frontend.modules frontend.check",
+    "frontend.format": "frontend.syntax frontend",
     "frontend": "frontend.syntax frontend.modules frontend.check frontend.elaborate",
     "rewrite.analysis": "rewrite.engine",
     "rewrite.rules": "rewrite.engine",
@@ -127,10 +128,11 @@ ALLOWED = {
         "rewrite.engine rewrite codegen.plan codegen.emit compilation versions devices pages",
     "tuner.report.html":
         "versions records pages tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
-        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report",
+        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
+        "tuner.schedules",
     "notebook":
-        "displayed entry_point execution memory pages profiling program records tuner.analysis "
-        "tuner.report tuner.report.html tuner.result versions compile",
+        "displayed editors.pygments_lexer entry_point execution memory pages profiling program "
+        "records tuner.analysis tuner.report tuner.report.html tuner.result versions compile",
     "tuner.schedules":
         "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
         "tuner.costs tuner.measure "
@@ -141,7 +143,7 @@ ALLOWED = {
         "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
         "tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
+        "ir.codes frontend frontend.format rewrite.engine rewrite.lift rewrite.lift.outside "
         "rewrite.lift.points rewrite.passes rewrite codegen.plan codegen.passes versions records "
         "data cache host compilation rules "
         "devices.driver devices explanation geometry memory pages processes profiling program "
@@ -149,7 +151,15 @@ ALLOWED = {
         "runelift tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.workers tuner.job tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters "
         "tuner.strategies tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "
-        "tuner.thresholds testing races races.mistakes stubs",
+        "tuner.thresholds testing races races.mistakes stubs interactive "
+        "editors.pygments_lexer",
+    "editors.pygments_lexer": "frontend.syntax",
+    "interactive":
+        "frontend.syntax frontend.elaborate frontend rewrite.engine versions data compilation "
+        "devices program editors.pygments_lexer",
+    "editors":
+        "frontend.syntax frontend.check frontend.elaborate frontend frontend.format versions "
+        "compilation runelift interactive",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

@@ -84,7 +84,7 @@ class Scheduling:
     watch: Watch | None = None
     needs: list[Constraint] | None = None
     explore: Explore | None = None
-    """What finds the steps that could be taken next, which are noted in ``possible``."""
+    """Finds the steps that could be taken next, which are noted in ``possible``."""
     taken: list[Step] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
     possible: list[Step] = field(default_factory=list)

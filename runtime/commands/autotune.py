@@ -37,7 +37,11 @@ from runelift.ir.errors import UserError
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.options import warn
 from runelift.runtime.commands.progress import Display, display
-from runelift.runtime.commands.schedule_search import schedule_found, search_schedules
+from runelift.runtime.commands.schedule_search import (
+    schedule_found,
+    search_schedules,
+    used_schedules,
+)
 from runelift.runtime.commands.tuning_data import kept_out, tuning_datasets
 from runelift.runtime.commands.tuning_files import runs_are_for
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
@@ -64,7 +68,6 @@ from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.report.text import facts
-from runelift.runtime.tuner.schedules.used import used_schedules
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy
@@ -95,10 +98,11 @@ def tune(args: argparse.Namespace, finish: Finish) -> int:
     args.device = args.devices[0] if args.devices else None
     if args.schedules is not None:
         _search_schedules(args)
-        if measuring_method(strategy) is not None:
-            _drop_unused(args, strategy, started)
-    with _running(args, started) as (program, runner, pool):
-        return _tune(args, strategy, program, runner, pool, started, finish)
+    while True:
+        with _running(args, started) as (program, runner, pool):
+            status = _tune(args, strategy, program, runner, pool, started, finish)
+        if status is not None:
+            return status
 
 
 @contextmanager
@@ -137,30 +141,27 @@ def _search_schedules(args: argparse.Namespace) -> None:
     args.schedule = schedule_found(program, args.searched) or args.schedule
 
 
-def _drop_unused(args: argparse.Namespace, strategy: Strategy, started: float) -> None:
-    """Tune thresholds, and drop the schedules whose versions then run on no dataset.
+def _may_drop(args: argparse.Namespace, strategy: Strategy) -> bool:
+    """True if there are schedules of which some may run on no dataset once all is tuned."""
+    return measuring_method(strategy) is not None and any(
+        search.winners and not search.unused for search in args.searched.values())
 
-    Thresholds may be unable to have each dataset run what is best for it.  If nothing is dropped,
-    the runs count for the tuning that follows.
+
+def _drop_unused(args: argparse.Namespace, program: Program, state: State) -> bool:
+    """Drop the schedules whose versions run on no dataset; False if there are none.
+
+    ``state`` has thresholds that were fitted to the times with tuned parameters: before that, a
+    version that gains by them would be dropped.
     """
-    if not any(search.winners for search in args.searched.values()):
-        return
-    with _running(args, started) as (program, runner, pool):
-        job = _recording(args, strategy, program, _job(args, program, runner), pool, started)
-        job = replace(job, verify=False).until(job.policy.budget.unused)
-        with display(len(job.datasets)) as shown, interrupts.between_runs(), _logged(
-                args, program, job, shown) as logged:
-            state = autotune(logged)
     if state.interrupted or not state.measured:
-        return
+        return False
     used = used_schedules(state)
     for search in args.searched.values():
         search.keep(used)
-    kept = schedule_found(program, args.searched)
-    if kept == args.schedule:
-        args.resume = True
-    else:
-        args.schedule = kept or args.schedule_given
+    if not any(search.unused for search in args.searched.values()):
+        return False
+    args.schedule = schedule_found(program, args.searched) or args.schedule_given
+    return True
 
 
 def _open(args: argparse.Namespace) -> Program:
@@ -174,8 +175,11 @@ def _open(args: argparse.Namespace) -> Program:
 
 def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
           runner: Measurable, pool: DevicePool | None, started: float,
-          finish: Finish) -> int:
-    """Tune ``program``, which is run by ``runner``, and measured by a pool if there is one."""
+          finish: Finish) -> int | None:
+    """Tune ``program``, which is run by ``runner``, and measured by a pool if there is one.
+
+    The result is the exit status; None if schedules were dropped, so that the rest is to be tuned.
+    """
     held_back = kept_out(args, program)
     search = _parameter_search(args, strategy)
     if not any(forest.trees for forest in program.tree.entries) and not (
@@ -191,6 +195,8 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         with interrupts.between_runs():
             return finish_search(args, program, _searched(args, strategy, job))
     job = replace(_recording(args, strategy, program, job, pool, started), held_back=held_back)
+    if may_drop := _may_drop(args, strategy):
+        job = job.until(job.policy.budget.unused)
     with display(len(job.datasets)) as shown, interrupts.between_runs():
         if args.replay:
             state = autotune(replace(job, recorded=_recorded(args, program)))
@@ -203,6 +209,8 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         if not state.interrupted:
             runner.save_manifest()
         runner.leave()
+    if may_drop and _drop_unused(args, program, state):
+        return None
     return finish(args, program, job.policy, state)
 
 

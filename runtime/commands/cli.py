@@ -35,6 +35,9 @@ from runelift.runtime.records.format import tables_within
 COMMANDS = {
     "demo": "tune a program that comes with Runelift, in a few seconds",
     "check": "check a program for errors, without running it",
+    "fmt": "format programs",
+    "lsp": "serve an editor: mistakes, types and more as you type",
+    "repl": "try expressions and definitions, one after the other",
     "run": "run a program on values from a file or standard input",
     "test": "run the test blocks of programs",
     "bench": "time a program on its datasets",

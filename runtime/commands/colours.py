@@ -11,6 +11,10 @@ from rich.text import Text
 from rich.theme import Theme
 
 from runelift.ir.visible import visible
+from runelift.runtime.editors.pygments_lexer import RuneliftLexer
+
+OWN = "runelift"
+"""The language of programs, and that of the IR, which is like it."""
 
 STYLES = Theme({
     "said.bad": "bold red", "said.warning": "bold yellow", "said.place": "bold",
@@ -59,7 +63,8 @@ def write(text: str, stream: TextIO) -> None:
 
 def write_code(text: str, language: str, stream: TextIO) -> None:
     """Write a program with colours."""
-    code = Syntax(visible(text), language, theme="ansi_dark", background_color="default",
+    lexer = RuneliftLexer() if language == OWN else language
+    code = Syntax(visible(text), lexer, theme="ansi_dark", background_color="default",
                   word_wrap=False)
     styled = code.highlight(code.code)
     styled.rstrip()

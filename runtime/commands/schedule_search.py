@@ -22,12 +22,13 @@ from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.commands.tuning_options import EFFORTS
 from runelift.runtime.program import Program
 from runelift.runtime.rules.load import load_rules
+from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.schedules.drawing import Drawing
-from runelift.runtime.tuner.schedules.measuring import Measured, by_default, of_replay
+from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
@@ -75,6 +76,16 @@ def schedule_found(program: Program, found: Mapping[str, ScheduleSearch]) -> str
     """The text of the schedules that are worth a version; None if none is."""
     winners = tuple(each.drawn.schedule for search in found.values() for each in search.winners)
     return Schedule(program.compiled.steps, winners).text if winners else None
+
+
+def used_schedules(state: State) -> set[Lines]:
+    """The schedules, by their steps, of versions that thresholds or size guards choose."""
+    found = set[Lines]()
+    for entry in state.thresholds.entries:
+        sites = entry.forest.sites()
+        found |= {sites[name].alternatives[index].schedule for dataset in entry.costs.datasets
+                  for point in dataset.points for name, index in point.taken(state.guarded)}
+    return found
 
 
 def _drawing(args: argparse.Namespace, program: Program, fun: Fun, datasets: Sequence[Dataset],

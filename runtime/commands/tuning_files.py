@@ -79,10 +79,11 @@ def write_report(args: argparse.Namespace, program: Program, state: State,
     # late: start-up; tunings without a page do without
     from runelift.runtime.tuner.report.html import schedules, tuned
 
-    page = document(f"Tuning of {args.program.name}", [*tuned.tuned(
+    *parts, environment = tuned.tuned(
         state.thresholds, about_runs(args, program), state.parameters, state.guards,
-        state.validated, held_out, state.final), *schedules.schedule_sections(args.searched)])
-    write_page(args.html, page)
+        state.validated, held_out, state.final)
+    write_page(args.html, document(f"Tuning of {args.program.name}", [
+        *parts, *schedules.schedule_sections(args.searched), environment]))
 
 
 def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:

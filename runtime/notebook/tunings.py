@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from runelift.runtime.notebook.fragments import fragment, numbers, title
 from runelift.runtime.notebook.trees import forest_parts
@@ -18,6 +19,12 @@ from runelift.runtime.tuner.result import EntryTuning, Tuning
 def html(tuning: Tuning) -> Markup:
     """The verdict as a table, then the tree of each entry point."""
     return fragment(*_tuning(tuning))
+
+
+def rows(tuning: Tuning) -> list[dict[str, Any]]:
+    """A dictionary for each dataset."""
+    return [{"dataset": each.dataset, "default": each.before, "tuned": each.after,
+             "certainty": each.certainty} for each in changes(tuning)]
 
 
 def text(tuning: Tuning) -> str:

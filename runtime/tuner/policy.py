@@ -221,8 +221,8 @@ class _BudgetPolicy:
 
     schedules: float = 0.5
     """The part for the search over schedules, if there is one; the rest is for its result."""
-    unused: float = 0.3
-    """The part of the rest for finding out which of its versions no dataset uses."""
+    unused: float = 0.6
+    """The part of the rest for tuning all that it found; what is left is for the versions used."""
     tuning: float = 0.9
     """The part of the budget that is not for the report."""
     thresholds: float = 0.5
@@ -237,8 +237,10 @@ class SchedulePolicy:
 
     seconds: float = 240.0
     """Seconds that it may take unless a budget is given."""
+    first: int = 10
+    """The most candidates that store one array."""
     near: float = 0.5
-    """Part of the candidates that are drawn near the best ones so far, ..."""
+    """Part of the others that are drawn near the best ones so far, ..."""
     parents: int = 3
     """... of which there are so many."""
     exploring: float = 0.7

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from runelift.runtime.displayed import Displayed
+from runelift.runtime.displayed import Displayed, frame
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.costs.objective import Objective
@@ -57,6 +58,15 @@ class Tuning(Displayed):
     entries: tuple[EntryTuning, ...]
     final: tuple[SideBySide, ...] = ()
     _looks = "tunings"
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A dictionary for each dataset: its times by default and tuned, in seconds."""
+        rows: list[dict[str, Any]] = self._drawn_by().rows(self)
+        return rows
+
+    def to_pandas(self) -> Any:
+        """The rows of :meth:`to_dicts` as a frame; UserError if pandas is not installed."""
+        return frame(self.to_dicts())
 
     def __repr__(self) -> str:
         return self._text()

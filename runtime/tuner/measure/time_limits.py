@@ -12,7 +12,7 @@ from runelift.ir.errors import CompilerLimitation, UserError
 UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
 UNLIMITED = "none"
 TOO_LONG = "timeout: not over after"
-"""How the reason of a run begins that was stopped, not its build."""
+"""The begin of the reason of a run that was stopped, not of its build."""
 
 
 class RunStopped(CompilerLimitation):

@@ -1,7 +1,7 @@
 """The best schedule so far over program runs: of the search, and of drawing at random.
 
 Nothing is run for the comparison.  Random drawing has the scores of the candidates that the search
-has drawn at random, each as likely as any other; those near the best ones are ours alone.
+has drawn at random, each as likely as any other.  It has none of the others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Convergence:
     """The best time so far relative to the program without schedule, by program runs.
 
     ``found`` is that of the search by first comparisons, ``expected`` the mean over all random
-    drawings, of which eight in ten lie from ``lucky`` to ``unlucky``.
+    drawings.  Eight in ten of these lie from ``lucky`` to ``unlucky``.
     """
 
     found: Curve
@@ -37,11 +37,11 @@ class Convergence:
 
 
 def convergence(search: ScheduleSearch) -> Convergence:
-    """How the best score fell, beside random drawing of as many schedules."""
+    """The course of the best score, beside random drawing of as many schedules."""
     tried = [each for each in search.candidates if each.first is not None]
     runs = [each.first.runs for each in tried if each.first]
     scores = [each.first.score for each in tried if each.first]
-    pool = sorted(each.first.score for each in tried if each.first and not each.drawn.near)
+    pool = sorted(each.first.score for each in tried if each.first and each.drawn.at_random)
     best, found = 1.0, Curve()
     for count, score in zip(runs, scores, strict=True):
         best = min(best, score)

@@ -36,6 +36,12 @@ MOST_STEPS = 3
 """The most steps that a walk takes."""
 TRIES = 20
 """The most schedules that are drawn in place of one."""
+STORED = "materialise(global)"
+"""The step that stores an array."""
+DEEPER = 0.4
+"""The weight of a place relative to one that is a lambda further outside."""
+MOST_PRIVATE = 16
+"""The largest tile that is copied to private memory: compilers take long for larger ones."""
 BASE_PART = 0.5
 """The part of walks that begin with what the program asks for."""
 OTHER_PART = 0.25
@@ -60,12 +66,12 @@ class Refusal(Enum):
 class Drawn:
     """A schedule that gives another program, and what this needs.
 
-    ``near``: it is like one that was measured before.
+    ``at_random``: it is neither one of the first, nor like one that was measured before.
     """
 
     schedule: Schedule
     needs: tuple[Constraint, ...] = ()
-    near: bool = False
+    at_random: bool = True
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -102,6 +108,19 @@ class Drawing:
                                 book=self.book)
             self._seen[canonical_text(done.fun)] = Refusal.UNCHANGED
 
+    def first(self) -> Iterator[Drawn]:
+        """Schedules to begin with: one array is stored that may be a view, the outermost first.
+
+        Because: what is stored decides most.
+        """
+        steps = [each for each in self._possible(Schedule()) if str(each.request) == STORED]
+        for step in sorted(steps, key=lambda each: each.place.count(".")):
+            found = self.look_at(Schedule((step,)))
+            if isinstance(found, Drawn):
+                yield replace(found, at_random=False)
+            else:
+                self.refused[found] += 1
+
     def draws(self) -> Iterator[Drawn]:
         """Schedules at random, each of which gives another program."""
         while (found := self._first(self._walk)) is not None:
@@ -110,7 +129,7 @@ class Drawing:
     def near(self, known: Schedule) -> Iterator[Drawn]:
         """Schedules like a known one: with another number or word, a step more, or one less."""
         while (found := self._first(lambda: self._changed(known))) is not None:
-            yield replace(found, near=True)
+            yield replace(found, at_random=False)
 
     def _first(self, draw: Draw) -> Drawn | None:
         """The first drawn schedule that is not refused; None if there seem to be no more."""
@@ -163,13 +182,22 @@ class Drawing:
         return schedule if schedule.steps else None
 
     def _longer(self, schedule: Schedule) -> Schedule | None:
-        """A schedule with one more step; each point is drawn as often as any other."""
+        """A schedule with one more step; each point is drawn as often as any other.
+
+        Places far inside are drawn less often: they are many, and change less.
+        """
         steps = self._possible(schedule)
         if not steps:
             return None
         point = self.random.choice(sorted({each.request.point for each in steps}))
-        step = self.random.choice([each for each in steps if each.request.point == point])
-        return _with(schedule, self._numbered(schedule, step))
+        found = dict[str, list[Step]]()
+        for step in steps:
+            if step.request.point == point:
+                found.setdefault(step.place, []).append(step)
+        outermost = min(place.count(".") for place in found)
+        weights = [DEEPER ** (place.count(".") - outermost) for place in found]
+        (alike,) = self.random.choices(list(found.values()), weights)
+        return _with(schedule, self._numbered(schedule, self.random.choice(alike)))
 
     def _possible(self, schedule: Schedule) -> list[Step]:
         """The steps that match behind those of a schedule."""
@@ -197,6 +225,8 @@ class Drawing:
         except (ProgramError, CompilerLimitation):
             fits = []
         arguments = list(step.request.arguments)
+        if "private" in arguments:
+            fits = [[each for each in values if each <= MOST_PRIVATE] for values in fits]
         for place, (kind, values) in enumerate(zip(kinds, fits, strict=False)):
             if isinstance(kind, Number) and values and (
                     kind.default is None or self.random.random() < OTHER_PART):

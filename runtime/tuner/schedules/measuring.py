@@ -72,8 +72,8 @@ def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
         for _ in range(REPEATS):
             for number in alive:
                 try:
-                    times.setdefault(number, []).append(
-                        program.time(forest.entry, args, force=forces[number]))
+                    seconds = program.time(forest.entry, args, force=forces[number])
+                    times.setdefault(number, []).append(seconds)
                 except RuneliftError as error:
                     found.failed(made[number - 1][2] if number else (), dataset.name, error)
         found.runs += len(alive) * (1 + REPEATS)

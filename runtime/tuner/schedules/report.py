@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tuner.schedules.convergence import convergence, convergence_facts
+from runelift.runtime.tuner.schedules.convergence import (
+    Convergence,
+    convergence,
+    convergence_facts,
+)
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
 
 
@@ -24,14 +28,7 @@ def _lines(entry: str, search: ScheduleSearch) -> Iterator[str]:
         times = ", ".join(f"{name} {ratio:.2f}" for name, ratio in each.ratios.items())
         yield f"  {each.drawn}"
         yield f"    time relative to the program without it: {times}"
-    course = convergence(search)
-    if len(course.found) > 1 and course.found[-1][1] < 1:
-        best = course.found[-1][1]
-        first = next(runs for runs, score in course.found if score == best)
-        alone = course.runs_at_random()
-        yield (f"  best in first comparisons: {best:.2f} after {first} runs; drawing at random "
-               + (f"is expected to be there after {alone}" if alone is not None else
-                  f"is expected to be at {course.expected[-1][1]:.2f} after {course.found[-1][0]}"))
+    yield from _course(convergence(search))
     for each in search.unused:
         yield f"  dropped, as thresholds choose it nowhere: {each.drawn}"
     if slow := sum(bool(each.slow) for each in search.candidates):
@@ -43,6 +40,21 @@ def _lines(entry: str, search: ScheduleSearch) -> Iterator[str]:
     if refused:
         reasons = ", ".join(f"{count} {why.value}" for why, count in refused.most_common())
         yield f"  not tried, of {refused.total() + len(search.candidates)} drawn: {reasons}"
+
+
+def _course(found: Convergence) -> Iterator[str]:
+    """The runs after which the search was at its best, and random drawing would have been."""
+    best = found.found[-1][1] if found.found else 1.0
+    if best == 1:
+        return
+    first = next(runs for runs, score in found.found if score == best)
+    line = f"  best in first comparisons: {best:.2f} after {first} runs"
+    if (alone := found.runs_at_random()) is not None:
+        line += f"; random drawing is expected to be there after {alone}"
+    elif found.expected:
+        runs, score = found.expected[-1]
+        line += f"; random drawing is expected to be at {score:.2f} after {runs}"
+    yield line
 
 
 def schedule_facts(search: ScheduleSearch) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Successive halving over schedules, each measured as a version of the program.
 
-The first candidates are drawn at random, half of the others near the best ones so far.  Several are
-measured together, beside the program without a schedule, so that a drift of clock frequencies
-affects all alike.  Those that gain are measured again, with more rounds, and the better half of
-them once more, until all that are left fit in one program.  Those that are the best on a dataset
-become versions for good.
+The first candidates store an array each that may be a view.  Others are drawn at random, or near
+the best ones so far.  Several are measured together, beside the program without a schedule, so that
+a drift of clock frequencies affects all alike.  Those that gain are measured again, with more
+rounds.  So is the better half of them, until all that are left fit in one program.  Those that are
+the best on a dataset become versions for good.
 
 Source: Karnin, Koren and Somekh 2013; Mogers 2023, chapter 6, draws at random.
 """
@@ -84,6 +84,9 @@ class ScheduleSearch:
 
     def _search(self) -> None:
         """All phases of the search, one after the other."""
+        first = list(islice(self.drawing.first(), min(self.most, self.policy.first)))
+        if first:
+            self._try(first)
         while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):
             drawn = list(islice(self._drawn(), min(self._together,
                                                    self.most - len(self.candidates))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,10 @@ from runelift.ir.source import Source
 from runelift.ir.syntax import Copy, Pad, Program
 from runelift.ir.traverse import statements_inside
 from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.data.outline import outline
+from runelift.runtime.testing.test_blocks import datasets_of
 
+ROOT = Path(__file__).parents[3]
 AGAIN = """
 entry main [n][m][k] (xss: [n][m]f32) (ys: [k]f32): [n][]f32 =
   map (\\xs -> map (\\w -> f32.sum (map2 (*) w ys)) (lift.slide k 1 (lift.pad 1 1 0 xs))) xss
@@ -89,3 +93,27 @@ def test_margins_of_versions_that_are_only_followed_do_not_count() -> None:
     assert len(needs) > 3
     for alive in (found.alive, *(need.alive for need in needs)):
         assert sum(each.name.startswith("ps") for each in alive) <= 1
+
+
+@pytest.mark.parametrize(("layer", "times"), [("layer 2", 5.0), ("layer 7", 4.0)])
+def test_direct_convolutions_need_a_fraction_of_the_memory_of_stored_windows(
+        layer: str, times: float) -> None:
+    """By blocks on GPUs, inputs and results included."""
+    path = ROOT / "examples/vgg.fut"
+    program = runelift.compile(path, device="pocl", tuning={},
+                               schedule=path.with_suffix(".schedule").read_text())
+    assert program.device_info is not None
+    program.loaded.info = replace(program.device_info, interleaves=True)
+    sizes = {"side": 16, "rows": 8, "columns": 4, "depth": 8}
+    blocks = {name: sizes[kind] for name in program.kernel_parameters()
+              if (kind := name.rpartition(".")[2]) in sizes}
+    (case,) = (each for each in datasets_of(program.compiled.source, "main")
+               if each.dataset == layer)
+    inputs = outline(case.recipes(None, [each.prim for each in program.interface("main").params]))
+    found = program.estimate_memory("main", inputs, thresholds=blocks)
+    stored, direct = (found.need_of("main.schedules_0", version) for version in (0, 1))
+    assert stored is not None
+    assert direct is not None
+    assert not any(each.name.startswith("ts") for each in direct.alive)
+    assert stored.bytes >= times * direct.bytes
+    assert found.bytes == direct.bytes

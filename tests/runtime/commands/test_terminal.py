@@ -206,7 +206,7 @@ def with_json() -> Iterator[str]:
 
 def test_commands_with_text_have_json() -> None:
     assert set(COMMANDS) - set(with_json()) <= {
-        "run", "dataset", "stubs", "lsp", "repl", "completion"}
+        "run", "dataset", "completion", "lsp", "repl"}
 
 
 @pytest.mark.parametrize("command", list(with_json()))

@@ -94,7 +94,10 @@ def test_fragments_are_whole_and_escaped(name: str, shown: dict[str, Any]) -> No
 
 
 def test_texts_are_short(shown: dict[str, Any]) -> None:
-    assert repr(shown["tuning"]).startswith("Tuning: ")
+    assert repr(shown["tuning"]).startswith("Tuning")
+    assert [row["dataset"] for row in shown["tuning"].to_dicts()] == [
+        "sums: <i>wide", "sums: tall"]
+    assert 0 < shown["tuning"].to_pandas()["tuned"].min() < 1
     assert repr(shown["tree"]).startswith("sums\n└─ ")
     assert repr(shown["record"]).startswith("<Record of 'powers': ")
     assert repr(shown["core"]) == str(shown["core"]) == shown["core"]

@@ -54,6 +54,7 @@ def test_other_versions_are_refused(text: str, message: str) -> None:
 def test_messages_have_names_in_place_of_sites_and_indices() -> None:
     assert with_version_names("version s/0, w/0: timeout: not over after 2 s", FOREST) == (
         "V1, V4: timeout: not over after 2 s")
+    assert with_version_names("version s/1, u/0, w/0: timeout", FOREST) == "V2, V4: timeout"
     text = "s/1 cannot run: its results differ from those of version s/0: 3"
     assert with_version_names(text, FOREST) == (
         "V2 to V3 cannot run: its results differ from those of V1: 3")

@@ -35,7 +35,8 @@ def search_of(*scores: tuple[float, bool]) -> ScheduleSearch:
     """A search that has measured candidates with these scores, some of them drawn near others."""
     search = ScheduleSearch(None, None, ["d"], 9, SchedulePolicy())  # type: ignore[arg-type]
     for number, (score, near) in enumerate(scores, 1):
-        search.candidates.append(Candidate(Drawn(Schedule(), near=near), {"d": score}, times=1,
+        drawn = Drawn(Schedule(), at_random=not near)
+        search.candidates.append(Candidate(drawn, {"d": score}, times=1,
                                            first=FirstScore(score, 4 * number)))
     search.candidates.append(Candidate(Drawn(Schedule())))  # there was no time for it
     return search

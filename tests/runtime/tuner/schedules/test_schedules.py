@@ -28,16 +28,25 @@ from runelift.rewrite.lift.schedule import Schedule, read_schedule
 from runelift.rewrite.lift.scheduling import Asked
 from runelift.rewrite.pipeline import possible_numbers
 from runelift.runtime.commands.cli import main
+from runelift.runtime.commands.schedule_search import used_schedules
 from runelift.runtime.compilation.entry_points import rewritten_by
+from runelift.runtime.tuner.autotune import State
+from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
+from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import SchedulePolicy
+from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
 from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks
+from runelift.runtime.versions.size_guards import Leaf
 
 PRODUCT = """\
 -- ==
@@ -267,6 +276,42 @@ def test_times_of_schedules_are_those_of_versions_that_run() -> None:
     assert {lines: set(times) for lines, times in found.ratios.items()} == {
         ("main.ys interchange()",): {"square", "odd"},
         ("main.ys ab_tile(4, 4)",): {"square"}}  # 4 divides neither 7 nor 3
+
+
+def test_kernels_that_do_the_same_have_one_text_in_all_versions_of_a_program() -> None:
+    """So those of the original are built once in a search."""
+    def texts(schedule: str | None) -> set[str]:
+        program = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=schedule)
+        executable = program.loaded.executable("main")
+        return {executable._text([site], {}) for site in executable.sites}
+
+    assert texts(None) < texts(SCHEDULES)
+
+
+def test_schedules_are_used_if_thresholds_or_size_guards_choose_them() -> None:
+    program = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=SCHEDULES)
+    forest = program.tree.entry("main")
+    first, second = ("main.ys interchange()",), ("main.ys ab_tile(4, 4)",)
+    run = MeasuredProgram(program, ResultChecks())
+    inputs = [Dataset("square", "main", lambda: [np.ones((12, 8), np.float32),
+                                                 np.ones((8, 4), np.float32)])]
+    job = TuningJob(run, program.tree, inputs, 1, method=ReplayRuns(rounds=1), verify=False)
+    entry = measure(job.on(forest))
+    (tree,) = forest.trees
+
+    def used(index: int, guard: int | None = None) -> set[tuple[str, ...]]:
+        """Those used where the thresholds choose a version, or a size guard does."""
+        thresholds = dict(entry.fit.thresholds)
+        for k, alternative in enumerate(tree.alternatives):
+            if alternative.guard is not None:
+                thresholds[alternative.guard.name] = 1 if k == index else 10**9
+        guards = () if guard is None else (ConfirmedSizeGuards(
+            "main", SizeGuardKind.MEMO, {tree.name: Leaf(guard)}),)
+        tuned = replace(entry, fit=replace(entry.fit, thresholds=thresholds))
+        return used_schedules(State(Tuning((tuned,)), guards=guards)) - {()}
+
+    assert [used(index) for index in range(3)] == [{first}, {second}, set()]
+    assert used(2, guard=1) == {second}
 
 
 def test_autotune_searches_and_its_file_gives_the_same_kernels(
