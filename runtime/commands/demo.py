@@ -38,7 +38,7 @@ from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.policy import TuningPolicy
-from runelift.runtime.tuner.report.verdict import CERTAIN, Change, changes
+from runelift.runtime.tuner.report.verdict import CERTAIN, SLOWER, Change, changes
 from runelift.runtime.tuner.result import EntryTuning
 
 EXAMPLES = ("runelift demo", "runelift demo --device interpreter")
@@ -190,11 +190,11 @@ class Demo:
             yield "Sure:   what tuning suggested was run beside the choice without it."
             return
         others = [each for each in self.changes if each is not best]
-        worse = [each.dataset for each in others if each.after > each.before * NOTABLE]
+        worse = [each.dataset for each in others if each.certainty == SLOWER]
         yield (f"Gained: {best.dataset}: {show_seconds(best.after)} instead of "
                f"{show_seconds(best.before)}, {best.before / best.after:.2f}× as fast as without "
                "tuning; " + (f"{', '.join(worse)} got slower." if worse else
-                             "the others got no slower."))
+                             "no other got slower for certain."))
         yield self._sure(best)
 
     def _sure(self, best: Change) -> str:
