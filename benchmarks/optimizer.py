@@ -1,6 +1,7 @@
 """Time eight programs beside their naive kernels: what the kernel optimizer gains on a device.
 
 ``python benchmarks/optimizer.py [--device NAME] [--only PART] [--budget SECONDS] [--json FILE]``
+``python benchmarks/optimizer.py --stages [--device NAME] [--only PART]``
 
 The programs are convolutions, direct Coulomb summation, matrix products and n-body.  The columns
 for each dataset are
@@ -11,6 +12,9 @@ for each dataset are
 - ``tuned``: the best version, with parameters found by ``--budget`` seconds of search;
 - ``fma``, with ``--fp-contract``: multiplications and additions are contracted, as OpenCL does
   unless it is told not to.
+
+With ``--stages``, the columns are the speed-ups over ``naive`` after each stage of the optimizer.
+It is a schedule that begins with the steps of the stages before (``examples/stages/``).
 
 Times are medians of host time for a call with inputs and outputs on the device; the results of all
 are compared.  Rows that FILE has already, of this device and with no shorter search, are not
@@ -104,7 +108,12 @@ def main() -> None:
                         help="begin no search that would end after so many seconds")
     parser.add_argument("--fp-contract", action="store_true", help="measure with contraction, too")
     parser.add_argument("--json", type=Path, help="where rows are kept")
+    parser.add_argument("--stages", action="store_true",
+                        help="measure the stages, as schedules, and nothing else")
     options = parser.parse_args()
+    if options.stages:
+        show_stages(options.device, options.only.split(","))
+        return
     started = time.perf_counter()
     device = runelift.compile(EXAMPLES / f"{ROWS[0].name}.fut", device=options.device,
                               tuning={}).device_info
@@ -128,6 +137,42 @@ def main() -> None:
             show(found.add({"program": row.name, "dataset": size, "fp_contract": contract,
                             "device": label, "budget": options.budget, **result}))
     found.summary()
+
+
+def stages_of(name: str) -> dict[str, str]:
+    """The stages of a program by name, each a schedule with all steps before."""
+    lines = (EXAMPLES / "stages" / f"{name}.schedule").read_text().splitlines()
+    titles = {n: line[3:].replace(":", ".").split(".")[0].split(" of")[0]
+              for n, line in enumerate(lines) if n and line.startswith("-- ")}
+    ends = [*titles, len(lines)][1:]
+    return {title: "\n".join(lines[:end])
+            for title, end in zip(titles.values(), ends, strict=True)}
+
+
+def show_stages(device: str | None, parts: Sequence[str]) -> None:
+    """Print the speed-up of each stage over the naive kernel, and the means."""
+    ratios: dict[str, list[float]] = {}
+    for row, (number, size) in itertools.product(ROWS, enumerate(SIZES)):
+        if not any(part in f"{row.name} {size}" for part in parts):
+            continue
+        naive, _ = pair(row, device, False)
+        args = row.inputs(number)
+        force = plans(naive.tree.entry("main"))[row.naive]
+        plain = MeasuredProgram(naive).place(args)
+        expected = naive.run("main", plain, force=force)[0]
+        slow = timed(naive, plain, [Run(force)])[0]
+        found = list[str]()
+        for title, schedule in {"default": None, **stages_of(row.name)}.items():
+            program = runelift.compile(EXAMPLES / f"{row.name}.fut", device=device, tuning={},
+                                       schedule=schedule)
+            resident = MeasuredProgram(program).place(args)
+            results = program.run("main", resident)[0]
+            wrong = " RESULTS DIFFER" * (first_difference(expected, results) is not None)
+            ratios.setdefault(title, []).append(slow / timed(program, resident, [Run()])[0])
+            found.append(f"{title} {ratios[title][-1]:.2f}x{wrong}")
+        print(f"{row.name + ' ' + size:16}{slow:>12.0f} us  {', '.join(found)}", flush=True)
+    for title, each in ratios.items():
+        print(f"naive/{title} over {len(each)} rows: arithmetic mean {sum(each) / len(each):.2f}")
 
 
 def pair(row: Row, device: str | None, contract: bool) -> tuple[Program, Program]:

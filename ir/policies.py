@@ -6,10 +6,18 @@ that steer flattening are to be ignored.
 
 from __future__ import annotations
 
+from runelift.ir import plugins
+
 POLICIES = ("all", "full", "divided", "classic", "moderate")
 """The names, the default first; :mod:`runelift.rewrite.flatten.policy` says what they keep."""
 IGNORING = "+ignore-attributes"
 """Behind the name of a policy: as if attributes that steer flattening were not there."""
+
+
+def policies() -> tuple[str, ...]:
+    """The names of all policies, those of installed packages last."""
+    return (*POLICIES, *(each.name for each in plugins.declared(plugins.POLICIES)
+                         if each.name not in POLICIES))
 
 
 def base_policy(policy: str) -> str:

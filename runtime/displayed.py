@@ -10,6 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from runelift.ir.errors import UserError
+
 
 class Displayed:
     """Base of objects with a rich display; ``_looks`` is the module that draws them."""
@@ -27,6 +29,16 @@ class Displayed:
 
     def _drawn_by(self) -> ModuleType:
         return import_module(f"runelift.runtime.notebook.{self._looks}")
+
+
+def frame(rows: list[dict[str, Any]]) -> Any:
+    """Rows as a frame of pandas; UserError if it is not installed."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise UserError("This needs pandas: pip install pandas.  Without it, to_dicts() has the "
+                        "rows.") from None
+    return pandas.DataFrame(rows)
 
 
 class Listing(str, Displayed):

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +39,7 @@ from runelift.runtime.versions.tuning_file import (
     SettingProblem,
     TuningValues,
     digest,
+    names_in,
     read_size_guards,
     unknown_names,
 )
@@ -286,18 +286,23 @@ class Program(Displayed):
 
     def take(self, tuning: TuningValues, settings: Mapping[str, int]) -> None:
         """Use the values of a tuning file, overridden by ``settings``; warn of wrong values."""
-        if tuning.values.keys() - self._known_names:
-            tuning = tuning.on(self.identity, self.kernel_parameters().keys())
-        finer, stale = self._size_guards(tuning.file, settings)
+        if tuning.file is not None:
+            try:
+                tuning = tuning.on(self.identity, names_in(tuning.file) - self._known_names)
+            except UserError:  # facts are damaged; of thresholds, the file has all
+                if tuning.values.keys() - self._known_names:
+                    raise
+        finer, stale = self._size_guards(tuning, settings)
         self.thresholds = GuardedThresholds({**tuning.values, **settings}, finer)
         tuning.warn([*map(str, self.problems(tuning.values)), stale])
 
-    def _size_guards(self, file: Path | None, settings: Mapping[str, int]
-               ) -> tuple[dict[str, SizeGuard], str]:
+    def _size_guards(self, tuning: TuningValues, settings: Mapping[str, int]
+                     ) -> tuple[dict[str, SizeGuard], str]:
         """The size guards of a tuning file, except where ``settings`` set thresholds."""
-        if file is None or self.device_info is None:
+        if tuning.file is None or self.device_info is None:
             return {}, ""
-        finer, stale = read_size_guards(file, self.identity, self.policy, self.tree)
+        finer, stale = read_size_guards(tuning.file, self.identity, self.policy, self.tree,
+                                        tuning.borrowed)
         if not finer:
             return {}, stale
         sites = {site.name: site for forest in self.tree.entries

@@ -27,6 +27,7 @@ ALLOWED = {
     "frontend.modules": "frontend.syntax",
     "frontend.check": "frontend.syntax",
     "frontend.elaborate": "frontend.syntax frontend.modules frontend.check",
+    "frontend.format": "frontend.syntax frontend",
     "frontend": "frontend.syntax frontend.modules frontend.check frontend.elaborate",
     "rewrite.analysis": "rewrite.engine",
     "rewrite.rules": "rewrite.engine",
@@ -65,6 +66,9 @@ ALLOWED = {
     "trials": "codegen.emit records host devices geometry execution",
     "memory":
         "codegen.plan codegen.emit versions records devices execution",
+    "profiling":
+        "codegen.plan versions displayed entry_point records cache devices execution pages program "
+        "tuner.workers",
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
@@ -85,7 +89,8 @@ ALLOWED = {
     "importer": "compile",
     "stubs": "frontend.syntax entry_point program",
     "runelift":
-        "entry_point execution functions importer interchange notebook program records compile",
+        "entry_point execution functions importer interchange notebook profiling program records "
+        "compile",
     "tuner.policy": "records",
     "tuner.costs": "versions records tuner.policy",
     "tuner.prune": "versions records tuner.costs",
@@ -103,7 +108,8 @@ ALLOWED = {
         "versions host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result tuner.job",
     "tuner.autotune":
         "versions host program tuner.measure tuner.fit tuner.result tuner.workers tuner.job "
-        "tuner.thresholds tuner.confirm_size_guards tuner.kernel_parameters",
+        "tuner.thresholds tuner.confirm_size_guards tuner.kernel_parameters tuner.final_choice",
+    "tuner.final_choice": "versions tuner.costs tuner.measure tuner.result tuner.job",
     "tuner.confirm_size_guards":
         "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result "
         "tuner.job",
@@ -125,8 +131,8 @@ ALLOWED = {
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
         "tuner.schedules",
     "notebook":
-        "displayed entry_point execution memory pages program records tuner.analysis tuner.report "
-        "tuner.report.html tuner.result versions compile",
+        "displayed editors.pygments_lexer entry_point execution memory pages profiling program "
+        "records tuner.analysis tuner.report tuner.report.html tuner.result versions compile",
     "tuner.schedules":
         "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
         "tuner.costs tuner.measure "
@@ -137,14 +143,23 @@ ALLOWED = {
         "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
         "tuner.t4",
     "commands":
-        "ir.codes frontend rewrite.engine rewrite.lift rewrite.lift.outside "
-        "rewrite.lift.points rewrite codegen.plan codegen.passes versions records data cache "
-        "host compilation rules "
-        "devices.driver devices explanation geometry memory pages processes program compile "
+        "ir.codes frontend frontend.format rewrite.engine rewrite.lift rewrite.lift.outside "
+        "rewrite.lift.points rewrite.passes rewrite codegen.plan codegen.passes versions records "
+        "data cache host compilation rules "
+        "devices.driver devices explanation geometry memory pages processes profiling program "
+        "compile "
         "runelift tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.workers tuner.job tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters "
         "tuner.strategies tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "
-        "tuner.thresholds testing races races.mistakes stubs",
+        "tuner.thresholds testing races races.mistakes stubs interactive "
+        "editors.pygments_lexer",
+    "editors.pygments_lexer": "frontend.syntax",
+    "interactive":
+        "frontend.syntax frontend.elaborate frontend rewrite.engine versions data compilation "
+        "devices program editors.pygments_lexer",
+    "editors":
+        "frontend.syntax frontend.check frontend.elaborate frontend frontend.format versions "
+        "compilation runelift interactive",
     "__main__": "commands",
 }
 """The packages that each package may import, and no others, all without ``runelift.runtime``.

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+from importlib.resources import files
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -16,6 +17,18 @@ def test_every_source_package_is_declared() -> None:
              for init in (ROOT / folder).rglob("__init__.py")}
     found.discard("runelift.runtime.api")  # the package root lives inside of runtime/
     assert found == set(SETUPTOOLS["packages"])
+
+
+def test_every_file_of_a_package_is_installed() -> None:
+    patterns = SETUPTOOLS["package-data"]["*"]
+    packages = {ROOT / folder / "/".join(each.removeprefix(name).split(".")[1:])
+                for name, folder in SETUPTOOLS["package-dir"].items()
+                for each in SETUPTOOLS["packages"] if f"{each}.".startswith(f"{name}.")}
+    left_out = [str(path.relative_to(ROOT)) for package in packages for path in package.glob("*")
+                if path.is_file() and path.suffix != ".py" and ".tuning" not in path.name
+                and not any(path.match(pattern) for pattern in patterns)]
+    assert left_out == []
+    assert (files("runelift.examples") / "rules" / "chain.rules").read_text()
 
 
 def test_no_generic_top_level_name_is_importable(tmp_path: Path) -> None:

@@ -473,7 +473,8 @@ class _ProductTile:
         """Combine the elements at depth ``n`` of the slab at all points."""
         k, product = self.k, self.product
         mine: dict[VName, VName] = {}
-        for array in sorted(product.left | product.right, key=lambda name: name.tag):
+        direct = (product.left | product.right) - self.slabs.keys()
+        for array in (*self.slabs, *sorted(direct, key=lambda name: name.tag)):
             mine[array] = k.names.fresh("mine")
             if array in self.slabs:
                 self.collect(array, mine[array], n)

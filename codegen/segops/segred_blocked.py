@@ -36,17 +36,21 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes
-from runelift.codegen.segops.segments import Segments, Sharing, sharing
+from runelift.codegen.segops.segments import Segments
 from runelift.ir import imp
+from runelift.ir.blocks import Blocks, blocks_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import blocks
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.sharing import Sharing, sharing
 from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import SegRed
-from runelift.ir.types import i64
+from runelift.ir.types import Atom, i64
 
+MOST_TILE = 128
+"""The iterations whose elements are copied where a schedule does not say how many."""
 MOST_CHOSEN_BOXES = 3
 """Each box of so many can be left out; there is a kernel for each choice."""
 
@@ -62,7 +66,11 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
         return
     others = launches.branch(lowering, otherwise)
     known = dict(lowering.parameters.found)
-    sizes = _sizes(lowering, segments.exp, shared)
+    asked = blocks_of(lowering.stm)
+    if asked is not None:  # segments of a work-item are in the dimension that is cut
+        beside = 3 if asked.own_columns == 1 and asked.rows > 1 else 2
+        shared = replace(shared, axis=len(segments.exp.space) - beside)
+    sizes = _sizes(lowering, segments.exp, shared, asked)
     kernel = partial(_BlockedKernel, lowering, segments, sizes, shared.axis)
     try:
         alone = kernel()
@@ -74,11 +82,14 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
     sizes = replace(sizes, roots=alone.roots, loops=alone.loops)
     known = dict(lowering.parameters.found)
     try:
+        if asked is not None and not asked.copies:
+            raise CompilerLimitation("nothing is to be copied")
         together = kernel(boxes=True)
         tiled = launches.branch(lowering, together.launch)
         sizes = replace(sizes, boxes=together.boxes, wanted=(
-            *sizes.wanted[:4], lowering.setting(Quantity.TILE)))
-        if 1 < len(sizes.boxes) <= MOST_CHOSEN_BOXES:
+            *sizes.wanted[:4], lowering.setting(Quantity.TILE) if asked is None else i64(
+                asked.tile or MOST_TILE)))
+        if asked is None and 1 < len(sizes.boxes) <= MOST_CHOSEN_BOXES:
             arrays = lowering.setting(Quantity.ARRAYS)
             sizes = replace(sizes, wanted=(*sizes.wanted, arrays))
             for chosen in range(1, (1 << len(sizes.boxes)) - 1):
@@ -96,18 +107,22 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
                        plan.Branch(apart, others, steps)]
 
 
-def _sizes(lowering: launches.Lowering, exp: SegRed,
-           shared: Sharing) -> distribution.SegmentBlockShape:
+def _sizes(lowering: launches.Lowering, exp: SegRed, shared: Sharing, asked: Blocks | None
+           ) -> distribution.SegmentBlockShape:
     """The numbers of segments and elements, and the names of sizes to be chosen."""
     fresh = lowering.names.fresh
     *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
     height = Size.of(0) if shared.axis == len(outer) else outer.pop(shared.axis)
+    wanted: tuple[Atom, ...] = (
+        lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
+        lowering.setting(Quantity.SPLIT), i64(0))
+    if asked is not None:
+        wanted = tuple(map(i64, (asked.side * asked.across, asked.own_rows * asked.own_columns,
+                                 asked.depth, 1, 0)))
     return distribution.SegmentBlockShape(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
         fresh("cells"), fresh("tile"), height, width, product(outer), length, shared.slides,
-        sum(launches.require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
-        (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
-         lowering.setting(Quantity.SPLIT), i64(0)))
+        sum(launches.require_scalar(t).bytes for o in exp.ops for t in o.lam.ret), wanted)
 
 
 class _BlockedKernel:
@@ -129,7 +144,10 @@ class _BlockedKernel:
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)
-        self.unroll = launches.as_name(lowering.setting(Quantity.UNROLL))
+        asked = blocks_of(lowering.stm)
+        self.unroll = (lowering.scalar("unroll", Size.of(asked.unroll))
+                       if asked is not None and asked.unroll
+                       else launches.as_name(lowering.setting(Quantity.UNROLL)))
         self.k.settings = [self.unroll]
         self.across, self.split, self.points, self.steps = (
             imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))

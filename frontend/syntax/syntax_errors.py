@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from runelift.frontend.syntax.tokens import RESERVED
 from runelift.ir.errors import Diagnostic, Label, ProgramError
 from runelift.ir.source import Source, Span
 
@@ -29,11 +30,6 @@ _WORDS = {
 _OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": "a range",
           "FIELD": "a field", "WITH": "'with'", "OPEN": "'['"}
 """Terminals that may follow almost everything, and so say little."""
-
-_KEYWORDS = frozenset((
-    "def", "entry", "let", "in", "if", "then", "else", "loop", "for", "while", "do", "with",
-    "type", "module", "import", "open", "local", "include", "match", "case", "val", "true", "false",
-))
 
 _TOKEN = re.compile(
     r"""--[^\n]*|\#\[[^\]]*\]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])'|[A-Za-z_][\w']*|[()\[\]{}]""")
@@ -187,13 +183,13 @@ def _unexpected(source: Source, start: int, found: str, expected: Collection[str
 
 def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> str | None:
     """A message about ``found`` that says what is expected; None if that may be too many things."""
-    if found in _KEYWORDS and "NAME" in expected and "IF" not in expected:
+    if found in RESERVED and "NAME" in expected and "IF" not in expected:
         return f"'{found}' is a keyword and cannot be a name."
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
         return f"No '{_BRACKETS[found]}' is open here."
     if found in ("def", "entry", "type", "module", "open", "import") and "DEF" not in expected:
         return "The declaration before is not complete."
-    if "IF" in expected and (not found or found in _BRACKETS or found in _KEYWORDS):
+    if "IF" in expected and (not found or found in _BRACKETS or found in RESERVED):
         return "An expression is missing before it."
     words = sorted({_WORDS[name] for name in expected if name in _WORDS})
     words = words or sorted({_OFTEN[name] for name in expected if name in _OFTEN})

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from runelift.ir import plugins
 from runelift.ir.errors import UserError
 from runelift.ir.guards import Kind
 from runelift.ir.placement import is_stored
-from runelift.ir.policies import POLICIES, base_policy
+from runelift.ir.plugins import Plugin
+from runelift.ir.policies import base_policy, policies
 from runelift.ir.syntax import Body, Map, Redomap, Scanomap, Stm
 from runelift.ir.types import Const
 from runelift.rewrite.flatten.mapping import Levels, further
@@ -120,13 +122,25 @@ def divides_groups(policy: Policy) -> bool:
 
 
 def policy(name: str) -> Policy:
-    """The policy called ``name``; UserError if there is none."""
-    try:
-        return _POLICIES[base_policy(name)]
-    except KeyError:
-        raise UserError(
-            f"Unknown policy '{name}'.  The policies are {', '.join(POLICIES)}."
-        ) from None
+    """The policy called ``name``, of Runelift or of a package; UserError if there is none."""
+    base = base_policy(name)
+    if (known := _POLICIES.get(base)) is not None:
+        return known
+    if (found := plugins.named(plugins.POLICIES, base)) is None:
+        raise UserError(f"Unknown policy '{base}'.  The policies are {', '.join(policies())}.")
+    return _of_package(*found)
+
+
+def _of_package(plugin: Plugin, keeps: Policy) -> Policy:
+    """The policy of a package, which keeps at least one of the candidates."""
+    def chosen(site: Candidates) -> frozenset[Kind]:
+        try:
+            return site.kinds & frozenset(keeps(site)) or site.kinds
+        except Exception as error:
+            raise UserError(f"The policy '{plugin.name}' of the package {plugin.package} failed: "
+                            f"{type(error).__name__}: {error}.") from error
+
+    return chosen
 
 
 _INCREMENTAL = re.compile(r"(?:incremental_)?flattening\((\w+)\)")

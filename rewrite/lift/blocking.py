@@ -1,19 +1,20 @@
 """Nests that steps of a schedule cut into blocks, and the kernel that this asks for.
 
-A product is a nest of two maps around a reduction (:mod:`runelift.ir.products`).  Steps split its
-loops, and store what a tile needs.  One generator makes kernels of all such nests
-(:mod:`runelift.codegen.segops.product_tiles`).  So steps are followed here, and what they ask for
-becomes the attribute :mod:`runelift.ir.blocks` of the nest as it was.  The generator needs no tiles
-that divide sizes, so neither does the nest.
+Steps split the loops of maps around a reduction, and store what a tile needs.  There are generators
+of such kernels: for products (:mod:`runelift.codegen.segops.product_tiles`), and for other points
+that have elements in common (:mod:`runelift.codegen.segops.segred_blocked`).  So steps are followed
+here, and what they ask for becomes the attribute :mod:`runelift.ir.blocks` of the nest as it was.
+The generators need no tiles that divide sizes, so neither does the nest.
 
 | step | what it asks for |
 | --- | --- |
-| ``ab_tile`` of the nest | the block of a work-group |
-| ``tile_map_reduce`` of the maps of a block | the slab; copies of both operands |
+| ``ab_tile`` of two maps, ``split_join`` of one | the block of a work-group |
+| the same at the maps of a block | the points of a work-item |
+| ``tile_map_reduce`` of the maps of a block | the slab; copies of inputs |
 | ``privatise`` of a reduction | nothing: sums are in registers |
-| ``materialise(local)`` of an operand's slab | a copy of it |
-| ``ab_tile`` of the maps of a block | the points of a work-item |
-| ``tile_map_reduce`` of the reduction of a slab | the unroll factor |
+| ``materialise(local)`` of an input's slab | a copy of it; of all inputs if it is no product |
+| ``tile_map_reduce`` of a reduction inside of another one | the tile of its inputs |
+| ``tile_map_reduce`` of the innermost reduction | the unroll factor |
 
 A nest with any other step inside is what its steps make of it.
 """
@@ -29,18 +30,21 @@ from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.products import product_of
+from runelift.ir.sharing import reduction_of, sharing
 from runelift.ir.traverse import (
+    bodies_inside,
     body_of,
     lambda_of,
+    lambdas_of,
     map_inside,
     rename_lambda,
     statements_inside,
     stm_of,
 )
-from runelift.ir.types import Atom, Const, shape_of
+from runelift.ir.types import Const, Type, i64, shape_of
 from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.lift.places import Place
-from runelift.rewrite.lift.point import Arguments
+from runelift.rewrite.lift.point import Arguments, Value
 from runelift.rewrite.lift.schedule import Step
 
 
@@ -48,18 +52,22 @@ from runelift.rewrite.lift.schedule import Step
 class BlockedNest:
     """A nest that steps have cut into blocks: the statement as it was, and what they ask for.
 
-    ``steps`` are their texts, and ``own`` the names that they have bound.  ``maps`` are names that
-    the maps of a block bind, and ``folds`` those where their reduction can be cut.  ``sides`` are
-    the parameters of the maps over blocks.  Depth 0 stands for a reduction that is not cut.
+    It has so many ``levels`` of maps.  ``steps`` are their texts, and ``own`` the names that they
+    have bound.  The maps of a block bind ``maps``, those over blocks ``tiles``.  Where ``folds``
+    are bound, the reduction can be cut.  ``sides`` are the parameters of the maps over blocks.
+    Depth 0 stands for a reduction that is not cut.
     """
 
     path: str
     original: ir.Stm
+    levels: int
+    is_product: bool
     blocks: Blocks
     maps: set[VName]
-    folds: set[VName]
-    sides: dict[VName, str]
-    own: set[VName]
+    tiles: set[VName] = field(default_factory=set)
+    folds: set[VName] = field(default_factory=set)
+    sides: dict[VName, str] = field(default_factory=dict)
+    own: set[VName] = field(default_factory=set)
     steps: list[str] = field(default_factory=list)
 
     @property
@@ -69,50 +77,79 @@ class BlockedNest:
 
     @property
     def is_complete(self) -> bool:
-        """True if a kernel can be made of what the steps ask for."""
-        return bool(self.blocks.depth) and not self.blocks.obstacle
+        """True if there is a generator for what the steps ask for."""
+        return self.blocks.is_possible and (self.is_product or self.blocks.is_of_neighbours)
 
-    def takes(self, fun: ir.Fun, place: Place, point: str, given: Arguments,
+    def takes(self, fun: ir.Fun, after: ir.Fun, place: Place, point: str, given: Arguments,
               inner: VName | None) -> bool:
         """Follow a step at a statement inside; False if it asks for more than blocks.
 
         ``fun`` is the function before the step, ``inner`` what the rewrite names for further ones.
         """
-        blocks, name = self.blocks, place.name
         following = {inner} if inner is not None else set[VName]()
         match point:
-            case "ab_tile" if name in self.maps and given["copies"] != "local":
-                rows, columns = _number(given["rows"]), _number(given["columns"])
-                if (blocks.own_rows, blocks.own_columns) != (1, 1) or not (rows and columns):
-                    return False
-                self.blocks = replace(blocks, own_rows=rows, own_columns=columns)
-                self.maps = set()
-                self.folds |= following
-            case "tile_map_reduce" if name in self.folds and not blocks.depth:
-                depth = _number(given["tile"])
-                if not depth or given["copies"] == "private":
-                    return False
-                copies = {ROWS, COLUMNS} if given["copies"] == "local" else set[str]()
-                self.blocks = replace(blocks, depth=depth, copies=frozenset(copies))
-                if self.maps:
-                    self.maps = following
-            case "tile_map_reduce" if blocks.depth and not blocks.unroll and _is_sum(place.stm):
-                unroll = _number(given["tile"])
-                if not unroll or given["copies"] == "local":
-                    return False
-                self.blocks = replace(blocks, unroll=unroll)
+            case "ab_tile" if place.name in self.maps and given["copies"] != "local":
+                return self._takes_points(given["rows"], given["columns"], following | {
+                    p.name for stm in _two_around(after, inner) for p in stm.pat})
+            case "split_join" if place.name in self.maps and self.levels == 1:
+                return self._takes_points(i64(1), given["tile"], following | _map_in(after, inner))
+            case "split_join" if place.name in self.tiles:
+                return self._takes_items(given["tile"])
+            case "tile_map_reduce" if place.name in self.folds and not self.blocks.depth:
+                return self._takes_slab(given, following)
+            case "tile_map_reduce" if self.blocks.depth and _is_innermost(place.stm):
+                return self._takes_loop(given)
             case "privatise":
                 if self.maps and not _is_sum(place.stm):
                     self.maps = following
-            case "materialise" if isinstance(place.stm.exp, ir.Index) and blocks.depth:
+                return True
+            case "materialise" if isinstance(place.stm.exp, ir.Index) and self.blocks.depth:
                 side = self._side(fun, place.stm.exp.array)
-                if side is None or given["space"] == "global":
+                if (side is None and self.is_product) or given["space"] == "global":
                     return False
                 if given["space"] == "local":
-                    self.blocks = replace(blocks, copies=blocks.copies | {side})
-            case _:
-                return False
+                    sides = {side} if side and self.is_product else {ROWS, COLUMNS}
+                    self.blocks = replace(self.blocks, copies=self.blocks.copies | sides)
+                return True
+        return False
+
+    def _takes_points(self, rows: Value, columns: Value, following: set[VName]) -> bool:
+        """The points of a work-item."""
+        self.blocks = replace(self.blocks, own_rows=_number(rows), own_columns=_number(columns))
+        self.maps, self.tiles = set(), set()
+        self.folds |= following
         return True
+
+    def _takes_items(self, items: Value) -> bool:
+        """The work-items of a group, each of which has what was a block."""
+        points = self.blocks.columns
+        self.blocks = replace(self.blocks, columns=points * _number(items), own_columns=points)
+        self.maps, self.tiles = set(), set()
+        return True
+
+    def _takes_slab(self, given: Arguments, following: set[VName]) -> bool:
+        """The slab, and copies of all inputs."""
+        copies = {ROWS, COLUMNS} if given["copies"] == "local" else set[str]()
+        self.blocks = replace(self.blocks, depth=_number(given["tile"]), copies=frozenset(copies))
+        if self.maps:
+            self.maps = following
+        return given["copies"] != "private"
+
+    def _takes_loop(self, given: Arguments) -> bool:
+        """The tile of a loop at each element, or the unroll factor of the innermost loop."""
+        number = _number(given["tile"])
+        if not (self.is_product or self.blocks.tile) and self._has_inner_loop:
+            self.blocks = replace(self.blocks, tile=number)
+            return True
+        if self.blocks.unroll or given["copies"] == "local":
+            return False
+        self.blocks = replace(self.blocks, unroll=number)
+        return True
+
+    @property
+    def _has_inner_loop(self) -> bool:
+        """True if an element of the reduction is one itself."""
+        return sum(isinstance(stm.exp, ir.Redomap) for stm in _inside(self.original)) > 1
 
     def _side(self, fun: ir.Fun, array: VName) -> str | None:
         """The side that an array inside of the maps over blocks varies with."""
@@ -144,11 +181,11 @@ class Blocking:
         point = step.request.point
         nest = next((each for each in self.nests if place.name in each.own), None)
         if nest is not None:
-            if not nest.takes(before, place, point, given, inner):
+            if not nest.takes(before, after, place, point, given, inner):
                 self.nests.remove(nest)
                 return
-        elif point == "ab_tile" and inner is not None and _is_product(place.stm, names):
-            nest = _begun(after, place, given, inner)
+        elif point in ("ab_tile", "split_join") and inner is not None:
+            nest = _begun(before, after, place, given, inner, names)
         if nest is not None:
             nest.steps.append(str(step))
             nest.own |= _names(after) - _names(before)
@@ -167,27 +204,59 @@ class Blocking:
         return fun
 
 
-def _begun(after: ir.Fun, place: Place, given: Arguments, inner: VName) -> BlockedNest | None:
-    """The nest of a product whose maps have been cut; ``inner`` is what those of a block make."""
-    rows, columns = _number(given["rows"]), _number(given["columns"])
-    if not rows or not columns or given["copies"] != "none":
+def _begun(before: ir.Fun, after: ir.Fun, place: Place, given: Arguments, inner: VName,
+           names: Names) -> BlockedNest | None:
+    """The nest whose maps a step has cut into blocks, if there is a generator for it.
+
+    ``inner`` is what two maps of a block make, or one map over blocks.
+    """
+    if given.get("copies", "none") != "none":
         return None
-    sides = dict[VName, str]()
-    for outer in statements_inside([after.body]):
+    original = replace(place.stm, attrs=settings(place.stm))
+    levels = 2 if "rows" in given else 1
+    kernel = _kernel(original, levels, copy(names))
+    product = product_of(kernel)
+    is_product = product is not None and (product.rows, product.columns) == ((0,), (1,))
+    if not is_product:
+        found = reduction_of(kernel, copy(names))
+        if found is None or sharing(_types(before).__getitem__, found[1]) is None:
+            return None
+    own = {p.name for stm in (original, *_inside(original)) for p in stm.pat}
+    if levels == 1:
+        block = Blocks(1, _number(given["tile"]), depth=0)
+        maps = _map_in(after, inner)
+        if not maps:
+            return None
+        return BlockedNest(place.path, original, 1, False, block, maps, {inner}, maps, own=own)
+    block = Blocks(_number(given["rows"]), _number(given["columns"]), depth=0)
+    around = _two_around(after, inner)
+    if not around:  # a condition is tested where the nest stands, and its branches have new names
+        return None
+    sides = {p.name: side for side, stm in zip((ROWS, COLUMNS), around, strict=True)
+             for p in lambdas_of(stm.exp)[0].params}
+    return BlockedNest(place.path, original, 2, is_product, block, {inner}, set(), {inner}, sides,
+                       own)
+
+
+def _two_around(fun: ir.Fun, name: VName | None) -> tuple[ir.Stm, ...]:
+    """The two maps in each other around the statement that binds a name first."""
+    for outer in statements_inside([fun.body]):
         for stm in outer.exp.lam.body.stms if isinstance(outer.exp, ir.Map) else ():
             if isinstance(stm.exp, ir.Map) and any(
-                    p.name == inner for s in stm.exp.lam.body.stms for p in s.pat):
-                assert isinstance(outer.exp, ir.Map)
-                sides = {**{p.name: ROWS for p in outer.exp.lam.params},
-                         **{p.name: COLUMNS for p in stm.exp.lam.params}}
-    original = replace(place.stm, attrs=settings(place.stm))
-    assert isinstance(original.exp, ir.Map)
-    return BlockedNest(place.path, original, Blocks(rows, columns, depth=0), {inner}, {inner},
-                       sides, {p.name for each in (original, *statements_inside(
-                           [original.exp.lam.body])) for p in each.pat})
+                    s.pat and s.pat[0].name == name for s in stm.exp.lam.body.stms):
+                return outer, stm
+    return ()
 
 
-def _number(value: Atom | str) -> int:
+def _map_in(fun: ir.Fun, name: VName | None) -> set[VName]:
+    """The names that the map binds which ends the function of the map that binds a name."""
+    for stm in statements_inside([fun.body]):
+        if stm.pat and stm.pat[0].name == name and isinstance(stm.exp, ir.Map):
+            return {p.name for p in stm.exp.lam.body.stms[-1].pat}
+    return set()
+
+
+def _number(value: Value) -> int:
     """A number that is known; 0 for one that is not."""
     return int(value.value) if isinstance(value, Const) else 0
 
@@ -197,27 +266,48 @@ def _is_sum(stm: ir.Stm) -> bool:
     return isinstance(stm.exp, ir.Redomap) and all(isinstance(p.type, Prim) for p in stm.pat)
 
 
+def _is_innermost(stm: ir.Stm) -> bool:
+    """True if a statement reduces scalars, and has no reduction inside."""
+    return _is_sum(stm) and not any(isinstance(s.exp, ir.Redomap) for s in _inside(stm))
+
+
+def _inside(stm: ir.Stm) -> list[ir.Stm]:
+    """The statements inside of one."""
+    return [*statements_inside(bodies_inside(stm.exp))]
+
+
+def _types(fun: ir.Fun) -> dict[VName, Type]:
+    """The types of the names of a function."""
+    found = {p.name: p.type for p in fun.params}
+    for stm in statements_inside([fun.body]):
+        found |= {p.name: p.type for p in stm.pat}
+        found |= {p.name: p.type for lam in lambdas_of(stm.exp) for p in lam.params}
+        if isinstance(stm.exp, ir.Loop):
+            found |= {p.param.name: p.param.type for p in stm.exp.params}
+            if isinstance(stm.exp.form, ir.ForLoop):
+                found[stm.exp.form.index] = Prim.I64
+    return found
+
+
 def _names(fun: ir.Fun) -> set[VName]:
     """The names that statements of a function bind."""
     return {p.name for stm in statements_inside([fun.body]) for p in stm.pat}
 
 
-def _is_product(stm: ir.Stm, names: Names) -> bool:
-    """True if blocks of two maps share the elements of rows and of columns."""
-    names, space, stms = copy(names), list[ir.SegDim](), list[ir.Stm]()
-    exp = stm.exp
-    for _ in range(2):
+def _kernel(stm: ir.Stm, levels: int, names: Names) -> ir.SegMap:
+    """The kernel with a work-item for each point of so many maps."""
+    space, stms, exp = list[ir.SegDim](), list[ir.Stm](), stm.exp
+    for level in range(levels):
         assert isinstance(exp, ir.Map)
         index, lam = names.fresh("i"), exp.lam
         space.append(ir.SegDim(index, exp.width))
         stms += (ir.Stm((p,), ir.Index(a, (index, *map(whole, shape_of(p.type)))))
                  for p, a in zip(lam.params, exp.arrays, strict=True))
-        if len(space) == 1:
+        if level + 1 < levels:
             *before, last = lam.body.stms
             stms, exp = [*stms, *before], last.exp
-    body = ir.Body((*stms, *lam.body.stms), lam.body.result)
-    found = product_of(ir.SegMap(ir.Level.GRID, tuple(space), body, lam.ret))
-    return found is not None and (found.rows, found.columns) == ((0,), (1,))
+    return ir.SegMap(ir.Level.GRID, tuple(space), ir.Body((*stms, *lam.body.stms),
+                                                          lam.body.result), lam.ret)
 
 
 def _marked(nest: BlockedNest, names: Names) -> ir.Stm:
@@ -232,7 +322,8 @@ def _marked(nest: BlockedNest, names: Names) -> ir.Stm:
 
     stm, exp = nest.original, nest.original.exp
     assert isinstance(exp, ir.Map)
-    return marked(replace(stm, exp=replace(exp, lam=rename_lambda(exp.lam, names))), 1)
+    return marked(replace(stm, exp=replace(exp, lam=rename_lambda(exp.lam, names))),
+                  nest.levels - 1)
 
 
 def _with_statement(body: ir.Body, new: ir.Stm) -> ir.Body:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from runelift.ir.names import Names
+from runelift.ir.plugins import Plugin
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.forward import copy_propagation, rewrite_forward
-from runelift.rewrite.engine.rule import Rewriting, RuleBook
+from runelift.rewrite.engine.rule import Rewriting, Rule, RuleBook
 from runelift.rewrite.passes.dead import remove_unused
 from runelift.rewrite.rules.algebra import ALGEBRA
 from runelift.rewrite.rules.commutativity import COMMUTATIVITY
@@ -13,6 +16,7 @@ from runelift.rewrite.rules.control import CONTROL
 from runelift.rewrite.rules.flat_places import FLAT_PLACES
 from runelift.rewrite.rules.guarded_reads import GUARDED_READS
 from runelift.rewrite.rules.index import INDEX
+from runelift.rewrite.rules.installed import installed_rules
 from runelift.rewrite.rules.joined_views import JOINED_VIEWS
 from runelift.rewrite.rules.loop_sums import LOOP_SUMS
 from runelift.rewrite.rules.nested_reductions import NESTED_REDUCTIONS
@@ -32,6 +36,8 @@ FORWARD: RuleBook = (ALGEBRA + FLAT_PLACES + INDEX + CONTROL + LOOP_SUMS + COMMU
 SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNUSED_INPUTS
 """All rules of simplification."""
 
+_NAMES = frozenset(rule.name for rule in SIMPLIFICATION.rules)
+
 SETTLED = frozenset({"unused_statement"})
 """The rule of the backward walk after which a forward walk finds nothing new.
 
@@ -42,11 +48,27 @@ MOST_WALKS = 8
 """The most walks over a program; what is left then is no worse than before."""
 
 
+def further_rules() -> dict[str, tuple[Plugin, Rule]]:
+    """The rules that installed packages add to the forward walk, by name."""
+    return installed_rules(_NAMES)
+
+
+def _forward() -> RuleBook:
+    """The rules of the forward walk, those of installed packages included."""
+    further = further_rules()
+    return _with(tuple(rule for _, rule in further.values())) if further else FORWARD
+
+
+@cache
+def _with(further: tuple[Rule, ...]) -> RuleBook:
+    return FORWARD + RuleBook(further)
+
+
 def simplify(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
     """``program`` with the rules of :data:`SIMPLIFICATION` applied wherever they apply."""
-    rewriting = rewriting or Rewriting(names)
+    rewriting, forward = rewriting or Rewriting(names), _forward()
     for _ in range(MOST_WALKS):
-        program = rewrite_forward(program, FORWARD, rewriting)
+        program = rewrite_forward(program, forward, rewriting)
         before = rewriting.fired.copy()
         program = remove_unused(program, rewriting)
         if (rewriting.fired - before).keys() <= SETTLED:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from runelift.runtime.importer import import_programs
     from runelift.runtime.interchange import from_dlpack
     from runelift.runtime.notebook.magic import load_ipython_extension
+    from runelift.runtime.profiling.call import profile
     from runelift.runtime.program import Program
     from runelift.runtime.records.records import Records
 
@@ -41,7 +42,7 @@ __all__ = [
     "ArgumentError", "CompilerBug", "CompilerLimitation", "DeviceArray", "EntryPoint", "Opaque",
     "Program", "ProgramError", "ProgramFailure", "ProgramWarning", "Records", "RuneliftError",
     "UserError", "VersionUnavailable", "compile", "fn", "from_dlpack", "import_programs",
-    "load_ipython_extension",
+    "load_ipython_extension", "profile",
 ]
 __version__ = "0.1.0"
 
@@ -54,7 +55,7 @@ _HOMES = {
     "Records": "runtime.records.records", "compile": "runtime.compile",
     "fn": "runtime.functions", "from_dlpack": "runtime.interchange",
     "import_programs": "runtime.importer",
-    "load_ipython_extension": "runtime.notebook.magic",
+    "load_ipython_extension": "runtime.notebook.magic", "profile": "runtime.profiling.call",
 }
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
+from runelift.ir import plugins
 from runelift.runtime.cache import private
 
 VARIABLE = "RUNELIFT_CACHE"
@@ -131,15 +132,30 @@ _fingerprint: list[str] = []
 
 
 def fingerprint() -> str:
-    """A key that changes with any file of Runelift and with the version of Python.
+    """A key that changes with any file of Runelift, the version of Python, and with plug-ins.
 
     To look at all files takes long on a slow file system, so that a process passes it on to those
     that it starts (:func:`set_fingerprint`).
     """
     if not _fingerprint:
         facts = (fact for folder in folders() for fact in _files(folder))
-        _fingerprint.append(key(platform.python_version(), *facts))
+        _fingerprint.append(key(platform.python_version(), *facts, *_of_plugins()))
     return _fingerprint[0]
+
+
+def _of_plugins() -> Iterator[str]:
+    """The plug-ins that may change what programs are compiled to, and their files."""
+    for group in (plugins.RULES, plugins.POLICIES):
+        for each in plugins.declared(group):
+            yield f"{group} {each.name} {each.package} {each.place}"
+    for name in plugins.modules():
+        with suppress(ImportError, ValueError):
+            spec = find_spec(name)
+            for folder in () if spec is None else spec.submodule_search_locations or ():
+                yield from _files(Path(folder))
+            if spec is not None and spec.origin is not None and os.path.isfile(spec.origin):
+                facts = os.stat(spec.origin)
+                yield f"{spec.origin} {facts.st_size} {facts.st_mtime_ns}"
 
 
 def set_fingerprint(found: str) -> None:

@@ -22,6 +22,7 @@ KINDS = {
     "kernels": ("binaries of kernels", rf"kernels/{_KEY}"),
     "slow": ("kernels that take too long to build", rf"slow/{_KEY}"),
     "trials": ("results of probes of devices", rf"trials/{_KEY}"),
+    "peaks": ("measured peaks of devices", rf"peaks/{_KEY}"),
     "icd": ("names of OpenCL drivers", rf"icd/({_KEY}/)?[\w.-]+\.icd"),
     "left": ("unfinished files", rf"([\w-]+/){{1,2}}{re.escape(private.TEMPORARY)}[0-9a-f]+"),
 }

@@ -37,6 +37,7 @@ from runelift.runtime.commands.options import (
     add_force,
     add_json,
     add_memory,
+    add_observe,
     add_only,
     add_policy,
     add_program,
@@ -50,6 +51,8 @@ from runelift.runtime.commands.styles import show
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
 from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.records.observers import Observers
+from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, median, summarise
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Case, datasets_of
@@ -88,6 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_policy(parser)
     add_rules(parser)
     add_contract(parser)
+    add_observe(parser)
     add_json(parser)
 
 
@@ -124,6 +128,7 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift bench``."""
     if args.runs < 1:
         raise UserError("--runs must be at least 1.")
+    observers = Observers(args.observe)
     program = open_program(args)
     device = program.device_info.label if program.device_info else "interpreter"
     if not args.json:
@@ -139,7 +144,9 @@ def execute(args: argparse.Namespace) -> int:
                 with version_names_in_errors(program):
                     found = measure(program, each.entry, each.arguments(), args.runs,
                                     forced(args, program, each.entry), partial(
-                                        _show_run, shown, label, number, len(todo), args.runs))
+                                        _seen, partial(_show_run, shown, label, number, len(todo),
+                                                       args.runs),
+                                        observers.of(args.program, each.entry, each.name, device)))
             except (UserError, CompilerLimitation) as error:
                 with shown.aside():
                     show(f"runelift: {label}: {error}", sys.stderr)
@@ -158,6 +165,14 @@ def execute(args: argparse.Namespace) -> int:
     return 1 if len(results) < len(todo) else 0
 
 
+def _seen(shows: Callable[[Sequence[float]], None],
+          observe: Callable[[float, Record | None], None], times: Sequence[float],
+          record: Record | None) -> None:
+    """Show a run, and have observers see it."""
+    shows(times)
+    observe(times[-1], record)
+
+
 def _show_run(shown: Display, label: str, number: int, datasets: int, runs: int,
               times: Sequence[float]) -> None:
     """Show a run of the ``number``-th dataset, after which there are these times."""
@@ -167,10 +182,11 @@ def _show_run(shown: Display, label: str, number: int, datasets: int, runs: int,
 
 def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
             force: Mapping[str, int] | None = None,
-            seen: Callable[[Sequence[float]], None] = lambda _: None) -> dict[str, Any]:
+            seen: Callable[[Sequence[float], Record | None], None] = lambda times, record: None
+            ) -> dict[str, Any]:
     """Times of ``runs`` runs in seconds, after some to warm up; ``force``: versions by site.
 
-    The times so far are ``seen`` after each of them.
+    The times so far are ``seen`` after each of them, with the record of another run.
     """
     wall: list[float] = []
     device: list[float] = []
@@ -181,7 +197,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
             started = time.perf_counter()
             program.run(entry, values, force=force)
             wall.append(time.perf_counter() - started)
-            seen(wall)
+            seen(wall, None)
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
     measured = MeasuredProgram(program)
     resident = measured.place(args)
@@ -192,8 +208,8 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
         wall.append(measured.time(entry, resident, force=required))
         record = measured.record(entry, resident, force=required, samples=False)
         device.append(record.span)
-        seen(wall)
         launches, peak = record.launches, record.peak_bytes
+        seen(wall, record)
     return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
 
 

@@ -35,11 +35,16 @@ from runelift.runtime.records.format import tables_within
 COMMANDS = {
     "demo": "tune a program that comes with Runelift, in a few seconds",
     "check": "check a program for errors, without running it",
+    "fmt": "format programs",
+    "lsp": "serve an editor: mistakes, types and more as you type",
+    "repl": "try expressions and definitions, one after the other",
     "run": "run a program on values from a file or standard input",
     "test": "run the test blocks of programs",
     "bench": "time a program on its datasets",
+    "profile": "say where the time of a program goes: kernels, versions, host, memory",
     "autotune": "find the best thresholds for a program's datasets",
     "tune-compare": "compare ways to tune, on a program or on the log of a tuning",
+    "rerun": "run the command of a result again, and say what differs",
     "dataset": "make random data",
     "dump": "print a program at a stage of compilation",
     "explain": "explain an error code, or which flattening rule fired where in a program",
@@ -51,7 +56,7 @@ COMMANDS = {
     "completion": "print what makes a shell complete commands, options and files",
 }
 EXAMPLES = ("runelift demo", "runelift autotune examples/rows.fut -v")
-RUNNING = frozenset({"run", "bench"})
+RUNNING = frozenset({"run", "bench", "profile"})
 """The commands that run programs in this process, on a device."""
 OK, USER_ERROR, LIMITATION, BUG = 0, 1, 2, 3
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -11,6 +11,10 @@ from rich.text import Text
 from rich.theme import Theme
 
 from runelift.ir.visible import visible
+from runelift.runtime.editors.pygments_lexer import RuneliftLexer
+
+OWN = "runelift"
+"""The language of programs, and that of the IR, which is like it."""
 
 STYLES = Theme({
     "said.bad": "bold red", "said.warning": "bold yellow", "said.place": "bold",
@@ -38,7 +42,7 @@ class _Highlighter(RegexHighlighter):
         r"(?m)^(?P<head>(?:== .*|[A-Z]\w+: +(?=\S)))",
         r"(?P<tree>[│├└─]+(?: (?:true|false):)?)",
         r"\b(?P<version>V\d+)\b",
-        r"(?P<good>\b(?:[2-9]|\d{2,}|1\.[1-9]|1\.0[5-9])[\d.]*×)",
+        r"(?<![\d.])(?P<good>(?:[2-9]|\d{2,}|1\.[1-9]|1\.0[5-9])[\d.]*×)",
         r"(?<![\d.])(?P<bad>0\.[0-8]\d*×)",
         r"(?P<same>(?<![\d.])1\.0[0-4]×|\bno change\b)",
         r"(?m)(?<!not )(?P<good>\bcertain)$",
@@ -59,7 +63,8 @@ def write(text: str, stream: TextIO) -> None:
 
 def write_code(text: str, language: str, stream: TextIO) -> None:
     """Write a program with colours."""
-    code = Syntax(visible(text), language, theme="ansi_dark", background_color="default",
+    lexer = RuneliftLexer() if language == OWN else language
+    code = Syntax(visible(text), lexer, theme="ansi_dark", background_color="default",
                   word_wrap=False)
     styled = code.highlight(code.code)
     styled.rstrip()

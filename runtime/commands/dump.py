@@ -38,8 +38,9 @@ from runelift.runtime.versions.tuning_file import schedule_of
 PLANNED = ("imp", "kernels", "host")
 """The stages of one entry point."""
 STAGES = ("core", "opt", "flat", *PLANNED, "tree")
-LANGUAGES = {"kernels": "c", "host": "python"}
-"""The languages of stages that are none of ours."""
+LANGUAGES = {"kernels": "c", "host": "python",
+             **dict.fromkeys(("core", "opt", "flat"), "runelift")}
+"""The languages of stages that are programs."""
 EXAMPLES = ("runelift dump --stage tree examples/matmul.fut",
             "runelift dump --stage kernels examples/matmul.fut")
 

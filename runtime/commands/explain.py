@@ -39,7 +39,7 @@ from runelift.runtime.commands.options import (
     print_json,
 )
 from runelift.runtime.commands.rewriting_options import add_rewriting
-from runelift.runtime.commands.styles import show
+from runelift.runtime.commands.styles import show, show_page
 from runelift.runtime.testing import error_index as explained
 
 EXAMPLES = ("runelift explain size-mismatch", "runelift explain examples/matmul.fut",
@@ -146,4 +146,4 @@ def _explain_code(args: argparse.Namespace) -> None:
         said = explained.message(CODES[args.subject], CODES[args.subject].wrong)
         print_json({**asdict(CODES[args.subject]), "message": said})
     else:
-        show(explained.page(args.subject).rstrip())
+        show_page(explained.page(args.subject).rstrip())

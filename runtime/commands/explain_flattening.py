@@ -7,17 +7,24 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from runelift.ir import plugins
 from runelift.ir.errors import unknown_entry
 from runelift.rewrite.flattening import Step
+from runelift.runtime.commands import outside
 from runelift.runtime.commands.explained_program import compiled_source
 from runelift.runtime.commands.options import print_json
+from runelift.runtime.commands.rewriting_options import rewriting_of
 from runelift.runtime.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
     """``runelift explain FILE``."""
-    compiled = compiled_source(args, path)
+    rewriting = rewriting_of(args)
+    if plugins.declared(plugins.RULES):  # then their firings are counted, in all entry points
+        rewriting.trace = rewriting.trace or (lambda *_: None)
+    compiled = compiled_source(args, path, rewriting)
     derivations = compiled.derivations
+    foreign = outside.used(args.policy, rewriting.fired)
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
         if not derivations:
@@ -26,6 +33,8 @@ def explain(args: argparse.Namespace, path: Path) -> None:
         print_json({d.fun: [_facts(step) for step in d.steps] for d in derivations})
     else:
         show("\n\n".join(derivation.render() for derivation in derivations))
+        if foreign:
+            show("\n".join(["", "from outside", *(f"  {line}" for line in foreign)]))
 
 
 def _facts(step: Step) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +39,12 @@ def output_of(arguments: Sequence[str]) -> Iterator[None]:
         _COMMAND.reset(token)
 
 
+def command_line() -> list[str]:
+    """The arguments of the command that runs; none outside of the command line."""
+    command = _COMMAND.get()
+    return [] if command is None else list(command.arguments)
+
+
 def is_wanted() -> bool:
     """True if the command line asks for JSON."""
     command = _COMMAND.get()
@@ -68,7 +73,7 @@ def error(message: str) -> dict[str, Any]:
 
 def _versions() -> dict[str, str]:
     """The versions of what has run so far."""
-    found = {"runelift": __version__, "python": platform.python_version()}
+    found = {"runelift": __version__, "python": sys.version.split()[0]}
     for name in PACKAGES:
         module = sys.modules.get(name)
         if module is not None:

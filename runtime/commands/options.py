@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.numerals import whole_number
-from runelift.ir.policies import POLICIES
+from runelift.ir.policies import POLICIES, policies
 from runelift.runtime.commands import json_output
 from runelift.runtime.commands.styles import show
 
@@ -25,15 +25,38 @@ def add_entry(parser: argparse.ArgumentParser) -> None:
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
     """The option for the versions to make."""
-    parser.add_argument("--policy", choices=POLICIES, default="all",
+    parser.add_argument("--policy", type=_policy, choices=_POLICIES, default="all",
+                        metavar="NAME",
                         help="the code versions to keep: all that may differ in speed, those of "
                              "nests of maps that differ in order alone as well (full), also of "
                              "groups that divide their elements otherwise (divided), those that "
                              "Futhark 0.26 keeps (classic), or one for each map "
-                             "(moderate; default: %(default)s)")
+                             "(moderate; default: %(default)s); installed packages may have "
+                             "further policies ('runelift rules' lists them)")
     parser.add_argument("--ignore-attributes", action="store_true",
                         help="compile as if attributes that steer flattening, such as "
                              "#[sequential_outer], were not there")
+
+
+class _Policies(tuple[str, ...]):
+    """The policies of Runelift; those of packages are among them, and are asked for last."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        """True for the name of a policy."""
+        return super().__contains__(name) or name in policies()
+
+
+_POLICIES = _Policies(POLICIES)
+
+
+def _policy(name: str) -> str:
+    """The name of a policy; the error names those of packages, too."""
+    if name not in _POLICIES:
+        raise argparse.ArgumentTypeError(f"there is no policy '{name:.40}'; there are "
+                                         f"{', '.join(policies())}")
+    return name
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +72,13 @@ def add_force(parser: argparse.ArgumentParser) -> None:
                         help="run this version, such as V3 of 'runelift dump --stage tree', or "
                              "SITE=VERSION for one choice only; an error says why it cannot run "
                              "here")
+
+
+def add_observe(parser: argparse.ArgumentParser) -> None:
+    """The option for observers of runs."""
+    parser.add_argument("--observe", metavar="NAME", action="append", default=[],
+                        help="call this observer of an installed package, or MODULE.NAME, after "
+                             "each run ('runelift rules' lists them); may be repeated")
 
 
 def add_contract(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from runelift.ir.pretty import pretty_stm
 from runelift.ir.source import Source
 from runelift.ir.syntax import Stm
 from runelift.rewrite.engine.rule import Rewriting, Rule
+from runelift.rewrite.passes.simplify import further_rules
 from runelift.rewrite.registry import PASSES, RULES
 
 
@@ -36,6 +37,7 @@ def rules_of(args: argparse.Namespace) -> Source | None:
 def rewriting_of(args: argparse.Namespace) -> Rewriting:
     """The rewriting that the options of :func:`add_rewriting` ask for."""
     known = {each.name for each in PASSES} | {each.name for each in RULES}
+    known |= further_rules().keys()
     if args.disable and (rules := rules_of(args)) is not None:
         known |= {each.name for each in read_rules(rules).rules}
     for name in args.disable:

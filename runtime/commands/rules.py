@@ -1,6 +1,7 @@
 """Print the rewrite rules with their laws: the optimiser's, rewrite points, then flattening.
 
-With --rules, print those of a file instead, after they have been tested.
+Behind them are the rules, policies, strategies and observers of installed packages.  With --rules,
+print those of a file instead, after they have been tested.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from runelift.rewrite.flattening import FLATTENING
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
+from runelift.runtime.commands import outside
 from runelift.runtime.commands.options import add_json, add_rules, print_json
 from runelift.runtime.commands.rewriting_options import rules_of
 from runelift.runtime.commands.styles import columns, show
@@ -47,8 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift rules``."""
-    outside = rules_of(args)
-    listed = all_rules() if outside is None else _outside(load_rules(outside).points.values())
+    file = rules_of(args)
+    listed = all_rules() if file is None else _outside(load_rules(file).points.values())
     found = [rule for rule in listed
              if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
@@ -90,6 +92,10 @@ def all_rules() -> Iterator[_Listed]:
         yield _Listed("rewrite points", _call(point), point.law, point.notes)
     for step in FLATTENING:
         yield _Listed("flattening", f"{step.name} {step.title}", step.law)
+    for book, rule in outside.rules():
+        yield _Listed(book, rule.name, rule.law, rule.notes)
+    for book, name, description in outside.listed():
+        yield _Listed(book, name, description)
 
 
 def _call(point: Point) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -30,6 +31,7 @@ from runelift.runtime.commands.options import (
     add_entry,
     add_force,
     add_memory,
+    add_observe,
     add_policy,
     add_program,
     add_rules,
@@ -38,6 +40,7 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.commands.progress import waiting
 from runelift.runtime.data.values import load_values, read_stdin, write_values
+from runelift.runtime.records.observers import Observers
 from runelift.runtime.records.record import Record
 from runelift.runtime.versions.version_names import version_name
 
@@ -73,20 +76,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_policy(parser)
     add_rules(parser)
     add_contract(parser)
+    add_observe(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift run``."""
+    observers = Observers(args.observe)
     program = open_program(args, settings=_assignments(args.param))
+    info = program.device_info
     entry = pick_entry(program, args.entry)
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
     force = forced(args, program, entry)
-    interpreted = program.device_info is None
+    started = time.perf_counter()
     with (version_names_in_errors(program),
-          waiting(f"interpreting {entry}") if interpreted else nullcontext()):
-        results, record = program.run(entry, values, force=force, record=args.record)
+          waiting(f"interpreting {entry}") if info is None else nullcontext()):
+        results, record = program.run(
+            entry, values, force=force,
+            record=args.record or (bool(observers) and info is not None))
+    observers.of(args.program, entry, "", info.label if info else "interpreter")(
+        time.perf_counter() - started, record)
     write_values(results, sys.stdout.buffer, args.binary)
-    if record is not None:
+    if args.record and record is not None:
         _print_encounters(program.tree.entry(entry), record)
     tell_failed_versions(program)
     return 0

@@ -20,6 +20,9 @@ def _end(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
+IN_PROCESS = frozenset({"repl", "lsp"})
+"""Commands that outlive Ctrl-C, or whose end is up to an editor."""
+
 _usual = signal.getsignal(signal.SIGINT)
 if _usual is signal.default_int_handler:
     signal.signal(signal.SIGINT, _end)
@@ -28,13 +31,13 @@ if _usual is signal.default_int_handler:
 def main() -> int:
     """Run the command line of this process in a copy that can be killed; the exit status.
 
-    Help runs in this process: it is over at once.
+    Help runs in this process, as it is over at once; so do commands that outlive Ctrl-C.
     """
     try:
         supervisor = import_module("runelift.runtime.host.supervisor")
         if _usual is signal.default_int_handler:
             signal.signal(signal.SIGINT, _usual)
-        if HELP.isdisjoint(sys.argv[1:]):
+        if HELP.isdisjoint(sys.argv[1:]) and IN_PROCESS.isdisjoint(sys.argv[1:2]):
             supervisor.begin(f"runelift: {STOPPED}\n")
         status: int = import_module("runelift.runtime.commands.cli").main()
         return status

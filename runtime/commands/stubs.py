@@ -7,12 +7,13 @@ from runelift.compile, and functions, for programs imported as modules (docs/pyt
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 from runelift.frontend.load import checked
 from runelift.frontend.signatures import signatures
 from runelift.ir.files import read_source, require_file
-from runelift.runtime.commands.options import add_program
+from runelift.runtime.commands.options import add_json, add_program, print_json
 from runelift.runtime.stubs import stub
 from runelift.runtime.versions.tuning_file import write_atomically
 
@@ -24,16 +25,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="write to this file (default: the program's with .pyi; '-' prints)")
+    add_json(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift stubs``."""
     path = Path(args.program)
-    text = stub(path.name, signatures(checked(read_source(require_file(path)))))
-    if args.output == "-":
+    found = signatures(checked(read_source(require_file(path))))
+    text = stub(path.name, found)
+    output = path.with_suffix(".pyi") if args.output is None else Path(args.output)
+    if args.output != "-":
+        write_atomically(output, text)
+    if args.json:
+        print_json({"stub": str(output), "entries": {
+            name: asdict(each) for name, each in found.items()}})
+    elif args.output == "-":
         print(text, end="")
     else:
-        output = path.with_suffix(".pyi") if args.output is None else Path(args.output)
-        write_atomically(output, text)
         print(f"Written: {output}")
     return 0

@@ -49,6 +49,20 @@ def show(text: str, stream: TextIO | None = None) -> None:
     width = columns(out)
     if width is not None:
         text = "\n".join(fitted(line, width) for line in text.split("\n"))
+    _write(text, out)
+
+
+def show_page(text: str) -> None:
+    """Print paragraphs, filled to the width, and programs, which are indented, as they are."""
+    width = columns(sys.stdout)
+    if width is not None:
+        text = "\n\n".join(part if part.startswith(" ") else textwrap.fill(
+            part, width, break_long_words=False, break_on_hyphens=False)
+            for part in text.split("\n\n"))
+    _write(text, sys.stdout)
+
+
+def _write(text: str, out: TextIO) -> None:
     if coloured(out):
         import_module("runelift.runtime.commands.colours").write(text, out)
     else:

@@ -74,7 +74,8 @@ class Terminal(Display):
                           total=progress.total,
                           best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
         if progress.done >= progress.total:  # what comes now cannot tell how far it is
-            self._bars.reset(self._task, total=None, description="finishing", best="")
+            self._bars.remove_task(self._task)
+            self._task = self._bars.add_task("finishing", total=None, best="")
 
     def searched(self, step: SearchStep) -> None:
         """Show how good the best thresholds are."""

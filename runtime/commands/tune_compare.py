@@ -6,6 +6,10 @@ then by each strategy.  A strategy may have options: --strategy random:tries=100
 
 {strategies}
 
+With two logs or two tuning files, two tunings are compared: what differs, and which one is faster,
+with an interval.  A program and two tuning files: it runs with both in turn.  A program and one
+tuning file: it runs with that beside the default.
+
 With --parameters, searches for the parameters of kernels are compared instead, on the device:
 local, {searches}.  Each has --budget tries (60), or so much time, for every notable operation of
 every dataset.
@@ -18,6 +22,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
@@ -82,6 +87,8 @@ __doc__ = __doc__ and __doc__.format(
 Strategies: TypeAlias = Mapping[str, Strategy]
 EXAMPLES = ("runelift tune-compare examples/mapscan.fut.tuning.log --strategy random",
             "runelift tune-compare examples/mapscan.fut --parameters --budget 10s")
+TWO = "runelift.runtime.commands.compare_tunings"
+"""The module for two tunings; other comparisons do without."""
 SEARCH_TRIES = 60
 """The tries of a search for parameters of an operation."""
 
@@ -89,7 +96,9 @@ SEARCH_TRIES = 60
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift tune-compare``."""
     parser.add_argument("source", type=Path, metavar="SOURCE",
-                        help="a program (.fut), or the log of a tuning")
+                        help="a program (.fut), the log of a tuning, or a tuning file")
+    parser.add_argument("others", type=Path, nargs="*", metavar="TUNING",
+                        help="the tuning files or log to compare with")
     add_entry(parser)
     parser.add_argument("--strategy", action="append", default=[], metavar="NAME",
                         help="compare this one; may be repeated (default: all)")
@@ -127,6 +136,9 @@ def execute(args: argparse.Namespace) -> int:
     if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
         raise UserError("--runs and --seeds must be at least 1.")
     with display(0) as args.shown:
+        if args.others:
+            found: int = import_module(TWO).compare_tunings(args)
+            return found
         return _compare_searches(args) if args.parameters else _compare(args)
 
 

@@ -57,7 +57,7 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
         try:
             if names_in(output) - known - kernels.keys():  # of entry points that have to be lowered
                 kernels = program.kernel_parameters()
-            before = tuning_of(None, output).on(of, kernels.keys())
+            before = tuning_of(None, output).on(of, kernels.keys(), borrow=False)
             kept = {name: value for name, value in before.values.items()
                     if name in known or (kernels.get(name, "") in program.entries
                     and kernels[name] not in tuned)}
@@ -65,7 +65,7 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
         except UserError as error:
             warn(f"the old tuning file is replaced: {error}")
     found = {**kept, **values}
-    settings[of.device] = {name: value for name, value in found.items() if name in kernels}
+    settings[of.device] = {name: value for name, value in found.items() if value}
     facts_ = {**about, SETTINGS: settings}
     if program.compiled.schedule is not None:
         facts_[SCHEDULE] = program.compiled.schedule_text.splitlines()
@@ -81,7 +81,7 @@ def write_report(args: argparse.Namespace, program: Program, state: State,
 
     *parts, environment = tuned.tuned(
         state.thresholds, about_runs(args, program), state.parameters, state.guards,
-        state.validated, held_out)
+        state.validated, held_out, state.final)
     write_page(args.html, document(f"Tuning of {args.program.name}", [
         *parts, *schedules.schedule_sections(args.searched), environment]))
 

@@ -10,6 +10,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
+from runelift.runtime.commands.json_output import command_line
 from runelift.runtime.commands.options import print_json
 from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.tuning_files import (
@@ -26,6 +27,7 @@ from runelift.runtime.tuner.fit.cross_validation import HeldOut, held_out_facts,
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters.tune import parameter_facts, render_parameters
 from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.report.environment import versions
 from runelift.runtime.tuner.report.memory_fronts import render_fronts
 from runelift.runtime.tuner.report.text import (
     facts,
@@ -71,9 +73,9 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
     if args.json:
         print_json(about)
     else:
-        found = changes(state.thresholds, state.parameters, state.guards)
+        found = changes(state.thresholds, state.parameters, state.guards, state.final)
         written = _written(args, log=not args.replay) if state.measured else "Nothing was written."
-        show(verdict(_title(args, program), found, written))
+        show(verdict(_title(args, program), found, written, whole=args.verbose))
         for line in _failed(state):
             show(f"Not used: {line}")
         if not _is_verbose(args, state):
@@ -93,7 +95,7 @@ def finish_tuning(args: argparse.Namespace, program: Program, policy: TuningPoli
 def write_results(args: argparse.Namespace, program: Program, policy: TuningPolicy, state: State,
                   held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
     """Write the files that options ask for; the facts about the tuning."""
-    about = {**_facts(program, policy, state, held_out), **_of_schedules(args)}
+    about = {**_facts(program, policy, state, held_out), **_of_schedules(args), **_made_by(args)}
     if state.measured:
         about = write_found(output_of(args), state.values, about, program, _tuned(state))
     if args.export_t4 is not None:
@@ -132,6 +134,7 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
             "tuning_policy": asdict(policy),
             "memory": program.memory,
             "not_used": _failed(state),
+            "final": [asdict(each) for each in state.final],
             **_facts_for_runs(program, state),
             "parameters": {each.entry: parameter_facts(each) for each in state.parameters}}
 
@@ -140,6 +143,11 @@ def _of_schedules(args: argparse.Namespace) -> dict[str, Any]:
     """The facts about schedules that were searched."""
     return {"schedules": {entry: schedule_facts(found) for entry, found in args.searched.items()}
             } if args.searched else {}
+
+
+def _made_by(args: argparse.Namespace) -> dict[str, Any]:
+    """The command, which 'runelift rerun' repeats, its seed, and the versions of packages."""
+    return {"command": command_line(), "seed": args.seed, "versions": versions()}
 
 
 def _failed(state: State) -> list[str]:
@@ -158,7 +166,7 @@ def _texts(args: argparse.Namespace, state: State, held_out: Mapping[str, list[H
     verbose = _is_verbose(args, state)
     yield from starmap(render_schedules, args.searched.items())
     if verbose:
-        yield render(state.thresholds)
+        yield render(state.thresholds, times=not state.final)
     yield render_fronts(state.thresholds.entries)
     yield from starmap(render_held_out, held_out.items())
     if verbose:
@@ -172,7 +180,8 @@ def finish_search(args: argparse.Namespace, program: Program, found: Sequence[Se
     """Write and print thresholds that were found without records; the exit status."""
     about = write_found(output_of(args), {
         name: value for each in found for name, value in each.thresholds.items()},
-        {**search_facts(found, **about_program(program)), **_of_schedules(args)}, program,
+        {**search_facts(found, **about_program(program)), **_of_schedules(args),
+         **_made_by(args)}, program,
         {each.forest.entry for each in found})
     if args.json:
         print_json(about)

@@ -81,7 +81,8 @@ def _fits(value: int | float | bool, prim: Prim) -> bool:
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    return next((p.value for p in Prim if p.dtype == dtype), str(dtype))
+    return next((p.value for p in Prim if p.dtype == dtype), {
+        "U": "text", "S": "bytes", "O": "Python object"}.get(dtype.kind, str(dtype)))
 
 
 def _show_spec(spec: ValueSpec) -> str:

@@ -114,9 +114,12 @@ class LaunchGeometry:
         The parameters are those of :class:`~runelift.codegen.plan.distribution.SegmentBlockShape`.
         """
         info = self._device.info
-        return coarse(info.shares, SegmentBatch(height, width, batch, length),
-                      Combining(slides, roots, loops, size, boxes),
-                      info.handle.max_compute_units, info.local_bytes, wanted)
+        found = coarse(info.shares, SegmentBatch(height, width, batch, length),
+                       Combining(slides, roots, loops, size, boxes),
+                       info.handle.max_compute_units, info.local_bytes, wanted)
+        if found[0] > info.max_group:  # a schedule asks for too much
+            return (*found[:3], 0, *found[4:])
+        return found
 
     def strip(self, width: int, height: int, batch: int, length: int) -> tuple[int, ...]:
         """The strips of reductions down columns."""

@@ -38,6 +38,12 @@ STYLE = """\
 .runelift svg .time { fill: none; stroke: none; }
 .runelift svg .time.best { fill: var(--green); fill-opacity: .3; }
 .runelift svg .time.chosen { stroke: var(--red); stroke-width: 1.4; }
+.runelift .decisions td { white-space: nowrap; } .runelift .soft { opacity: .7; }
+.runelift .decisions .condition { font-weight: normal; }
+.runelift .decisions .site th { opacity: .7; }
+.runelift .decisions .time { padding: 0 .3em; border: 1px solid transparent; border-radius: 4px; }
+.runelift .decisions .best { background: rgba(60,154,77,.3); }
+.runelift .decisions .chosen { border-color: var(--red); }
 .runelift .k, .runelift .kt, .runelift .kn, .runelift .ow { color: var(--blue); }
 .runelift .c1, .runelift .cm, .runelift .c { opacity: .65; font-style: italic; }
 .runelift .cp, .runelift .nd { color: var(--orange); }

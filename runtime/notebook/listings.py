@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.util import ClassNotFound
+from pygments.lexers import CLexer, PythonLexer
 
 from runelift.runtime.displayed import Listing
+from runelift.runtime.editors.pygments_lexer import RuneliftLexer
 from runelift.runtime.notebook.fragments import fragment, title
 from runelift.runtime.pages.document import folded
 from runelift.runtime.pages.markup import Markup, element
 
-LEXERS = {"opencl": "c", "python": "python", "source": "futhark", "core": "futhark"}
-"""Names of lexers by language."""
+LEXERS = {"opencl": CLexer, "python": PythonLexer, "source": RuneliftLexer, "core": RuneliftLexer}
+"""Lexers by language."""
 KERNEL = re.compile(r"^(?://[^\n]*\n)*(?:__attribute__[^\n]*\n)*(?:__)?kernel ", re.M)
 """The beginning of the first kernel."""
 NAME = re.compile(r"\bkernel void (\w+)")
@@ -45,9 +45,8 @@ def box(text: str, language: str) -> Markup:
 
 def _coloured(text: str, language: str) -> Iterator[Markup | str]:
     """The text with marked tokens, or as it is if there is no lexer for it."""
-    try:
-        lexer = get_lexer_by_name(LEXERS.get(language, ""), stripnl=False)
-    except ClassNotFound:
+    lexer = LEXERS.get(language)
+    if lexer is None:
         yield text
     else:
-        yield Markup(highlight(text, lexer, HtmlFormatter(nowrap=True)))
+        yield Markup(highlight(text, lexer(stripnl=False), HtmlFormatter(nowrap=True)))

@@ -1,16 +1,14 @@
-"""Threshold forests as pictures."""
+"""Threshold forests as tables of decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from runelift.runtime.notebook.fragments import fragment, note, title
-from runelift.runtime.pages.document import table
-from runelift.runtime.pages.markup import Markup, element
+from runelift.runtime.pages.markup import Markup
 from runelift.runtime.tuner.analysis.winners import Standing
-from runelift.runtime.tuner.report.html import trees
+from runelift.runtime.tuner.report.html.trees import MARKS, decision_table
 from runelift.runtime.versions.forest import Forest, Forests
-from runelift.runtime.versions.version_names import described_version
 
 
 def html(shown: Forest | Forests) -> Markup:
@@ -22,24 +20,10 @@ def html(shown: Forest | Forests) -> Markup:
 def forest_parts(forest: Forest, thresholds: Mapping[str, int] | None = None,
                  standings: Mapping[str, Mapping[str, Standing]] | None = None
                  ) -> Iterator[Markup]:
-    """The picture of a forest, with the times of versions if they are known, and its guards."""
+    """A forest that reads like a program, with the times of versions if they are known."""
     if not forest.trees:
         yield title(forest.entry, "one version, no thresholds")
         return
-    guards = {name: f"g{number}" for number, name in enumerate(forest.guards(), start=1)}
-    names = {leaf.label or "": described_version(leaf) for leaf in forest.leaves()}
-    yield element("figure", trees.draw(
-        forest, guards, names, standings or {}, f"{len(names)} versions of {forest.entry}"))
-    head = ["guard", "holds if", "in the source at"]
-    yield table([[*head, "threshold"] if thresholds else head, *(
-        [guards[guard.name], f"{guard.name} ≤ {forest.compared(guard)}", site.place,
-         *([_threshold(thresholds, guard.name)] if thresholds else [])]
-        for site in forest.sites().values() for guard in site.guards)])
-    if any(site.loops for site in forest.sites().values()):
-        yield note("↻: in a loop; ~: the size compared changes there.")
-
-
-def _threshold(thresholds: Mapping[str, int], name: str) -> str:
-    return str(thresholds[name]) if thresholds.get(name) else "by size"
-
-
+    yield decision_table(forest, standings, thresholds)
+    if standings:
+        yield note(MARKS)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from runelift.runtime.notebook.fragments import fragment, numbers, title
 from runelift.runtime.notebook.trees import forest_parts
 from runelift.runtime.pages.document import folded
 from runelift.runtime.pages.markup import Markup
 from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tuner.analysis.winners import standings
+from runelift.runtime.tuner.analysis.winners import forced_standings
 from runelift.runtime.tuner.report.text import show_gain
 from runelift.runtime.tuner.report.verdict import changes, verdict
 from runelift.runtime.tuner.result import EntryTuning, Tuning
@@ -20,11 +21,22 @@ def html(tuning: Tuning) -> Markup:
     return fragment(*_tuning(tuning))
 
 
+def rows(tuning: Tuning) -> list[dict[str, Any]]:
+    """A dictionary for each dataset."""
+    return [{"dataset": each.dataset, "default": each.before, "tuned": each.after,
+             "certainty": each.certainty} for each in changes(tuning)]
+
+
 def text(tuning: Tuning) -> str:
     """The verdict as text."""
     values = tuning.thresholds
-    return verdict("Tuning", changes(tuning), "Thresholds: " + (", ".join(
+    found = changes(tuning)
+    return verdict(f"Tuning: {_counted(len(found))}", found, "Thresholds: " + (", ".join(
         f"{name}={value}" for name, value in values.items()) or "none"))
+
+
+def _counted(datasets: int) -> str:
+    return f"{datasets} dataset" + ("" if datasets == 1 else "s")
 
 
 def _tuning(tuning: Tuning) -> Iterator[Markup]:
@@ -34,11 +46,11 @@ def _tuning(tuning: Tuning) -> Iterator[Markup]:
          show_gain(each.before, each.after), each.certainty] for each in changes(tuning))])
     for entry in tuning.entries:
         if entry.forest.trees:
-            yield folded(f"Versions of {entry.forest.entry}: the device time of each",
+            yield folded(f"Versions of {entry.forest.entry}, and the time of a run with each",
                          list(_entry(entry)))
 
 
 def _entry(entry: EntryTuning) -> Iterator[Markup]:
     yield from forest_parts(entry.forest, entry.fit.thresholds, {
-        each.name: standings(entry.forest, each, entry.fit.thresholds)
+        each.name: forced_standings(entry.forest, each, entry.fit.thresholds)
         for each in entry.costs.datasets})

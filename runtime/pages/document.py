@@ -48,18 +48,25 @@ def figure(picture: Markup, caption: str) -> Markup:
     return element("figure", [picture, element("figcaption", caption)])
 
 
-def table(rows: Sequence[Sequence[str]], caption: str = "") -> Markup:
-    """Rows, of which the first is the head; the first column names them."""
+def table(rows: Sequence[Sequence[str]], caption: str = "", *, kind: str | None = None
+          ) -> Markup:
+    """Rows, of which the first is the head; the first column names them.
+
+    Cells of the ``kind`` "numbers" are never broken into lines: on a small screen, the table
+    scrolls.  A table of the kind "stacks" shows each row as a list there, with the heads beside it.
+    """
     def cells() -> Iterator[Markup]:
         if caption:
             yield element("caption", caption)
         head, *body = rows
         yield element("thead", element("tr", [element("th", c, scope="col") for c in head]))
         yield element("tbody", [element("tr", [
-            element("th", row[0], scope="row"), *(element("td", c) for c in row[1:])])
+            element("th", row[0], scope="row"),
+            *(element("td", c, data_head=name if kind == "stacks" and name and c else None)
+              for name, c in zip(head[1:], row[1:], strict=True))])
             for row in body])
 
-    return element("div", element("table", list(cells())), class_="scroll")
+    return element("div", element("table", list(cells()), class_=kind), class_="scroll")
 
 
 def folded(summary: str, content: Sequence[Markup]) -> Markup:
@@ -70,6 +77,11 @@ def folded(summary: str, content: Sequence[Markup]) -> Markup:
 def facts(about: Mapping[str, str]) -> Markup:
     """Names and values."""
     return table([["what", "value"], *([name, value] for name, value in about.items())])
+
+
+def grid(figures: Sequence[Markup]) -> Markup:
+    """Figures side by side, as many as the screen has room for."""
+    return element("div", figures, class_="grid-of-figures") if figures else joined([])
 
 
 def lines(items: Sequence[str]) -> Markup:

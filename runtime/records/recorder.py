@@ -122,6 +122,11 @@ class Recorder:
         encounter.launches = self._launches - encounter.launched
         encounter.issue = time.perf_counter() - encounter.started
 
+    @property
+    def closed(self) -> Sequence[OpenEncounter]:
+        """The encounters so far, with the ranges of their commands."""
+        return tuple(self._encounters)
+
     def abandon(self) -> None:
         """Remove the innermost encounter, whose version could not run."""
         del self._encounters[self._open.pop():]

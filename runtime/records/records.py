@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from typing import Any, TypeAlias
 
-from runelift.ir.errors import UserError
-from runelift.runtime.displayed import Displayed
+from runelift.runtime.displayed import Displayed, frame
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.records.record import Record
 
@@ -41,12 +39,7 @@ class Records(list[Record], Displayed):
 
     def to_pandas(self, *, choices: bool = False) -> Any:
         """The rows of :meth:`to_dicts` as a frame; UserError if pandas is not installed."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError:
-            raise UserError("This needs pandas: pip install pandas.  Without it, to_dicts() has "
-                            "the same rows.") from None
-        return pandas.DataFrame(self.to_dicts(choices=choices))
+        return frame(self.to_dicts(choices=choices))
 
     def __repr__(self) -> str:
         if not self:

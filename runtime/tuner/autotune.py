@@ -1,7 +1,7 @@
 """Tuning from start to end: a literal list of stages, each a function of the job and the state.
 
 Thresholds come first (:mod:`~runelift.runtime.tuner.thresholds`), then parameters of kernels, size
-guards, and the datasets that are kept out of tuning.
+guards, the datasets that are kept out of tuning, and a last comparison of all datasets.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from runelift.ir.errors import UserError
 from runelift.runtime.host.background import in_background
 from runelift.runtime.tuner import confirm_size_guards
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
+from runelift.runtime.tuner.final_choice import compare_choices
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters import tune as kernel_parameters
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.side_by_side import SideBySide, by_default, speedup
 from runelift.runtime.tuner.result import EntryTuning, Tuning
-from runelift.runtime.tuner.thresholds import conclude_recorded, tune_thresholds
+from runelift.runtime.tuner.thresholds import conclude_recorded, kept_default, tune_thresholds
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.size_guards import GuardedThresholds
@@ -38,13 +40,15 @@ class State:
     """The results of the stages so far.
 
     ``thresholds`` are by entry point, as are ``parameters`` and ``guards``.  ``validated`` has the
-    times of datasets that are kept out of tuning.  ``interrupted``: Ctrl-C ended a stage.
+    times of datasets that are kept out of tuning.  ``final`` are those of default, tuned and best
+    version in turn.  ``interrupted``: Ctrl-C ended a stage.
     """
 
     thresholds: Tuning = field(default_factory=lambda: Tuning(()))
     parameters: tuple[ParameterTuning, ...] = ()
     guards: tuple[ConfirmedSizeGuards, ...] = ()
     validated: Mapping[str, PairedTimes] = field(default_factory=dict)
+    final: tuple[SideBySide, ...] = ()
     interrupted: bool = False
 
     @property
@@ -170,6 +174,31 @@ def validate(job: TuningJob, state: State) -> State:
         name: both for name, both in found.items() if both is not None})
 
 
+def compare_final(job: TuningJob, state: State) -> State:
+    """Run the default, the tuned program and the best single version of each dataset in turn."""
+    if not job.verify or job.recorded is not None or not state.measured:
+        return state
+    latest = {entry.forest.entry: _latest(state, entry) for entry in state.thresholds.entries}
+    final = tuple(compare_choices(job, latest, state.guarded))
+    tolerance = job.policy.comparison.tolerance
+    slower = [each.dataset for each in final if speedup([each])[2] < 1 - tolerance]
+    if slower and not any(speedup([each])[1] > 1 for each in final):
+        why = f"in the end {', '.join(slower)} got slower, and none faster"
+        return replace(_untuned(state, why), final=tuple(by_default(each) for each in final))
+    return replace(state, final=final)
+
+
+def _untuned(state: State, why: str) -> State:
+    """The state with the choices by default, and the reason for them."""
+    return replace(
+        state,
+        thresholds=Tuning(tuple(kept_default(entry, why) for entry in state.thresholds.entries)),
+        parameters=tuple(replace(each, chosen={}, refitted=None, why=each.why or why)
+                         for each in state.parameters),
+        guards=tuple(replace(each, finer={}, after=each.before, why=each.why or why)
+                     for each in state.guards))
+
+
 @contextmanager
 def _report(job: TuningJob, state: State) -> Iterator[None]:
     """Have a thread work on the report of the thresholds while others run."""
@@ -185,6 +214,7 @@ STAGES: tuple[Stage, ...] = (
     tune_parameters,
     tune_size_guards,
     validate,
+    compare_final,
 )
 """The steps of a tuning, in order."""
 
@@ -207,4 +237,4 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
         found = autotune(TuningJob(runner, program.tree, inputs, info.choice.threshold, **options))
         if isinstance(runner, Remote) and not found.interrupted:
             runner.save_manifest()
-        return found.thresholds
+        return replace(found.thresholds, final=found.final)

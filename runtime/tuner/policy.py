@@ -79,6 +79,12 @@ class ComparisonPolicy:
     """Seconds of running after which a dataset is decided by what there is."""
     enough_seconds: float = 0.1
     """Seconds of running after which the fewest pairs are enough; twice as many for short runs."""
+    final_rounds: int = 15
+    """Rounds of default, tuned and best version at least, if they are short, in the end."""
+    final_seconds: float = 15.0
+    """Seconds that these rounds take at most, over all datasets, ..."""
+    final_part: float = 0.075
+    """... and the part of a budget that they may take from the report."""
     launch_seconds: float = 1e-5
     """Seconds of the host that a launch takes at most."""
     stake: float = 0.03

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from runelift.runtime.displayed import Displayed
+from runelift.runtime.displayed import Displayed, frame
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit
 from runelift.runtime.tuner.fit.memory_front import MemoryFront
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
+from runelift.runtime.tuner.measure.side_by_side import SideBySide
 from runelift.runtime.versions.forest import Forest
 
 
@@ -48,10 +50,23 @@ class EntryTuning:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tuning(Displayed):
-    """The result of tuning a program; ``thresholds`` hold for all its entry points."""
+    """The result of tuning a program; ``thresholds`` hold for all its entry points.
+
+    ``final`` are times of default, tuned and best version in turn, if these ran in the end.
+    """
 
     entries: tuple[EntryTuning, ...]
+    final: tuple[SideBySide, ...] = ()
     _looks = "tunings"
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A dictionary for each dataset: its times by default and tuned, in seconds."""
+        rows: list[dict[str, Any]] = self._drawn_by().rows(self)
+        return rows
+
+    def to_pandas(self) -> Any:
+        """The rows of :meth:`to_dicts` as a frame; UserError if pandas is not installed."""
+        return frame(self.to_dicts())
 
     def __repr__(self) -> str:
         return self._text()

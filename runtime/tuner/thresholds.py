@@ -184,6 +184,13 @@ def _by_default(tuning: EntryTuning, found: Fit, kept: set[str], why: str) -> En
                    unmoved=frozenset(kept))
 
 
+def kept_default(tuning: EntryTuning, why: str) -> EntryTuning:
+    """The default thresholds, for a reason, in place of those that were found."""
+    if tuning.fit.kept_default:
+        return tuning
+    return replace(_by_default(tuning, tuning.fit, set(), why), verified={})
+
+
 def _hopeless(tuning: EntryTuning) -> set[str]:
     """The datasets on which the default thresholds lead to versions that must not or cannot run."""
     return {d.name for d in tuning.costs.datasets

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,7 @@ def parse_tuning(source: Source) -> dict[str, int]:
 
 
 PROGRAM, SETTINGS, GUARDS, SCHEDULE = "program_sha256", "settings", "guards", "schedule"
-"""Keys of the facts: the program's text, parameters of its kernels by device, size guards, and the
+"""Keys of the facts: the program's text, thresholds and parameters by device, size guards, and the
 lines of the schedule."""
 
 
@@ -89,14 +89,15 @@ class Identity:
 class TuningValues:
     """Values for thresholds and parameters, and the file they are from, if any.
 
-    ``elsewhere`` has the parameters of kernels on other devices, ``stale`` says why some of the
-    file are left out.
+    ``elsewhere`` has the values of other devices, ``stale`` says why some of the file are left out.
+    ``borrowed`` is the device that the values are from, if there are none for this one.
     """
 
     values: dict[str, int]
     file: Path | None = None
     elsewhere: dict[str, dict[str, int]] = field(default_factory=dict)
     stale: str = ""
+    borrowed: str = ""
 
     def warn(self, problems: Iterable[str]) -> None:
         """Warn about what is wrong with the file."""
@@ -119,19 +120,21 @@ class TuningValues:
             return None
         return Source(str(facts_path(self.file)), "".join(f"{line}\n" for line in lines))
 
-    def on(self, identity: Identity, kernels: Set[str]) -> TuningValues:
+    def on(self, identity: Identity, kernels: Set[str], *, borrow: bool = True) -> TuningValues:
         """The values that hold for a program on a device.
 
-        ``kernels`` are the names of the parameters of kernels.  These number operations and depend
-        on the device, so those of another text or device would only be right by chance.  The facts
-        beside the file name their text and device.  A file without facts is taken as it is.
+        ``kernels`` are the names of the parameters of kernels.  These number operations, so those
+        of another text would only be right by chance.  The facts beside the file name their text
+        and have the values of each device; the file itself has those of the last one.  If there are
+        none for this device, those of the nearest one may be ``borrowed``.  A file without facts is
+        taken as it is.
         """
         facts = facts_path(self.file) if self.file is not None else None
         if facts is None or not facts.exists():
             return self
         about = read_facts(facts)
         known = about.get(SETTINGS)
-        if not isinstance(known, dict):
+        if not isinstance(known, dict) or not known:
             return self
         kept = {name: value for name, value in self.values.items() if name not in kernels}
         lines = {name: value for name, value in self.values.items() if name in kernels}
@@ -141,9 +144,32 @@ class TuningValues:
                 "ignored; 'runelift autotune' finds new ones.") if lines else "")
         others = {device: dict(found) for device, found in known.items()
                   if device != identity.device}
-        if others and next(reversed(known)) != identity.device:
-            lines = known.get(identity.device, {})
-        return replace(self, values={**kept, **lines}, elsewhere=others)
+        borrow = borrow and bool(identity.device) and identity.device not in known
+        device = nearest_device(identity.device, others) if borrow else identity.device
+        if next(reversed(known)) != device:
+            own = known.get(device, {})
+            kept |= {name: value for name, value in own.items() if name not in kernels}
+            lines = {name: value for name, value in own.items() if name in kernels}
+        if not borrow:
+            return replace(self, values={**kept, **lines}, elsewhere=others)
+        return replace(self, values={**kept, **lines}, elsewhere=others, borrowed=device, stale=(
+            f"There is no tuning for {identity.device}, so that of {device} is used.  It may be "
+            "slow here; 'runelift autotune' tunes for this device."))
+
+
+def nearest_device(device: str, known: Iterable[str]) -> str:
+    """The device whose name is most alike, of those of the same platform if there are any.
+
+    >>> nearest_device("H100 80GB, CUDA", ["pthread, PoCL", "H200, CUDA", "A100-40GB, CUDA"])
+    'H200, CUDA'
+    """
+    name, _, platform = device.rpartition(", ")
+
+    def likeness(other: str) -> tuple[bool, float]:
+        other_name, _, other_platform = other.rpartition(", ")
+        return other_platform == platform, SequenceMatcher(None, name, other_name).ratio()
+
+    return max(known, key=likeness)
 
 
 def digest(source: Source, rules: Source | None = None) -> str:
@@ -164,9 +190,12 @@ def schedule_of(given: str | Path | None) -> Source | None:
         raise UserError(f"{given}: error[malformed-schedule]: not a text file in UTF-8.") from None
 
 
-def read_size_guards(file: Path, identity: Identity, policy: str, forests: Forests
-                     ) -> tuple[dict[str, SizeGuard], str]:
-    """The size guards beside a tuning file that hold here, and why others do not."""
+def read_size_guards(file: Path, identity: Identity, policy: str, forests: Forests,
+                     borrowed: str = "") -> tuple[dict[str, SizeGuard], str]:
+    """The size guards beside a tuning file that hold here, and why others do not.
+
+    Those of a device whose values are ``borrowed`` hold, too.
+    """
     if not facts_path(file).exists():
         return {}, ""
     try:
@@ -178,7 +207,7 @@ def read_size_guards(file: Path, identity: Identity, policy: str, forests: Fores
         return {}, ""
     if about.get(PROGRAM) != identity.program or guards.get("policy") != policy:
         return {}, "The program or the policy has changed since its guards were tuned" + _IGNORED
-    if guards.get("device") != identity.device:
+    if guards.get("device") not in (identity.device, borrowed or identity.device):
         return {}, f"The guards were tuned on another device, {guards.get('device')}" + _IGNORED
     try:
         guards_by_site = {str(site): from_json(raw) for site, raw in guards["sites"].items()}

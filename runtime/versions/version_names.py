@@ -91,6 +91,18 @@ def _range(known: list[str]) -> str:
     return f"the versions {known[0]} to {known[-1]}"
 
 
+def without_versions(text: str) -> str:
+    """A message without the versions, given as SITE/INDEX, that it begins with.
+
+    >>> without_versions("main.a/1, main.b/0: timeout: not over after 2 s")
+    'timeout: not over after 2 s'
+    >>> without_versions("no memory")
+    'no memory'
+    """
+    found = _INDEXED.match(text)
+    return text[found.end():].removeprefix(":").lstrip() if found else text
+
+
 def _innermost(found: Sequence[Alternative]) -> Iterator[Alternative]:
     """Versions without those that another one stands in: they say no more."""
     for each in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -73,3 +74,8 @@ def test_stubs_name_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert '# program["run"] is not typed.' in text
     assert '# program["from\'"] is not typed.' in text
     assert "quotes''' \\\\ slashes" in text
+    assert main(["stubs", str(tmp_path / "rows.fut"), "-o", "-", "--json"]) == 0
+    entry = json.loads(capsys.readouterr().out)["result"]["entries"]["scaled"]
+    assert entry["sizes"] == ["n", "m"]
+    assert [(each["name"], each["written"]) for each in entry["params"]] == [
+        ("k", "f32"), ("xss", "[n][m]f32")]

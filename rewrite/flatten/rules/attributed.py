@@ -35,8 +35,10 @@ def maps_in_blocks(walk: Walk, stm: ir.Stm) -> str | None:
     """
     soac, blocks = node_of(stm, ir.Map), blocks_of(stm)
     inside = any(blocks_of(inner) for inner in statements_inside([soac.lam.body]))
-    if (blocks is None and not inside) or walk.level is not ir.Level.GRID:
-        return ""
+    if blocks is None and not inside:
+        return Unlike("no schedule asks for blocks")
+    if walk.level is not ir.Level.GRID:
+        return Unlike("it stands inside of a group")
     if why := irregular(walk, stm):
         return why
     if why := walk.prepare(stm):

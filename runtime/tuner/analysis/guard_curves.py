@@ -75,10 +75,16 @@ class ScoreCurve:
     omitted: int = 0
 
     @property
+    def worst(self) -> float:
+        """The score with the worst threshold relative to the best; NaN if nothing is known."""
+        scores = [score for _, score in self.scores]
+        least = min(scores, default=0.0)
+        return max(scores) / least if least else math.nan
+
+    @property
     def matters(self) -> bool:
         """True if some threshold is worse than another by more than chance."""
-        scores = [score for _, score in self.scores]
-        return bool(scores) and max(scores) > (1 + INDIFFERENT) * min(scores)
+        return self.worst > 1 + INDIFFERENT
 
 
 def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.fit.fit import chosen_versions
 from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.size_guards import GuardedThresholds, Leaf
+from runelift.runtime.versions.version_names import labels, plan_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Standing:
         return 2 * self.best > self.encounters
 
 
-def standings(forest: Forest, dataset: DatasetCosts, thresholds: dict[str, int]
+def standings(forest: Forest, dataset: DatasetCosts, thresholds: Mapping[str, int]
               ) -> dict[str, Standing]:
     """The results of the leaf versions that were met, by label."""
     chosen = Counter[str]()
@@ -48,6 +50,39 @@ def standings(forest: Forest, dataset: DatasetCosts, thresholds: dict[str, int]
         if times:
             found[label] = Standing(sum(times), len(times), best[label], chosen[label])
     return found
+
+
+def forced_standings(forest: Forest, dataset: DatasetCosts, thresholds: Mapping[str, int]
+                     ) -> dict[str, Standing]:
+    """The results of the leaf versions if each is forced wherever its tree is reached.
+
+    So their times can be compared: they have all that happens in the tree, not only what the
+    version does itself.  The fastest one wins.  Versions that cannot run somewhere are left out.
+    """
+    found, chosen = dict[str, Standing](), standings(forest, dataset, thresholds)
+    for tree in forest.trees:
+        points = [point for point in dataset.points if point.site.name == tree.name]
+        times = dict[str, float]()
+        for label in (each for alternative in tree.alternatives for each in labels(alternative)):
+            forced = GuardedThresholds(thresholds, {
+                site: Leaf(index) for site, index in plan_of(forest, label).items()})
+            seconds = sum(point.cost(forced).time for point in points)
+            if label in chosen and math.isfinite(seconds) and all(
+                    _runs(forest, point, forced, label) for point in points):
+                times[label] = seconds
+        best = min(times, key=lambda each: times[each], default="")
+        for label, seconds in times.items():
+            old = chosen[label]
+            found[label] = replace(old, seconds=seconds,
+                                   best=old.encounters if label == best and len(times) > 1 else 0)
+    return found
+
+
+def _runs(forest: Forest, point: EncounterCosts, thresholds: Mapping[str, int], label: str) -> bool:
+    """True if a version runs at an encounter or inside of it."""
+    sites = forest.sites()
+    return any(sites[site].alternatives[index].label == label
+               for site, index in point.taken(thresholds))
 
 
 def _winners(point: EncounterCosts) -> Iterator[str]:

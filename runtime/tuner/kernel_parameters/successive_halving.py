@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -62,7 +62,8 @@ class SuccessiveHalving:
     """A search of the settings of one operation, with their times on the inputs so far.
 
     ``ahead`` is the number of settings whose kernels can be built at the same time.
-    ``impossible`` has those that could not be built or launched, with the reason.
+    ``impossible`` has those that could not be built or launched, with the reason.  ``history`` has
+    the tries, the seconds and the best time relative to the default, whenever that got better.
     """
 
     space: ParameterSpace
@@ -74,6 +75,8 @@ class SuccessiveHalving:
     samples: list[_TrialTimes] = field(default_factory=list)
     impossible: dict[Setting, str] = field(default_factory=dict)
     tries: int = 0
+    history: list[tuple[int, float, float]] = field(default_factory=list)
+    _begun: float = 0.0
 
     @property
     def name(self) -> str:
@@ -131,7 +134,7 @@ class SuccessiveHalving:
         """Try each once, the default first; ``same`` are those that others stand for."""
         fresh = [s for s in settings if not (s in times or s in same or s in self.impossible)]
         for setting in settings:
-            if self.clock() >= end:
+            if (now := self.clock()) >= end:
                 return
             if self.ahead > 1 and setting in fresh[::self.ahead]:
                 place = fresh.index(setting)
@@ -144,6 +147,17 @@ class SuccessiveHalving:
                 same[setting] = seconds
             elif seconds is not None:
                 times.setdefault(setting, []).append(seconds)
+                self._note(now, times)
+
+    def _note(self, now: float, times: Mapping[Setting, Sequence[float]]) -> None:
+        """Keep the best ratio so far, on the first input, if it is better than before."""
+        if self.samples or not (default := min(times.get(self.space.default, (0.0,)))):
+            return
+        ratio = min(map(min, times.values())) / default
+        if not self.history:
+            self._begun = now
+        if not self.history or ratio < self.history[-1][2]:
+            self.history.append((self.tries, now - self._begun, ratio))
 
     def _entrants(self) -> list[Setting]:
         """All settings or some of them, or those that did best on other inputs."""

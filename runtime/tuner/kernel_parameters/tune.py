@@ -38,7 +38,8 @@ from runelift.runtime.versions.forest import plans
 class OperationResult:
     """The result of the trials of an operation, and the trials.
 
-    ``impossible`` counts the settings that could not be built or launched, by reason.
+    ``impossible`` counts the settings that could not be built or launched, by reason.  ``history``
+    has the tries, the seconds and the best time relative to the default, whenever it got better.
     """
 
     operation: str
@@ -49,6 +50,7 @@ class OperationResult:
     weight: float
     impossible: dict[str, int]
     trials: tuple[Trial, ...] = ()
+    history: tuple[tuple[int, float, float], ...] = ()
 
     @property
     def gain(self) -> float:
@@ -263,7 +265,8 @@ def _settled(contest: SuccessiveHalving) -> OperationResult:
                            space.named(best),
                            contest.score(best) if best != space.default else 1.0,
                            sum(sample.weight for sample in contest.samples),
-                           dict(Counter(contest.impossible.values())), tuple(contest.trials()))
+                           dict(Counter(contest.impossible.values())), tuple(contest.trials()),
+                           tuple(contest.history))
 
 
 # What came of it
@@ -306,7 +309,7 @@ def render_parameters(tuning: ParameterTuning) -> str:
                  else "  no operation takes time enough")
     if tuning.why:
         lines.append(f"  The settings stay as they are: {tuning.why}.")
-    rows = [["dataset", "before", "with parameters", "gain"]]
+    rows = [["when found, on", "before", "with parameters", "gain"]]
     rows += [[name, show_seconds(both.default.median), show_seconds(both.tuned.median),
               f"{both.gain:.2f}×"] for name, both in tuning.verified.items()]
     if tuning.verified:

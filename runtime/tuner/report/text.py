@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -24,9 +24,14 @@ from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.report.memory_fronts import front_facts
 from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.versions.forest import plans
-from runelift.runtime.versions.version_names import names_of_plan, with_version_names
+from runelift.runtime.versions.version_names import (
+    names_of_plan,
+    with_version_names,
+    without_versions,
+)
 
-LEGEND = "by size: built-in rule. never: this version is switched off."
+LEGEND = ("by size: built-in rule. never: this version is switched off. "
+          "worst: score of its worst value.")
 """The meaning of the words for thresholds."""
 TRIABLE = 1_000_000_000
 """Most costs of encounters that an exhaustive search may look at."""
@@ -64,12 +69,15 @@ def render_validation(validated: Mapping[str, PairedTimes]) -> str:
         validation_rows(validated), "  ") if validated else ""
 
 
-def render(tuning: Tuning) -> str:
-    """The trees, the times of their versions on each dataset, the choice and its gain."""
-    return "\n\n".join("\n".join(_render_entry(entry)) for entry in tuning.entries)
+def render(tuning: Tuning, *, times: bool = True) -> str:
+    """The trees, the times of their versions on each dataset, and the choice.
+
+    Without ``times``, those of whole runs are left out: a verdict has them.
+    """
+    return "\n\n".join("\n".join(_render_entry(entry, times)) for entry in tuning.entries)
 
 
-def _render_entry(entry: EntryTuning) -> Iterator[str]:
+def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
     yield f"Program runs: {_runs(entry)}"
     if len(entry.measurements.places) > 1:
         yield (f"  measured on {len(entry.measurements.places)} devices: "
@@ -95,14 +103,15 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield f"  {LEGEND}"
     if entry.fit.kept_default:
         yield f"  The defaults stay: {entry.fit.kept_default}."
-    yield ""
-    yield "Time of a run:"
-    yield table(run_times(entry), "  ")
-    if not entry.verified:
-        yield f"  (predicted from {_source(entry)})"
+    if times:
+        yield ""
+        yield "Time of a run:"
+        yield table(run_times(entry), "  ")
+        if not entry.verified:
+            yield f"  (predicted from {_source(entry)})"
     yield from _losses(entry)
     yield from _observations(entry)
-    yield from _failures(entry)
+    yield from _failures(entry, failed=times)
 
 
 def show_threshold(value: int) -> str:
@@ -111,13 +120,22 @@ def show_threshold(value: int) -> str:
 
 
 def threshold_rows(entry: EntryTuning) -> list[list[str]]:
-    """The thresholds by default and tuned, and which make the same choices; the head first."""
-    rows = [["name", "default", "tuned", "equally good"]]
+    """The thresholds by default and tuned, and which make the same choices; the head first.
+
+    The last column has the factor by which the score is worse with the worst value of that
+    threshold alone.
+    """
+    rows = [["name", "default", "tuned", "equally good", "worst"]]
+    scores = {curve.guard: curve.worst for curve in score_curves(
+        entry.costs.compact(), entry.fit.thresholds)}
     for name, value in entry.fit.thresholds.items():
         interval = entry.fit.intervals.get(name)
         span = (f"{show_threshold(interval.low + 1)}..{show_threshold(interval.high)}"
                 if interval else "")
-        rows.append([name, show_threshold(entry.defaults[name]), show_threshold(value), span])
+        worst = scores.get(name, math.nan)
+        rows.append([name, show_threshold(entry.defaults[name]), show_threshold(value), span,
+                     "fails" if math.isinf(worst) else "-" if math.isnan(worst)
+                     else f"{worst:.2f}×"])
     return rows
 
 
@@ -241,42 +259,44 @@ def failed_versions(entry: EntryTuning) -> Iterator[str]:
 
     Runs that other runs rule out, and those that there was no time for, have not failed.
     """
+    yield from _unused(entry, left_out=False)
+
+
+def skipped_versions(entry: EntryTuning) -> Iterator[str]:
+    """A line for each reason why versions were not run, as other runs rule them out."""
+    yield from _unused(entry, left_out=True)
+
+
+def _unused(entry: EntryTuning, *, left_out: bool) -> Iterator[str]:
+    """The versions without a time, the reason, and the datasets."""
     found = dict[tuple[str, str], list[str]]()
     for run in entry.measurements.runs:
-        if run.error and run.error != NO_TIME and not run.left_out:
-            names = names_of_plan(entry.forest, run.force)
+        if run.error and run.error != NO_TIME and bool(run.left_out) == left_out:
+            names = names_of_plan(entry.forest, run.left_out or run.force)
             found.setdefault((run.dataset, _first_line(run.error)), []).append(names)
-        elif run.record:
+        elif run.record and not left_out:
             for version, reason in run.record.infeasible.items():
                 found.setdefault((run.dataset, _first_line(reason)), []).append(version)
     lines = dict[str, list[str]]()
     for (dataset, reason), versions in found.items():
         names = with_version_names(", ".join(sorted(set(versions))), entry.forest)
-        why = with_version_names(reason, entry.forest).removeprefix(f"{names}: ")
+        why = with_version_names(without_versions(reason), entry.forest)
         lines.setdefault(f"{names}: {why}", []).append(dataset)
     for line, datasets in lines.items():
-        more = f" and {len(datasets) - 1} more" if len(datasets) > 1 else ""
-        yield f"{line} ({datasets[0]}{more})"
+        others = list(dict.fromkeys(datasets))
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        yield f"{line} ({others[0]}{more})"
 
 
 def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def _failures(entry: EntryTuning) -> Iterator[str]:
-    reasons: dict[str, str] = {}
-    without_time: dict[str, int] = defaultdict(int)
-    for run in entry.measurements.runs:
-        if run.error == NO_TIME:
-            without_time[run.dataset] += 1
-        elif run.error:
-            reasons.setdefault(run.error.splitlines()[0], run.dataset)
-        elif run.record:
-            for version, reason in run.record.infeasible.items():
-                reasons.setdefault(f"{version} cannot run: {reason.splitlines()[0]}", "")
-    for reason, name in reasons.items():
-        named = with_version_names(reason, entry.forest)
-        yield f"  note: {name + ': ' if name else ''}{named}"
+def _failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
+    """Notes on what was not measured; without those that ``failed`` if these are told elsewhere."""
+    without_time = Counter(run.dataset for run in entry.measurements.runs if run.error == NO_TIME)
+    for line in (*(failed_versions(entry) if failed else ()), *skipped_versions(entry)):
+        yield f"  note: {line}"
     for dataset in entry.costs.datasets:
         if count := dataset.estimates():
             yield (f"  note: {dataset.name}: {count} times of slow versions are estimates from "

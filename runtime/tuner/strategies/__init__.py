@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+from runelift.ir import plugins
 from runelift.ir.errors import UserError
 from runelift.runtime.tuner.strategies import (
     active,
@@ -54,17 +55,19 @@ STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in (
 def parse_strategy(text: str) -> Strategy:
     """A strategy by its name, with options behind a colon; UserError if there is none such.
 
-    A name with dots is that of a strategy to import.
+    A name with dots is that of a strategy to import.  Other names are those of Runelift, or of
+    installed packages.
 
     >>> parse_strategy("random:tries=1000").options, parse_strategy("exhaustive:joint=true").options
     ({'tries': 1000}, {'joint': True})
     """
     name, _, options = text.partition(":")
-    strategy = _imported(name) if "." in name else STRATEGIES.get(name)
+    strategy = _imported(name) if "." in name else STRATEGIES.get(name) or _of_package(name)
     if strategy is None:
-        near = get_close_matches(name, STRATEGIES, n=1)
+        known = [*STRATEGIES, *(each.name for each in plugins.declared(plugins.STRATEGIES))]
+        near = get_close_matches(name, known, n=1)
         raise UserError(f"No strategy is called '{name}'." + (
-            f"  Did you mean '{near[0]}'?" if near else f"  There are {', '.join(STRATEGIES)}."))
+            f"  Did you mean '{near[0]}'?" if near else f"  There are {', '.join(known)}."))
     chosen = dict(_option(strategy, each) for each in options.split(",") if each)
     return replace(strategy, options={**strategy.options, **chosen})
 
@@ -78,6 +81,18 @@ def _imported(name: str) -> Strategy:
     if not isinstance(found, Strategy):
         raise UserError(f"The strategy '{name}' cannot be imported: it is no Strategy.")
     return found
+
+
+def _of_package(name: str) -> Strategy | None:
+    """The strategy that an installed package has by this name."""
+    found = plugins.named(plugins.STRATEGIES, name)
+    if found is None:
+        return None
+    plugin, strategy = found
+    if isinstance(strategy, Strategy):
+        return replace(strategy, name=name)
+    plugin.left_out("it should be a Strategy")
+    return None
 
 
 def _option(strategy: Strategy, text: str) -> tuple[str, Any]:
@@ -125,8 +140,8 @@ def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget 
            progress: Callable[[SearchStep], None] = lambda _: None) -> Search:
     """Search with a strategy; when the budget is spent, the best thresholds so far count.
 
-    So they do where a run with those found has been stopped.  Without a single complete try the
-    thresholds stay what they are without tuning.
+    So they do where a run with those found fails or has been stopped.  Without a single complete
+    try the thresholds stay what they are without tuning.
     """
     trials = SearchState(oracle, budget or Budget(), seed, progress)
     finished = interrupted = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,6 +16,7 @@ def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
     """Tries where a second-degree polynomial through the tries is least (algorithm 6).
 
     It starts from ``guesses`` random tries and ends when the least point has been tried already.
+    Where all of these fail, others are drawn: there is no polynomial through failures.
     """
     def line(count: int, cost: Callable[[int], float]) -> int:
         """The best index that was tried."""
@@ -54,7 +56,14 @@ def active_endpoints(trials: SearchState, *, guesses: int = 3) -> dict[str, int]
 def _first(count: int, cost: Callable[[int], float], guesses: int, random: np.random.Generator
            ) -> dict[int, float]:
     drawn = random.choice(count, size=min(guesses, count), replace=False)
-    return {int(index): cost(int(index)) for index in drawn}
+    known = {int(index): cost(int(index)) for index in drawn}
+    if not any(map(math.isfinite, known.values())):
+        for index in map(int, random.permutation(count)):
+            if index not in known:
+                known[index] = cost(index)
+                if math.isfinite(known[index]):
+                    break
+    return known
 
 
 def _least_of_parabola(known: dict[int, float], among: list[int] | range) -> int:

@@ -35,7 +35,7 @@ TRIABLE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class _JudgedSearch:
+class JudgedSearch:
     """One search, judged.
 
     ``loss`` is the sum of relative times with its thresholds; ``slowest`` the greatest time of a
@@ -61,7 +61,7 @@ class Comparison:
     entry: str
     datasets: tuple[str, ...]
     versions: int
-    searches: Mapping[str, Sequence[_JudgedSearch]]
+    searches: Mapping[str, Sequence[JudgedSearch]]
     untuned: float
     best: float
     tried: int | None
@@ -94,7 +94,7 @@ def compare(strategies: Mapping[str, Strategy], problem: Problem, *, seeds: int 
     The result has the names of ``strategies``.  After Ctrl-C it has the searches that were over.
     """
     costs, default = problem.costs, problem.default
-    found: dict[str, list[_JudgedSearch]] = {}
+    found: dict[str, list[JudgedSearch]] = {}
     interrupted = False
     for name, strategy in strategies.items():
         for seed in range(seeds):
@@ -113,9 +113,9 @@ def compare(strategies: Mapping[str, Strategy], problem: Problem, *, seeds: int 
                       _regret(objective(costs, default), best), best, tried, interrupted)
 
 
-def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> _JudgedSearch:
+def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> JudgedSearch:
     ratios = [d.total(found.thresholds) / max(d.total(default), 1e-12) for d in costs.datasets]
-    return _JudgedSearch(found, objective(costs, found.thresholds), max(ratios, default=1.0))
+    return JudgedSearch(found, objective(costs, found.thresholds), max(ratios, default=1.0))
 
 
 def _regret(loss: float, best: float) -> float:
@@ -214,7 +214,7 @@ def render_intervals(comparison: Comparison) -> str:
                        for name, found in comparison.searches.items())
 
 
-def _arrival(searches: Sequence[_JudgedSearch], best: float) -> str:
+def _arrival(searches: Sequence[JudgedSearch], best: float) -> str:
     """The runs after which the searches were close to the best (median), if they came close."""
     limit = (1 + CLOSE) * best
     arrivals = [next((float(step.runs) for step in each.search.history if step.score <= limit),
@@ -224,7 +224,7 @@ def _arrival(searches: Sequence[_JudgedSearch], best: float) -> str:
     return f"{found:.0f}" if math.isfinite(found) else "never"
 
 
-def _line(name: str, judged: Sequence[_JudgedSearch], comparison: Comparison) -> list[str]:
+def _line(name: str, judged: Sequence[JudgedSearch], comparison: Comparison) -> list[str]:
     searches = [each.search for each in judged]
     regrets = [comparison.regret(each.loss) for each in judged]
     ended = "" if all(each.finished for each in searches) else " !"
@@ -253,7 +253,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
                            for name, found in comparison.searches.items()}}
 
 
-def _facts(found: _JudgedSearch, regret: float) -> dict[str, Any]:
+def _facts(found: JudgedSearch, regret: float) -> dict[str, Any]:
     each = found.search
     return {"seed": each.seed, "runs": each.runs, "executions": each.executions,
             "repeats": each.repeats, "tries": each.tries, "seconds": each.seconds,

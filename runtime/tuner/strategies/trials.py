@@ -241,11 +241,15 @@ class SearchState:
         return times
 
     def hopeless(self, thresholds: Thresholds) -> bool:
-        """True if a run with these thresholds is known to have to be stopped."""
+        """True if a run with these thresholds is known to fail, or to have to be stopped.
+
+        Datasets that fail by default, too, do not count.
+        """
         thresholds = {**self._false, **thresholds}
-        return any(path is not None and (name, path) in self._known
-                   and self._known[name, path].stopped for name in self.datasets
-                   for path in [self.oracle.path(name, thresholds)])
+        timed = [self._known[name, path] for name in self.datasets if self._weights.get(name)
+                 for path in [self.oracle.path(name, thresholds)]
+                 if path is not None and (name, path) in self._known]
+        return any(each.stopped or not math.isfinite(each.seconds) for each in timed)
 
     def score(self, thresholds: Thresholds) -> float:
         """The score of these thresholds: smaller is faster."""

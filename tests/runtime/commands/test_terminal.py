@@ -95,6 +95,15 @@ def test_colours(terminal: bool, variables: dict[str, str], coloured: bool,
     assert plain == "runelift: p.fut:1:2: error[unknown-name]: Unknown.\n└─ true: V1\n"
 
 
+def test_gains_have_a_colour_and_what_stays_has_none() -> None:
+    out = Screen()
+    show("wide  2.80×\ntall  1.00×\nthin  1.04×", out)
+    wide, tall, thin = out.getvalue().splitlines()
+    assert "\x1b[32m2.80×" in wide
+    assert "\x1b[2m1.00×" in tall
+    assert "\x1b[2m1.04×" in thin
+
+
 def test_names_cannot_steer_the_terminal() -> None:
     out = Screen()
     show("p\x1b[2J.fut: V1", out)
@@ -114,6 +123,17 @@ def test_errors_follow_the_width(tmp_path: Path, capsys: pytest.CaptureFixture[s
         if "^" in line:
             start = line.index("^")
             assert lines[number - 1][start:start + 7] == "unknown"
+
+
+def test_paragraphs_are_filled_and_programs_stay(capsys: pytest.CaptureFixture[str],
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    main(["explain", "size-mismatch"])
+    text = capsys.readouterr().out
+    assert "\n    entry main [n] [m] (xs: [n]i32) (ys: [m]i32): [n]i32 = map2 (+) xs ys\n" in text
+    prose = text.split("\n\n")[1].splitlines()
+    assert max(map(len, prose)) <= 40
+    assert min(map(len, prose[:-1])) > 25
 
 
 def test_branches_of_trees_go_on_beside_them() -> None:
@@ -185,7 +205,8 @@ def with_json() -> Iterator[str]:
 
 
 def test_commands_with_text_have_json() -> None:
-    assert set(COMMANDS) - set(with_json()) <= {"run", "dataset", "completion"}
+    assert set(COMMANDS) - set(with_json()) <= {
+        "run", "dataset", "completion", "lsp", "repl"}
 
 
 @pytest.mark.parametrize("command", list(with_json()))

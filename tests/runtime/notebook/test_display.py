@@ -72,7 +72,7 @@ def shown(program: Program) -> dict[str, Any]:
 
 SAID = {"program": "Sums of rows, for n &lt; m &amp; &lt;b&gt;more&lt;/b&gt;.",
         "entry": "sums [n] [m] (xss: [n][m]f32): [n]f32", "forest": "V5 (flat)",
-        "tree": "sums.suff_outer_par_0 ≤ n", "core": "redomap", "kernels": "Prelude",
+        "tree": "n ≥ sums.suff_outer_par_0", "core": "redomap", "kernels": "Prelude",
         "host": "host of sums", "imp": "imp of sums", "records": "on the device",
         "record": "powers.versions_0", "tuning": "&lt;i&gt;wide", "array": "24 B on",
         "opaque": "Opaque {im: f32, re: f32}", "large": "array.get() reads its elements",
@@ -94,7 +94,10 @@ def test_fragments_are_whole_and_escaped(name: str, shown: dict[str, Any]) -> No
 
 
 def test_texts_are_short(shown: dict[str, Any]) -> None:
-    assert repr(shown["tuning"]).startswith("Tuning: ")
+    assert repr(shown["tuning"]).startswith("Tuning")
+    assert [row["dataset"] for row in shown["tuning"].to_dicts()] == [
+        "sums: <i>wide", "sums: tall"]
+    assert 0 < shown["tuning"].to_pandas()["tuned"].min() < 1
     assert repr(shown["tree"]).startswith("sums\n└─ ")
     assert repr(shown["record"]).startswith("<Record of 'powers': ")
     assert repr(shown["core"]) == str(shown["core"]) == shown["core"]

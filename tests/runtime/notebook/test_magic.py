@@ -42,7 +42,7 @@ def test_wrong_options_are_errors_of_ours(shell: InteractiveShell, line: str, sa
 
 @pytest.mark.parametrize(("code", "said"), [
     ("twice('a')", ["ArgumentError at line 1: twice('a')",
-                    "Argument 'x' should be i32, but has type <U1."]),
+                    "Argument 'x' should be i32, but has type text."]),
     ("1\nat(np.arange(3, dtype=np.int32), 3)", [
         "ProgramFailure at line 2: at(np.arange(3, dtype=np.int32), 3)",
         "<cell>:2:43: error[index-out-of-bounds]: Index [3] out of bounds for array of shape [3].",

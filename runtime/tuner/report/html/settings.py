@@ -1,40 +1,121 @@
-"""Times of settings of kernels, as heat maps over two of their parameters."""
+"""Times of settings of kernels: heat maps over two parameters, their importance, the search."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from runelift.runtime.pages import charts
-from runelift.runtime.pages.document import figure, folded, section, table
+from runelift.runtime.pages.document import (
+    figure,
+    folded,
+    grid,
+    lines,
+    paragraph,
+    section,
+    table,
+)
 from runelift.runtime.pages.markup import Markup
 from runelift.runtime.pages.scales import Axis
 from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tuner.analysis.importance import Importance, importance
 from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
 from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning, overview
+
+METHOD = ("Importance: the part of the variance of times that a parameter explains alone, by a "
+          "functional analysis of variance of 16 regression trees (Hutter, Hoos and Leyton-Brown, "
+          "ICML 2014).  “Together” is what only several parameters explain.  “Fit” says "
+          "how well trees foretell settings that they have not seen: near 0 %, times are noise.")
+"""The meaning of the columns of importance, and the source of the method."""
+UNCLEAR = 0.3
+"""Fit below which parts of the variance say little."""
+
+Ratios: TypeAlias = Mapping[tuple[tuple[str, int], ...], float]
+"""Times of settings relative to the default."""
 
 
 def parameter_charts(tuning: ParameterTuning) -> list[Markup]:
     """The outcome of all trials, and a picture for each operation that was tried."""
-    return [table(overview(tuning), "Time is relative to the default setting"),
-            *(section(each.operation, list(_operation(each)), 3)
-              for each in tuning.settled if each.trials)]
+    tried = [each for each in tuning.settled if each.trials]
+    ratios = {each.operation: _ratios(each.trials) for each in tried}
+    found = {name: importance(each) for name, each in ratios.items()}
+    why = [paragraph(f"The settings stay as they are: {tuning.why}.")] if tuning.why else []
+    return [*why, table(overview(tuning), "Time of an operation, by its best setting, relative to "
+                        "the default setting"),
+            *_importances(found), *_search(tried),
+            *(section(each.operation, list(_operation(each, ratios[each.operation],
+                                                      found[each.operation])), 3)
+              for each in sorted(tried, key=lambda each: each.ratio))]
 
 
-def _operation(settled: OperationResult) -> Iterator[Markup]:
-    ratios = _ratios(settled.trials)
-    names = _varied(ratios)
+# Importance
+
+
+def _importances(found: Mapping[str, Importance | None]) -> Iterator[Markup]:
+    """A row for each operation with trials enough."""
+    known = {name: each for name, each in found.items() if each is not None}
+    if known:
+        yield table([["operation", "most important parameters", "together", "fit"], *(
+            [name, described(each), _percent(each.together), _percent(each.fit)]
+            for name, each in known.items())], METHOD, kind="stacks")
+
+
+def described(found: Importance) -> str:
+    """The parameters that explain most, in order; nothing where times are noise."""
+    if found.fit < UNCLEAR:
+        return "none: times are mostly noise"
+    ranked = sorted(found.parts.items(), key=lambda each: -each[1])
+    return ", ".join(f"{short(name)} {_percent(part)}" for name, part in ranked[:3]
+                     if part >= 0.01) or "none"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+# The search
+
+
+def _search(tried: Sequence[OperationResult]) -> Iterator[Markup]:
+    """The best time so far, over tries and over seconds, of the operations that gained most."""
+    shown = sorted((each for each in tried if len(each.history) > 1),
+                   key=lambda each: each.history[-1][2])[:charts.STYLES]
+    if not shown:
+        return
+    text = "; ".join(f"{each.operation} {each.history[-1][2]:.2f} after {each.history[-1][0]} tries"
+                     for each in shown) + "."
+    yield grid([figure(charts.curves(
+        f"Search for parameters over {what}", text, Axis(what, lambda v: f"{v:g}"),
+        Axis("best time, relative to default", lambda v: f"{v:g}"),
+        [charts.Series(each.operation, [*((float(step[place]), step[2]) for step in each.history)],
+                       style, steps=True) for style, each in enumerate(shown)]),
+        f"The best setting so far of each operation over {what}, on its first dataset."
+        + (f"  The {charts.STYLES} that gained most." if len(tried) > charts.STYLES else ""))
+        for what, place in (("tries", 0), ("seconds", 1))])
+
+
+# Operations
+
+
+def _operation(settled: OperationResult, ratios: Ratios, found: Importance | None
+               ) -> Iterator[Markup]:
+    names = _varied(ratios, found)
     best = min(ratios, key=lambda setting: ratios[setting], default=())
     text = "fastest with " + ", ".join(f"{short(name)} {value}" for name, value in best
                                        if name in names) + "."
     title = f"{settled.operation}: time relative to the default"
+    refused = [dict(trial.setting) for trial in settled.trials if trial.seconds is None]
     if len(names) >= 2:
         down, across = names[0], names[1]
-        columns, rows = (sorted({dict(s)[name] for s in ratios}) for name in (across, down))
+        columns, rows = (sorted({dict(s)[name] for s in ratios} | {s[name] for s in refused})
+                         for name in (across, down))
         cells = [[_least(ratios, {across: x, down: y}) for x in columns] for y in rows]
+        crosses = [[any(each[across] == x and each[down] == y for each in refused)
+                    for x in columns] for y in rows]
         yield figure(charts.heat_map(title, text, (short(across), columns), (short(down), rows),
-                                     cells),
+                                     cells, crosses),
                      f"{settled.operation}: the least time relative to the default, whatever the "
                      f"other parameters are; {text}")
     elif names:
@@ -44,14 +125,18 @@ def _operation(settled: OperationResult) -> Iterator[Markup]:
             Axis("time relative to the default", lambda v: f"{v:g}"),
             [charts.Series("least", [(v, _least(ratios, {names[0]: v}) or math.nan)
                                      for v in values], 0)]), f"{settled.operation}: {text}")
+    if settled.impossible:
+        yield paragraph("Settings that were refused:")
+        yield lines([f"{count}: {reason.strip().partition(chr(10))[0]}"
+                     for reason, count in settled.impossible.items()])
     yield folded("All trials, as a table", [table([
         ["setting", "dataset", "time", "default"],
         *([", ".join(f"{short(n)} {v}" for n, v in trial.setting.items()), trial.dataset,
-           "impossible" if trial.seconds is None else show_seconds(trial.seconds),
+           "refused" if trial.seconds is None else show_seconds(trial.seconds),
            show_seconds(trial.default)] for trial in settled.trials)])])
 
 
-def _ratios(trials: Sequence[Trial]) -> dict[tuple[tuple[str, int], ...], float]:
+def _ratios(trials: Sequence[Trial]) -> Ratios:
     """The mean over its meetings of each setting's time relative to the default."""
     found = defaultdict[tuple[tuple[str, int], ...], list[float]](list)
     for trial in trials:
@@ -60,18 +145,18 @@ def _ratios(trials: Sequence[Trial]) -> dict[tuple[tuple[str, int], ...], float]
     return {setting: sum(each) / len(each) for setting, each in found.items()}
 
 
-def _varied(ratios: Mapping[tuple[tuple[str, int], ...], float]) -> list[str]:
-    """The parameters that were tried with several values, most values first."""
+def _varied(ratios: Ratios, found: Importance | None) -> list[str]:
+    """The parameters that were tried with several values: most important, then most values."""
     values = defaultdict[str, set[int]](set)
     for setting in ratios:
         for name, value in setting:
             values[name].add(value)
+    parts = found.parts if found is not None and found.fit >= UNCLEAR else {}
     return sorted((name for name in values if len(values[name]) > 1),
-                  key=lambda name: -len(values[name]))
+                  key=lambda name: (-parts.get(name, 0.0), -len(values[name])))
 
 
-def _least(ratios: Mapping[tuple[tuple[str, int], ...], float], given: Mapping[str, int]
-           ) -> float | None:
+def _least(ratios: Ratios, given: Mapping[str, int]) -> float | None:
     """The least time of settings with these values; None if there was no such trial."""
     return min((ratio for setting, ratio in ratios.items()
                 if given.items() <= dict(setting).items()), default=None)

@@ -366,6 +366,7 @@ def test_parameters_hold_for_the_text_and_the_device_they_were_tuned_for(tmp_pat
     program = runelift.compile(path)
     name = program.spaces("main")[0].ranges[0].parameter.name
     tuning, here = tmp_path / "p.fut.tuning", program.identity
+    platform = here.device.rpartition(", ")[2]
 
     def load(settings: dict[str, dict[str, int]], sha: str = here.program) -> dict[str, int]:
         write_tuning(tuning, {name: 128}, {"program_sha256": sha, "settings": settings})
@@ -373,7 +374,10 @@ def test_parameters_hold_for_the_text_and_the_device_they_were_tuned_for(tmp_pat
 
     assert load({here.device: {name: 128}}) == {name: 128}
     assert load({here.device: {name: 32}, "other, none": {name: 128}}) == {name: 32}
-    assert load({"other, none": {name: 128}}) == {}
+    with pytest.warns(UserWarning, match=f"no tuning for .*{platform}, so that of other, none"):
+        assert load({"other, none": {name: 128}}) == {name: 128}
+    with pytest.warns(UserWarning, match=f"so that of other, {platform} is used"):
+        assert load({f"other, {platform}": {name: 64}, "other, none": {name: 128}}) == {name: 64}
     with pytest.warns(UserWarning, match="has changed since"):
         assert load({here.device: {name: 128}}, sha="0") == {}
     facts_path(tuning).unlink()

@@ -29,6 +29,7 @@ from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.tuner.thresholds import conclude
 from tests.runtime.tuner.simulated import Simulated, looped, nested, site
+from tests.screens import MISSING, PROGRAM, screens
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -114,12 +115,22 @@ def test_all_is_drawn_inside_of_the_picture(page: str) -> None:
                 assert 0 <= float(each.get(name, 0)) <= limit, (title(picture), each.attrib)
 
 
-def test_the_tree_marks_who_won(page: str) -> None:
-    tree = picture_of(page, "Threshold tree")
-    assert tree.findtext(f"{SVG}desc") == "On falling <1> V1 wins. On wide V1 wins."
-    looks = [each.get("class") for each in tree.iter(f"{SVG}rect")]
-    assert looks.count("time best chosen") == 2
-    assert looks.count("time chosen") == 1  # V3, for less than half of the encounters
+def decisions(page: str) -> list[tuple[str, str, list[str]]]:
+    """The rows of the table of decisions: condition, version, and cells without markup."""
+    table = re.search(r'<table class="stacks decisions">.*?</table>', page, re.DOTALL)
+    assert table is not None
+    rows = re.findall(r"<tr.*?</tr>", table[0].partition("<tbody>")[2], re.DOTALL)
+    cells = [[re.sub("<.*?>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
+             for row in rows]
+    return [(first, second, rest) for first, second, *rest in cells]
+
+
+def test_the_tree_marks_the_fastest_and_the_chosen(page: str) -> None:
+    """Of whole runs with a version, V3 is fastest on one dataset; the choices mix V1 and V3."""
+    assert decisions(page) == [
+        ("if n ≥ 16 (in a loop)", "V1 (outer)", ["6.49 s ◀ 17 of 32", "75.0 ms ★ ◀"]),
+        ("else if n ≥ 547,723", "V2 (outer)", ["4.80 s", "300 ms"]),
+        ("else", "V3 (flat)", ["3.20 s ★ ◀ 15 of 32", "200 ms"])]
 
 
 def test_winners() -> None:
@@ -171,7 +182,8 @@ def test_heat_maps_are_darkest_where_it_is_fastest() -> None:
     picture = ElementTree.fromstring(charts.heat_map(
         "t", "d", ("group", [32, 64]), ("chunk", [1, 2]), [[1.0, 0.5], [None, 2.0]]))
     cells = [(e.get("class"), e.get("fill-opacity")) for e in picture.findall(f"{SVG}rect")]
-    assert cells == [("cell", "0.39"), ("cell", "0.7"), ("cell empty", None), ("cell", "0.08")]
+    assert cells[:4] == [("cell", "0.39"), ("cell", "0.7"), ("cell empty", None), ("cell", "0.08")]
+    assert cells[4] == ("cell", "0.7")  # the legend begins with the fastest
 
 
 @pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (0.9, 1.1), (1.0, 3e9), (17.0, 23.0)])
@@ -193,13 +205,16 @@ def test_settings_of_kernels_are_a_heat_map_over_the_two_with_most_values() -> N
                          seconds, 2.0)
                    for group, chunk, seconds in [(32, 1, 2.0), (32, 2, 1.0), (64, 1, 4.0),
                                                  (64, 2, None), (128, 1, 3.0)])
-    tuning = ParameterTuning("main", (OperationResult("main.r", 6, 5, {}, 1.0, 1.0, 1, trials),))
+    tuning = ParameterTuning("main", (OperationResult("main.r", 6, 5, {}, 1.0, 1.0,
+                                                      {"no memory": 1}, trials),))
     page = document("t", parameter_charts(tuning))
     picture = picture_of(page, "main.r")
     assert picture.findtext(f"{SVG}desc") == "fastest with group 32, chunk 2."
-    assert [t.text for t in picture.iter(f"{SVG}text")] == [
-        "chunk", "group", "1", "2", "32", "1.00", "0.50", "64", "2.00", "128", "1.50"]
-    assert "impossible" in page
+    words = [t.text for t in picture.iter(f"{SVG}text")]
+    assert words[:12] == [
+        "chunk →", "group ↓", "1", "2", "32", "1.00", "0.50", "64", "2.00", "×", "128", "1.50"]
+    assert {"fast to slow", "not tried", "refused"} <= set(words)
+    assert "<li>1: no memory</li>" in page
 
 
 def test_noise_is_the_spread_of_the_same_runs() -> None:
@@ -214,10 +229,11 @@ def test_programs_with_nested_choices() -> None:
     entry = conclude(sim.forest, sim.default, measure(
         sim, sim.forest, [Dataset("one", "main", lambda: [2, 4])], repeats=1))
     page = document("t", tuned(Tuning((entry,)), {}))
-    tree = picture_of(page, "Threshold tree")
-    assert [t.text for t in tree.iter(f"{SVG}text")
-            if t.text and t.text.startswith("V")] == [
-                f"V{k} ({leaf.kind.value})" for k, leaf in enumerate(sim.forest.leaves(), start=1)]
+    found = decisions(page)
+    assert [version for _, version, _ in found if version] == [
+        f"V{k} ({leaf.kind.value})" for k, leaf in enumerate(sim.forest.leaves(), start=1)]
+    assert [condition for condition, version, _ in found if not version] == [
+        "a choice:", "else:", "a choice:", "a choice, in a loop:", "a choice, in a loop:"]
 
 
 def test_the_text_has_what_the_page_has() -> None:
@@ -252,7 +268,7 @@ def test_comparisons_draw_convergence(tmp_path: Path, run: Run) -> None:
     assert (picture.findtext(f"{SVG}desc") or "").startswith(
         f"binary: 0.00 % after {ends['binary']} runs; instrumentation: 0.00 % after "
         f"{ends['instrumentation']} runs")
-    _, *rows = re.findall(r'<th scope="row">binary</th><td>(\d+)</td>', html.read_text())
+    rows = re.findall(r'<th scope="row">binary</th><td>(\d+)</td>', html.read_text())
     assert rows == sorted(rows, key=int)
     assert len(rows) == len(found["strategies"]["binary"][0]["history"])
     assert len([p for p in picture.findall(f"{SVG}path")
@@ -265,3 +281,10 @@ def test_a_search_has_no_records_to_draw(tmp_path: Path, run: Run) -> None:
     status, _, err = run("autotune", program, "--strategy", "binary", "--html", tmp_path / "x")
     assert status == 1
     assert "tune-compare --html" in err
+
+
+@pytest.mark.skipif(PROGRAM is None, reason=MISSING)
+def test_the_page_fits_screens(page: str, tmp_path: Path) -> None:
+    html = tmp_path / "page.html"
+    html.write_text(page)
+    assert screens(html, widths=(480, 1280), schemes=("dark",)) == []

@@ -23,7 +23,12 @@ def environment(about: Mapping[str, str], measurements: Iterable[Measurements] =
     recorded = {"measured on": ", ".join(devices)} if devices else {}
     found = {_NAMES.get(key, key): value for key, value in about.items()}
     return {**found, **recorded, "date": found.get("date", _now()),
-            "host": platform.platform(), "Python": platform.python_version(),
+            "host": platform.platform(), **versions()}
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that results depend on."""
+    return {"Python": platform.python_version(),
             **{package: _version(package) for package in PACKAGES}}
 
 

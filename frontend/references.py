@@ -1,0 +1,438 @@
+"""Names of a program and the places that mention them, for editors.
+
+The syntax tree is followed with the scopes of the language, also where the program has mistakes in
+its types.  Fields of records, constructors and the built-in names have no definitions here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.layered import Layered
+from runelift.frontend.syntax.nodes import Node, parts
+from runelift.ir.source import Source, Span
+
+Reader = Callable[[Path], "module_ast.Module | None"]
+"""Reads and parses a file; None if that is not possible."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """A name that a program binds.
+
+    ``kind`` is declaration, value, parameter, size, type or module.
+    ``whole`` is the text that an editor shows for it: a declaration, a pattern.
+    """
+
+    name: str
+    kind: str
+    span: Span
+    whole: Span
+
+
+class Mention(NamedTuple):
+    """A place where a definition is named.
+
+    ``field``: the place is also the name of a record's field, as in ``{x}``.
+    """
+
+    span: Span
+    definition: Definition
+    field: bool = False
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names that can be used at a place, or those of a module."""
+
+    values: Layered[str, Definition] = field(default_factory=Layered)
+    types: Layered[str, Definition] = field(default_factory=Layered)
+    modules: Layered[str, tuple[Definition, Scope]] = field(default_factory=Layered)
+
+    def child(self) -> Scope:
+        """A scope that can grow without changing this one."""
+        return Scope(self.values.child(), self.types.child(), self.modules.child())
+
+    def add(self, other: Scope) -> None:
+        """Have all names of a module that is opened."""
+        self.values.update(other.values)
+        self.types.update(other.types)
+        self.modules.update(other.modules)
+
+
+def mentions(module: module_ast.Module, read: Reader) -> list[Mention]:
+    """The definitions and uses of names in a file, in the order of the text.
+
+    Modules of other files are read for their definitions.
+    """
+    walk = _Walk(module.span.source, read)
+    walk.declarations(module.decs, Scope(), Scope())
+    return sorted(set(walk.found), key=lambda each: (each.span.start, each.span.end))
+
+
+class _Walk:
+    def __init__(self, source: Source, read: Reader,
+                 files: dict[Path, Scope] | None = None) -> None:
+        self.found: list[Mention] = []
+        self._source = source
+        self._read = read
+        self._files: dict[Path, Scope] = {} if files is None else files
+
+    # Places
+
+    def _define(self, name: str, kind: str, span: Span, whole: Span | None = None) -> Definition:
+        found = Definition(name, kind, span, whole or span)
+        self.found.append(Mention(span, found))
+        return found
+
+    def _mention(self, span: Span, definition: Definition | None, is_field: bool = False) -> None:
+        if definition is not None and span.source is self._source:
+            self.found.append(Mention(span, definition, is_field))
+
+    def _place(self, name: str, span: Span, start: int | None = None) -> Span:
+        """The first place of a name in a span."""
+        begin = span.start if start is None else start
+        pattern = rf"(?<![\w'.]){re.escape(name)}(?![\w'])" if name[:1].isidentifier() else (
+            re.escape(name))
+        match = re.compile(pattern).search(span.source.text, begin, span.end)
+        return Span(span.source, *match.span()) if match else Span(span.source, begin, begin)
+
+    # Declarations
+
+    def declarations(self, decs: Iterable[module_ast.Dec], scope: Scope, exported: Scope) -> None:
+        """Follow declarations: they extend ``scope`` and what others see of it."""
+        for dec in decs:
+            self._declaration(dec, scope, exported)
+
+    def _declaration(self, dec: module_ast.Dec, scope: Scope, exported: Scope) -> None:
+        new = Scope()
+        match dec:
+            case ast.ValDec(span, name, name_span, _, type_params, params, ret, body):
+                self._function(type_params, params, ret, body, scope)
+                place = name_span if name_span.text == name else self._place(name, name_span)
+                head = Span(span.source, span.start, body.span.start)
+                new.values[name] = self._define(name, "declaration", place, head)
+            case ast.TypeDec(span, name, type_params, definition):
+                self._visit(definition, self._parameters(type_params, (), scope))
+                new.types[name] = self._define(name, "type", self._place(name, span), span)
+            case module_ast.ModDec(span, name, mod):
+                members = self._module(mod, scope)
+                new.modules[name] = self._define(
+                    name, "module", self._place(name, span),
+                    Span(span.source, span.start, mod.span.start)), members
+            case module_ast.SigDec(span, name, sig):
+                self._signature(sig, scope)
+                new.types[f"module type {name}"] = self._define(
+                    name, "module", self._place(name, span), span)
+            case module_ast.OpenDec(_, mod):
+                new = self._module(mod, scope)
+            case module_ast.LocalDec(_, inner_dec):
+                self._declaration(inner_dec, scope, Scope())
+                return
+        scope.add(new)
+        exported.add(new)
+
+    def _module(self, mod: module_ast.ModExp, scope: Scope) -> Scope:
+        """The names of a module; those of its body for a parametric one."""
+        match mod:
+            case module_ast.ModName(span, name):
+                return self._module_path(span, (*name.quals, name.name), scope) or Scope()
+            case module_ast.ModBody(_, decs):
+                members = Scope()
+                self.declarations(decs, scope.child(), members)
+                return members
+            case module_ast.ModApply(_, fun, arg):
+                members = self._module(fun, scope)
+                self._module(arg, scope)
+                return members
+            case module_ast.ModAscript(_, inner, sig):
+                members = self._module(inner, scope)
+                self._signature(sig, scope)
+                return members
+            case module_ast.ModLambda(span, param, sig, body):
+                members = self._signature(sig, scope)
+                inner_scope = scope.child()
+                inner_scope.modules[param] = self._define(
+                    param, "module", self._place(param, span)), members
+                return self._module(body, inner_scope)
+            case module_ast.ModImport(span, path):
+                return self._import(path, span)
+
+    def _import(self, path: str, span: Span) -> Scope:
+        place = (Path(span.source.name).parent / f"{path}.fut").resolve()
+        if place not in self._files:
+            self._files[place] = members = Scope()
+            module = self._read(place)
+            if module is not None:
+                other = _Walk(module.span.source, self._read, self._files)
+                other.declarations(module.decs, Scope(), members)
+        return self._files[place]
+
+    def _signature(self, sig: module_ast.SigExp, scope: Scope) -> Scope:
+        """The names that a module type lists."""
+        members = Scope()
+        match sig:
+            case module_ast.SigName(span, name):
+                self._mention(self._place(name.name, span),
+                              scope.types.get(f"module type {name.name}"))
+            case module_ast.SigBody(_, specs):
+                inner = scope.child()
+                for spec in specs:
+                    self._specification(spec, inner, members)
+            case module_ast.SigWith(_, inner_sig, _, type_params, definition):
+                members = self._signature(inner_sig, scope)
+                self._visit(definition, self._parameters(type_params, (), scope))
+            case module_ast.SigArrow(_, _, domain, codomain):
+                self._signature(domain, scope)
+                members = self._signature(codomain, scope)
+        return members
+
+    def _specification(self, spec: module_ast.Spec, scope: Scope, members: Scope) -> None:
+        new = Scope()
+        match spec:
+            case module_ast.ValSpec(span, name, type_params, type_exp):
+                self._visit(type_exp, self._parameters(type_params, (), scope))
+                new.values[name] = self._define(
+                    name, "declaration", self._place(name, span), span)
+            case module_ast.TypeSpec(span, name, type_params, definition):
+                if definition is not None:
+                    self._visit(definition, self._parameters(type_params, (), scope))
+                new.types[name] = self._define(name, "type", self._place(name, span), span)
+            case module_ast.ModSpec(span, name, sig):
+                place = self._define(name, "module", self._place(name, span), span)
+                new.modules[name] = place, self._signature(sig, scope)
+            case module_ast.IncludeSpec(_, sig):
+                new = self._signature(sig, scope)
+        scope.add(new)
+        members.add(new)
+
+    def _module_path(self, span: Span, names: tuple[str, ...], scope: Scope) -> Scope | None:
+        """The module of a path, whose parts are mentioned; None if it is not known."""
+        found: Scope | None = scope
+        start = span.start
+        for name in names:
+            if found is None or name not in found.modules:
+                return None
+            definition, found = found.modules[name]
+            place = self._place(name, span, start)
+            self._mention(place, definition)
+            start = place.end + 1
+        return found
+
+    # Functions and patterns
+
+    def _parameters(self, type_params: Iterable[ast.SizeParam | ast.TypeParam],
+                    params: Iterable[ast.Pattern], scope: Scope) -> Scope:
+        inner = scope.child()
+        for param in type_params:
+            place = self._place(param.name, param.span)
+            if isinstance(param, ast.SizeParam):
+                inner.values[param.name] = self._define(param.name, "size", place, param.span)
+            else:
+                name = param.span.end - len(param.name)
+                inner.types[param.name] = self._define(
+                    param.name, "type", Span(param.span.source, name, param.span.end), param.span)
+        for pattern in params:
+            self._pattern(pattern, inner, "parameter")
+        return inner
+
+    def _function(self, type_params: Iterable[ast.SizeParam | ast.TypeParam],
+                  params: Iterable[ast.Pattern], ret: ast.TypeExp | None, body: ast.Exp,
+                  scope: Scope) -> None:
+        inner = self._parameters(type_params, params, scope)
+        if ret is not None:
+            self._visit(ret, inner)
+        self._visit(body, inner)
+
+    def _pattern(self, pattern: ast.Pattern, scope: Scope, kind: str = "value",
+                 whole: Span | None = None) -> None:
+        """Bind the names of a pattern in ``scope``."""
+        match pattern:
+            case ast.PatName(span, name):
+                place = span if span.text == name else self._place(name, span)
+                scope.values[name] = self._define(name, kind, place, whole)
+            case ast.PatTuple(_, items) | ast.PatConstr(_, _, items):
+                for item in items:
+                    self._pattern(item, scope, kind)
+            case ast.PatRecord(_, fields):
+                for name, item in fields:
+                    before = len(self.found)
+                    self._pattern(item, scope, kind)
+                    if self._is_pun(name, item):
+                        self.found[before:] = [Mention(each.span, each.definition, True)
+                                               if each.definition.name == name else each
+                                               for each in self.found[before:]]
+            case ast.PatAscript(span, inner, type_exp):
+                self._pattern(inner, scope, kind, span)
+                self._visit(type_exp, scope)
+
+    def _is_pun(self, name: str, item: Node) -> bool:
+        """True if the name of a field is that of a value as well."""
+        return not re.search(rf"(?<![\w']){re.escape(name)}\s*=\s*$",
+                             item.span.source.text[:item.span.start][-200:])
+
+    # Expressions and types
+
+    def _visit(self, node: object, scope: Scope) -> None:
+        if isinstance(node, tuple):
+            for item in node:
+                self._visit(item, scope)
+        elif isinstance(node, Node) and not self._special(node, scope):
+            for name in parts(type(node)):
+                self._visit(getattr(node, name), scope)
+
+    def _special(self, node: Node, scope: Scope) -> bool:
+        """Nodes with names or binders; False for all others."""
+        match node:
+            case ast.Name(span, name):
+                self._mention(span, scope.values.get(name.name))
+            case ast.Project():
+                return self._projection(node, scope)
+            case ast.TypeName(span, name, args):
+                self._type_name(span, name, scope)
+                self._visit(args, scope)
+            case ast.BinExp(_, op, left, right, op_span):
+                self._operator(op, op_span, scope)
+                self._visit((left, right), scope)
+            case ast.OpSection(span, op, left, right):
+                start = span.start if left is None else left.span.end
+                end = span.end if right is None else right.span.start
+                self._operator(op, Span(span.source, start, end), scope)
+                self._visit(tuple(each for each in (left, right) if each is not None), scope)
+            case ast.LocalOpen(_, module, body):
+                self._visit(body, self._opened(module, scope))
+            case ast.LambdaExp(_, params, ret, body):
+                self._function((), params, ret, body, scope)
+            case ast.LetPat(span, sizes, pattern, value, body):
+                self._visit(value, scope)
+                inner = self._parameters(sizes, (), scope)
+                if self._updates(pattern, value):
+                    self._visit(body, inner)  # let a.f = e: the name stays one definition
+                    return True
+                self._pattern(pattern, inner, whole=Span(span.source, span.start, value.span.end))
+                self._visit(body, inner)
+            case ast.LetFun(span, name, type_params, params, ret, value, body):
+                self._function(type_params, params, ret, value, scope)
+                inner = scope.child()
+                inner.values[name] = self._define(
+                    name, "declaration", self._place(name, span, span.start + 3),
+                    Span(span.source, span.start, value.span.start))
+                self._visit(body, inner)
+            case ast.LetWith(_, name, name_span, dims, value, body):
+                self._mention(name_span, scope.values.get(name))
+                self._visit((dims, value, body), scope)
+            case ast.LoopExp():
+                self._loop(node, scope)
+            case ast.Case(_, pattern, body):
+                inner = scope.child()
+                self._pattern(pattern, inner)
+                self._visit(body, inner)
+            case ast.RecordExp(_, fields):
+                for name, value in fields:
+                    if isinstance(value, ast.Name) and self._is_pun(name, value):
+                        self._mention(value.span, scope.values.get(name), is_field=True)
+                    else:
+                        self._visit(value, scope)
+            case ast.TypeArrow(span, str() as param, domain, codomain):
+                self._visit(domain, scope)
+                inner = scope.child()
+                inner.values[param] = self._define(param, "size", self._place(param, span))
+                self._visit(codomain, inner)
+            case ast.TypeExists(span, sizes, type_):
+                inner, start = scope.child(), span.start
+                for size in sizes:
+                    place = self._place(size, span, start)
+                    inner.values[size] = self._define(size, "size", place)
+                    start = place.end
+                self._visit(type_, inner)
+            case _:
+                return False
+        return True
+
+    @staticmethod
+    def _updates(pattern: ast.Pattern, value: ast.Exp) -> bool:
+        """True for ``let a.f = e``, which is read as ``let a = a with f = e``."""
+        match value:
+            case ast.UpdateExp(_, ast.Name(span)) | ast.RecordUpdate(_, ast.Name(span)):
+                return isinstance(pattern, ast.PatName) and span == pattern.span
+        return False
+
+    def _loop(self, node: ast.LoopExp, scope: Scope) -> None:
+        inner = scope.child()
+        if node.init is None:
+            self._carried(node.pattern, scope, inner)
+        else:
+            self._visit(node.init, scope)
+            self._pattern(node.pattern, inner)
+        match node.form:
+            case ast.ForForm(_, pattern, bound) | ast.ForInForm(_, pattern, bound):
+                self._visit(bound, scope)
+                self._pattern(pattern, inner)
+            case ast.WhileForm(_, cond):
+                self._visit(cond, inner)
+        self._visit(node.body, inner)
+
+    def _carried(self, pattern: ast.Pattern, scope: Scope, inner: Scope) -> None:
+        """A loop over values of the same names: they stay one definition."""
+        match pattern:
+            case ast.PatName(span, name) if name in scope.values:
+                self._mention(span, scope.values[name])
+            case ast.PatTuple(_, items):
+                for item in items:
+                    self._carried(item, scope, inner)
+            case _:
+                self._pattern(pattern, inner)
+
+    def _operator(self, op: ast.QualName, span: Span, scope: Scope) -> None:
+        found = scope if not op.quals else self._module_path(span, op.quals, scope)
+        if found is not None and op.name in found.values:
+            self._mention(self._place(op.name, span), found.values[op.name])
+
+    def _type_name(self, span: Span, name: ast.QualName, scope: Scope) -> None:
+        found = scope if not name.quals else self._module_path(span, name.quals, scope)
+        if found is not None and name.name in found.types:
+            written = "." + name.name if name.quals else name.name
+            start = span.source.text.find(written, span.start) + bool(name.quals)
+            self._mention(Span(span.source, start, start + len(name.name)), found.types[name.name])
+
+    def _projection(self, node: ast.Project, scope: Scope) -> bool:
+        """``M.N.x.f``: modules as far as they go, then a value; False if it is a field."""
+        path: list[ast.Project] = []
+        root: ast.Exp = node
+        while isinstance(root, ast.Project):
+            path.insert(0, root)
+            root = root.record
+        if not isinstance(root, ast.Name) or root.name.name in scope.values:
+            return False
+        found: Scope | None = self._module_path(root.span, (root.name.name,), scope)
+        for step in path:
+            if found is None:
+                break
+            name, end = step.field_name, step.span.end
+            place = Span(step.span.source, end - len(name), end)
+            if name in found.values:
+                self._mention(place, found.values[name])
+                break
+            if name not in found.modules:
+                break
+            definition, found = found.modules[name]
+            self._mention(place, definition)
+        return True
+
+    def _opened(self, module: ast.Exp, scope: Scope) -> Scope:
+        names: list[str] = []
+        inner = module
+        while isinstance(inner, ast.Project):
+            names.insert(0, inner.field_name)
+            inner = inner.record
+        opened = scope.child()
+        if isinstance(inner, ast.Name):
+            found = self._module_path(module.span, (inner.name.name, *names), scope)
+            if found is not None:
+                opened.add(found)
+        return opened

@@ -1,0 +1,133 @@
+"""One text of a program as far as it is right: its tree, types, names, and mistakes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from runelift.frontend.check.unify import NAMELESS
+from runelift.frontend.deep import deeply
+from runelift.frontend.elaborate import elaborate
+from runelift.frontend.load import CHECKED, checked_module
+from runelift.frontend.references import Mention, mentions
+from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.parser import parse
+from runelift.frontend.syntax.types import Array, Type, parts, show
+from runelift.ir.errors import (
+    CompilerLimitation,
+    Diagnostic,
+    ProgramError,
+    ProgramWarning,
+    TooLarge,
+)
+from runelift.ir.files import read_source
+from runelift.ir.names import Names
+from runelift.ir.sizes import Size
+from runelift.ir.source import Source, Span
+from runelift.runtime.versions.size_names import show_size
+
+
+@dataclass
+class Analysis:
+    """The findings about a text.  ``module`` is None if it cannot be parsed.
+
+    ``flat`` is the program with types; None if it has mistakes in them.
+    """
+
+    source: Source
+    module: module_ast.Module | None
+    flat: ast.Flat | None
+    diagnostics: tuple[Diagnostic, ...] = field(default=())
+
+    @cached_property
+    def mentions(self) -> list[Mention]:
+        """The definitions and uses of names, in the order of the text."""
+        return [] if self.module is None else mentions(self.module, read_module)
+
+    def mention(self, offset: int) -> Mention | None:
+        """The name at a place, or just before it."""
+        found = [each for each in self.mentions if each.span.start <= offset <= each.span.end]
+        return next((each for each in found if offset < each.span.end), None) or (
+            found[0] if found else None)
+
+    @cached_property
+    def typed(self) -> dict[tuple[int, int], ast.Exp | ast.Pattern]:
+        """The expressions and patterns of this text that have types, by their places."""
+        found: dict[tuple[int, int], ast.Exp | ast.Pattern] = {}
+        for node in () if self.flat is None else walk(self.flat.decs):
+            if (isinstance(node, ast.Exp | ast.Pattern) and node.type is not None
+                    and node.span.source is self.source):
+                found.setdefault((node.span.start, node.span.end), node)
+        return found
+
+    def at(self, offset: int) -> ast.Exp | ast.Pattern | None:
+        """The smallest expression or pattern around a place."""
+        around = [place for place in self.typed if place[0] <= offset < place[1]]
+        return self.typed[min(around, key=lambda place: place[1] - place[0])] if around else None
+
+    def starts_around(self, offset: int) -> Iterator[int]:
+        """The starts of the expressions around a place, from the inside."""
+        around = [place for place in self.typed if place[0] <= offset < place[1]]
+        yield from (start for start, end in sorted(around, key=lambda p: p[1] - p[0]))
+
+    @cached_property
+    def untyped_arrays(self) -> list[tuple[Span, str]]:
+        """Names that are bound without a type, but are arrays, with their types."""
+        if self.flat is None:
+            return []
+        ascribed = {each.span for node in walk(self.flat.decs) if isinstance(node, ast.PatAscript)
+                    for each in walk(node.pattern)}
+        found = {node.span: node.type for node in self.typed.values()
+                 if isinstance(node, ast.PatName) and node.type is not None
+                 and node.span not in ascribed and node.span.text == node.name
+                 and any(isinstance(part, Array) for part in parts(node.type))}
+        return sorted(((span, shown(type_)) for span, type_ in found.items()),
+                      key=lambda item: item[0].start)
+
+
+def read_module(path: Path) -> module_ast.Module | None:
+    """A file that a program imports; None if it cannot be read or parsed."""
+    with suppress(Exception):
+        return parse(read_source(path))
+    return None
+
+
+def shown(type_: Type) -> str:
+    """A type in source syntax; a size without a name is ``[]``."""
+    def size(found: Size) -> str:
+        if any(name.base == NAMELESS for name in found.variables()):
+            return ""
+        return show_size(found, {})
+
+    return show(type_, size)
+
+
+def analyse(source: Source) -> Analysis:
+    """Parse and check a text, with all mistakes and warnings."""
+    with warnings.catch_warnings(record=True, action="default") as caught:
+        found = _analyse(source)
+    remarks = tuple(w.message.diagnostic for w in caught if isinstance(w.message, ProgramWarning))
+    found.diagnostics += remarks
+    return found
+
+
+@deeply
+def _analyse(source: Source) -> Analysis:
+    found = Analysis(source, None, None)
+    try:
+        found.module = parse(source)
+        flat = checked_module(found.module)
+        found.flat = flat
+        with suppress(TooLarge):
+            elaborate(flat, Names(), effort=CHECKED)
+    except ProgramError as error:
+        found.diagnostics = error.diagnostics
+    except CompilerLimitation as error:
+        found.diagnostics = (Diagnostic("unsupported-feature", Span(source, 0, 0), str(error),
+                                        severity="warning"),)
+    return found

@@ -1,0 +1,103 @@
+"""The texts that an editor has open, and the newest analysis of each that is of use.
+
+A text that is being typed has mistakes most of the time.  Types come from the last text without
+any; places before and behind what changed since then are the same ones, moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import accumulate
+
+from runelift.frontend.syntax.parser import parse
+from runelift.ir.errors import RuneliftError
+from runelift.ir.source import Source
+from runelift.runtime.editors.analysis import Analysis
+from runelift.runtime.editors.code_versions import CodeVersions
+
+
+@dataclass
+class Document:
+    """An open text.  ``good`` is the last analysis with types, ``parsed`` the last with a tree."""
+
+    source: Source
+    checked: Analysis | None = None
+    good: Analysis | None = None
+    parsed: Analysis | None = None
+    versions: CodeVersions | None = None
+    _tried: str | None = None
+    _move: tuple[str, str, Move] | None = None
+
+    def take(self, found: Analysis) -> None:
+        """Have the result of a check."""
+        self.checked = found
+        if found.module is not None:
+            self.parsed = found
+        if found.flat is not None and not any(each.severity == "error"
+                                              for each in found.diagnostics):
+            self.good = found
+
+    def with_tree(self) -> Analysis | None:
+        """The analysis of this very text if it can be parsed, which may take a moment; or None."""
+        if self.parsed is not None and self.parsed.source.text == self.source.text:
+            return self.parsed
+        if self._tried == self.source.text:
+            return None
+        self._tried = self.source.text
+        try:
+            self.parsed = Analysis(self.source, parse(self.source), None)
+        except RuneliftError:
+            return None
+        return self.parsed
+
+    def move_to(self, analysis: Analysis) -> Move:
+        """Places of the text of an analysis for places of the current text."""
+        old, new = analysis.source.text, self.source.text
+        if self._move is None or self._move[0] is not old or self._move[1] is not new:
+            self._move = old, new, Move(old, new)
+        return self._move[2]
+
+
+class Move:
+    """A change of a text, by lines, and by characters in those that differ."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self._pieces: list[tuple[int, int, int]] = []
+        """Equal pieces: where they begin in the old and new text, and their lengths."""
+        one, other = old.splitlines(keepends=True), new.splitlines(keepends=True)
+        left, right = ([0, *accumulate(map(len, lines))] for lines in (one, other))
+        for tag, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+            if tag == "equal":
+                self._pieces.append((left[i], right[k], left[j] - left[i]))
+            elif tag == "replace":
+                self._parts(old[left[i]:left[j]], new[right[k]:right[m]], left[i], right[k])
+
+    def _parts(self, old: str, new: str, old_start: int, new_start: int) -> None:
+        before = _common(old, new)
+        most = min(len(old), len(new)) - before
+        behind = min(most, _common(old[::-1], new[::-1]))
+        self._pieces.append((old_start, new_start, before))
+        self._pieces.append((old_start + len(old) - behind, new_start + len(new) - behind, behind))
+
+    def to_old(self, place: int) -> int | None:
+        """The place in the old text; None if it is new."""
+        return next((old + place - new for old, new, length in self._pieces
+                     if new <= place <= new + length), None)
+
+    def to_new(self, place: int) -> int | None:
+        """The place in the new text; None if it is gone."""
+        return next((new + place - old for old, new, length in self._pieces
+                     if old <= place <= old + length), None)
+
+
+def _common(one: str, other: str) -> int:
+    """The length of the common start of two texts."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least

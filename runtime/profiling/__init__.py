@@ -1,0 +1,1 @@
+"""Profiles: times of kernels beside their work and the measured peaks of the device."""

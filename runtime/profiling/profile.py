@@ -1,0 +1,286 @@
+"""The profile of an entry point: times of kernels and versions, beside work and measured peaks."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from runelift.codegen.plan.kernel_classes import CLASSES
+from runelift.ir.imp.work_counts import Work, count_work
+from runelift.ir.prim import Prim
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.profiling.peaks import Peaks
+from runelift.runtime.profiling.profiled_run import COPY, LOOP, LaunchShape, ProfiledRun
+from runelift.runtime.profiling.timeline import DeviceCommand, Timeline, VersionName, timeline
+from runelift.runtime.records.record import Record
+from runelift.runtime.records.statistics import Summary, summarise
+
+MOST_COUNTED = 64
+"""The most different launches of a kernel whose work is counted; others are as these on average."""
+
+SECONDS, LEAST_RUNS = 5.0, 4
+"""After so many seconds no run begins, unless fewer have been made."""
+
+Kernel: TypeAlias = tuple[str, str]
+"""A kernel, or a kind of commands, and the version around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProfile:
+    """A kernel in a version: the seconds of all its launches in a run, and their work.
+
+    ``operations`` is None for what is not counted.  ``source`` is the place of the construct.
+    """
+
+    name: str
+    version: str
+    source: str
+    does: str
+    launches: int
+    time: Summary
+    share: float
+    work: Work | None
+    peaks: Peaks
+
+    @property
+    def moved(self) -> float | None:
+        """The bytes that the device moves at least."""
+        return None if self.work is None else self.work.bytes
+
+    @property
+    def accessed(self) -> float | None:
+        """The bytes that work-items access."""
+        return None if self.work is None else self.work.accessed
+
+    @property
+    def operations(self) -> float | None:
+        """The operations of all launches."""
+        return None if self.work is None else sum(self.work.operations.values())
+
+    @property
+    def operation_rate(self) -> float | None:
+        """Operations per second."""
+        return self._rate(self.operations)
+
+    @property
+    def bandwidth(self) -> float | None:
+        """The bytes per second that the device moved at least."""
+        return self._rate(self.moved)
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations per byte; None if nothing is computed or nothing is moved."""
+        if self.work is None or not self.work.bytes or not self.operations:
+            return None
+        return self.operations / self.work.bytes
+
+    @property
+    def compute_share(self) -> float | None:
+        """The part of the peak of operations that was reached, each type beside its peak."""
+        if self.work is None:
+            return None
+        least = 0.0
+        for prim, count in self.work.operations.items():
+            if (peak := self.peaks.of(prim)) is None:
+                return None
+            least += count / peak
+        return self._rate(least)
+
+    @property
+    def memory_share(self) -> float | None:
+        """The part of the peak bandwidth that was reached."""
+        return None if self.bandwidth is None else self.bandwidth / self.peaks.bandwidth
+
+    @property
+    def roof_share(self) -> float | None:
+        """The part of what the roofline allows, and which is the greater one of both shares."""
+        shares = [each for each in (self.compute_share, self.memory_share) if each is not None]
+        return max(shares, default=None)
+
+    @property
+    def bound(self) -> str:
+        """The ceiling that is nearer: memory or compute; empty if there is neither."""
+        if not self.roof_share:
+            return ""
+        return "memory" if self.roof_share == self.memory_share else "compute"
+
+    @property
+    def certainty(self) -> str:
+        """``exact``, ``sampled`` or ``data``, if the work depends on elements; or ``unknown``."""
+        if self.work is None:
+            return "unknown"
+        return ("data" if self.work.data_dependent
+                else "sampled" if self.work.sampled else "exact")
+
+    def _rate(self, count: float | None) -> float | None:
+        return None if count is None or self.time.median <= 0 else count / self.time.median
+
+
+@dataclass(frozen=True, slots=True)
+class VersionProfile:
+    """A version at a site: how often it ran, its launches, and the seconds that these took."""
+
+    name: str
+    site: str
+    encounters: int
+    launches: int
+    time: Summary
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedVersion:
+    """A version that ran alone: the seconds of a call, and its kernel with the longest time.
+
+    If it did not run, ``refused`` says why.
+    """
+
+    name: str
+    wall: Summary | None = None
+    busiest: KernelProfile | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The profile of an entry point on a dataset.
+
+    ``wall`` are the times of profiled calls, ``plain`` of those without a profile.  ``shown`` is
+    the run with the median time.  All versions are ``compared`` if that was asked for.
+    """
+
+    entry: str
+    dataset: str
+    device: str
+    wall: Summary
+    plain: Summary
+    peaks: Peaks
+    kernels: tuple[KernelProfile, ...]
+    versions: tuple[VersionProfile, ...]
+    shown: Timeline
+    compared: tuple[ComparedVersion, ...] = ()
+
+    @cached_property
+    def types(self) -> tuple[Prim, ...]:
+        """The types on which kernels compute, those with most operations first."""
+        found: defaultdict[Prim, float] = defaultdict(float)
+        for kernel in self.kernels:
+            for prim, count in () if kernel.work is None else kernel.work.operations.items():
+                found[Prim.I32 if prim.is_int else prim] += count
+        return tuple(sorted(found, key=lambda prim: -found[prim]))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Profiled runs of an executable, all with the same commands."""
+
+    executable: Executable
+    timelines: Sequence[Timeline]
+
+
+def few(runs: int) -> Iterator[int]:
+    """The numbers of runs to make: at most so many, and few of them if they take long."""
+    end = time.monotonic() + SECONDS
+    for number in range(runs):
+        if number >= LEAST_RUNS and time.monotonic() > end:
+            return
+        yield number
+
+
+def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], runs: int,
+                  thresholds: Mapping[str, int], force: Mapping[str, int],
+                  name_of: VersionName,
+                  seen: Callable[[float, Record | None], None]) -> Runs:
+    """Run a plan at most so often, on arguments that ``bind`` makes.
+
+    The first run is one more, and warms up; the others are ``seen``.
+    """
+    found = list[Timeline]()
+    for number in few(runs + 1):
+        with executable.device.lock:
+            run = ProfiledRun(executable, thresholds, force)
+            outcome = run.call(executable.main, bind())
+        if number:
+            seen(outcome.seconds, outcome.record)
+            found.append(timeline(executable, run.seen, outcome.seconds, run.peak_bytes, name_of))
+    return Runs(executable, found)
+
+
+def profile_of(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -> Profile:
+    """The profile of these runs; ``plain`` are the seconds of calls without a profile."""
+    executable, timelines = runs.executable, runs.timelines
+    wall = [each.wall for each in timelines]
+    middle = summarise(wall).median
+    shown = min(timelines, key=lambda each: abs(each.wall - middle))
+    by_kernel = [_by_kernel(each) for each in timelines]
+    times = {key: summarise([sum(c.span.seconds for c in each.get(key, ())) for each in by_kernel])
+             for key in _by_kernel(shown)}
+    whole = sum(each.median for each in times.values()) or 1.0
+    kernels = [_kernel(executable, key, commands, times[key], times[key].median / whole, peaks)
+               for key, commands in _by_kernel(shown).items()]
+    return Profile(
+        executable.plan.entry, dataset, executable.device.info.label, summarise(wall),
+        summarise(list(plain)), peaks,
+        tuple(sorted(kernels, key=lambda each: -each.time.median)), _versions(timelines, shown),
+        shown)
+
+
+def _by_kernel(run: Timeline) -> dict[Kernel, list[DeviceCommand]]:
+    found: defaultdict[Kernel, list[DeviceCommand]] = defaultdict(list)
+    for command in run.commands:
+        found[command.span.name, command.version].append(command)
+    return dict(found)
+
+
+def _kernel(executable: Executable, key: Kernel, commands: Sequence[DeviceCommand], time: Summary,
+            share: float, peaks: Peaks) -> KernelProfile:
+    name, version = key
+    source = does = ""
+    if (launches := commands[0].issued.launches):
+        launch = executable.sites[launches[0].number].launch
+        source = "" if launch.loc is None else str(launch.loc)
+        does = CLASSES.get(launch.kernel.kind, "")
+    if commands[0].issued.kind == LOOP:
+        does = "iterations of a loop in one launch"
+    return KernelProfile(name, version, source, does, len(commands), time, share,
+                         _work(executable, commands), peaks)
+
+
+def _work(executable: Executable, commands: Sequence[DeviceCommand]) -> Work | None:
+    """The work of all launches of a kernel; None if it is not known."""
+    if commands[0].issued.kind == COPY:
+        return Work(bytes=float(sum(each.issued.bytes for each in commands)))
+    times: defaultdict[LaunchShape, int] = defaultdict(int)
+    for command in commands:
+        if not command.issued.launches or not command.issued.times:
+            return None
+        for shape in command.issued.launches:
+            times[shape] += command.issued.times
+    shapes = sorted(times, key=lambda shape: (shape.number, shape.groups * shape.group))
+    step = -(-len(shapes) // MOST_COUNTED)
+    counted, total = shapes[step // 2::step], Work()
+    scale = sum(times.values()) / sum(times[shape] for shape in counted)
+    for shape in counted:
+        total.add(count_work(executable.sites[shape.number].launch.kernel, shape.groups,
+                             shape.group, dict(shape.scalars), dict(shape.buffers)),
+                  times[shape] * scale)
+    total.sampled |= len(counted) < len(shapes)
+    return total
+
+
+def _versions(timelines: Sequence[Timeline], shown: Timeline) -> tuple[VersionProfile, ...]:
+    def seconds(run: Timeline, key: tuple[str, str]) -> float:
+        return sum(each.busy for each in run.versions if (each.name, each.detail) == key)
+
+    found, whole = list[VersionProfile](), sum(c.span.seconds for c in shown.commands) or 1.0
+    for key in dict.fromkeys((each.name, each.detail) for each in shown.versions):
+        spans = [each for each in shown.versions if (each.name, each.detail) == key]
+        time = summarise([seconds(each, key) for each in timelines])
+        found.append(VersionProfile(*key, len(spans),
+                                    sum(each.launches for each in spans), time,
+                                    min(1.0, seconds(shown, key) / whole)))
+    return tuple(found)

@@ -1,0 +1,45 @@
+"""The convergence of a tuning: the best time of each dataset after so many runs and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from runelift.runtime.tuner.costs.log import Measurements
+from runelift.runtime.tuner.costs.noise import run_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The least seconds of a dataset after so many runs, which took so many seconds in all."""
+
+    runs: int
+    spent: float
+    best: float
+
+
+def convergence(measurements: Measurements) -> Mapping[str, Sequence[Step]]:
+    """The steps of each dataset, in the order of the runs; the last is after its last run.
+
+    Runs of single versions count; those that were replayed are one run together.  Time to build
+    kernels is not known.
+    """
+    found: dict[str, list[Step]] = {}
+    last: dict[str, Step] = {}
+    replays = set[tuple[str, int]]()
+    runs, spent = 0, 0.0
+    for run in measurements.runs:
+        seconds = run_seconds(run)
+        if run.replay is None or (run.dataset, run.replay) not in replays:
+            runs += run.executions
+            spent += (seconds or 0.0) * run.executions
+        if run.replay is not None:
+            replays.add((run.dataset, run.replay))
+        if seconds is None or run.replay is not None or run.reference:
+            continue
+        steps = found.setdefault(run.dataset, [])
+        best = min(seconds, steps[-1].best) if steps else seconds
+        last[run.dataset] = Step(runs, spent, best)
+        if not steps or seconds < steps[-1].best:
+            steps.append(last[run.dataset])
+    return {name: [*steps, last[name]] for name, steps in found.items()}
