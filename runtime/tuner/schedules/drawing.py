@@ -43,8 +43,6 @@ DEEPER = 0.4
 """The weight of a place relative to one that is a lambda further outside."""
 MOST_PRIVATE = 16
 """The largest tile that is copied to private memory: compilers take long for larger ones."""
-AHEAD = 16
-"""The schedules that are drawn ahead."""
 LESS_WORK, MORE_WORK = 0.7, 2.0
 """The work below which a schedule is tried before others, and above which after them."""
 BASE_PART = 0.5
@@ -95,7 +93,7 @@ class Drawing:
 
     ``sizes`` has the numbers among the arguments of each dataset.  ``base`` is the schedule by
     which the program runs without tuning; ``values`` are those of program parameters, and
-    ``book`` has the points.
+    ``book`` has the points.  So many are drawn ``ahead``, as some go before others.
     """
 
     fun: Fun
@@ -105,6 +103,7 @@ class Drawing:
     random: random.Random
     base: Schedule = field(default_factory=Schedule)
     book: Book = field(default_factory=lambda: BOOK)
+    ahead: int = 16
     refused: Counter[Refusal] = field(default_factory=Counter)
     _seen: dict[str, Refusal] = field(default_factory=dict)
     _steps: dict[str, list[Step]] = field(default_factory=dict)
@@ -139,7 +138,7 @@ class Drawing:
         """
         waiting, over = list[Drawn](), False
         while waiting or not over:
-            while len(waiting) < AHEAD and not over:
+            while len(waiting) < self.ahead and not over:
                 found = self._first(self._walk)
                 over = found is None
                 waiting += [found] if found is not None else []
