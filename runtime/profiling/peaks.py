@@ -23,7 +23,7 @@ from runelift.runtime.cache import disk
 from runelift.runtime.devices.build import quietly
 from runelift.runtime.devices.context import Device
 
-KIND, FORMAT = "peaks", "2"
+KIND, FORMAT = "peaks", "3"
 """The folder in the cache, and the version of what is measured."""
 COPIED = 256 << 20
 """The bytes of the array that is copied, far more than caches hold."""
@@ -166,7 +166,8 @@ def _multiply_add(name: str, width: int, iterations: int) -> str:
     for key, value in {
             "DECLARED": declared, "STEPS": steps, "VECTOR": vector, "TYPE": name,
             "ITERATIONS": str(iterations),
-            "RESULT": total if width == 1 else f"{total}.s0 + {total}.s{width - 1:x}"}.items():
+            "RESULT": total if width == 1 else " + ".join(
+                f"{total}.s{lane:x}" for lane in range(width))}.items():  # none may be left out
         text = text.replace(key, value)
     return f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{text}" if name == "double" else text
 
