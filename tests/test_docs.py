@@ -168,16 +168,15 @@ def test_numpy_and_the_language_agree() -> None:
     page = (ROOT / "docs" / "numpy.md").read_text()
     rows = re.findall(r"^\| `([^`]*)` \| `([^`]*)` \|", page, re.M)
     assert len(rows) >= 25
-    values = {"xs": np.array([0.5, 2, 1.5, 3], np.float32), "is": np.array([3, 0, 3]),
+    values = {"xs": np.array([0.5, 2, 1.5, 3], np.float32), "js": np.array([3, 0, 3]),
               "ys": np.array([1, 1, 2, 0.5], np.float32),
               "a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones((2, 3), np.float32)}
     program = runelift.compile("\n".join(
-        f"entry row{k} [n][k] (xs: [4]f32) (ys: [4]f32) (is: [k]i64) (a: [n][3]f32) "
+        f"entry row{k} [n][k] (xs: [4]f32) (ys: [4]f32) (js: [k]i64) (a: [n][3]f32) "
         f"(b: [n][3]f32) = {here}" for k, (_, here) in enumerate(rows)), device="interpreter")
     for k, (there, _) in enumerate(rows):
-        wanted = eval(re.sub(r"\bis\b", "indices", there),
-                      {"np": np, "indices": values["is"], **values})
-        found = getattr(program, f"row{k}")(*(values[x] for x in ("xs", "ys", "is", "a", "b")))
+        wanted = eval(there, {"np": np, **values})
+        found = getattr(program, f"row{k}")(*(values[x] for x in ("xs", "ys", "js", "a", "b")))
         np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=there)
         assert np.asarray(found).dtype == np.asarray(wanted).dtype, there
 

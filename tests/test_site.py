@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import runelift
 from runelift.runtime.commands.cli import COMMANDS
+from tests.screens import PROGRAM, screens
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,3 +33,5 @@ def test_it_builds_without_warnings(tmp_path: Path) -> None:
         text = page.read_text()
         assert re.findall(r'<(?:script|img|link rel="stylesheet")[^>]*="https?://', text) == []
         assert ":class:" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.S)
+    if PROGRAM is not None:
+        assert screens(tmp_path / "numpy.html", widths=(480, 1280), schemes=("dark",)) == []

@@ -26,6 +26,11 @@ ROOT = DOCS.parent
 COPIES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md",
           "changelog.md": "CHANGELOG.md"}
 """Pages with the text of a file that lies above the documentation."""
+TABLES = """\
+.md-typeset table:not([class]) th { min-width: 0; }
+.md-typeset table:not([class]) td code { word-break: normal; overflow-wrap: anywhere; }
+"""
+"""Columns as narrow as their words."""
 PAGES = {ROOT / name: page for page, name in COPIES.items()}
 LINK = re.compile(
     r"(```.*?```|`[^`\n]*`)|\]\[|\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s#]*)(#[^)\s]*)?\)", re.S)
@@ -57,7 +62,8 @@ def _folder(name: str) -> list[str]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made from other files."""
     made = {page: (ROOT / name).read_text() for page, name in COPIES.items()}
-    made |= {"lessons.md": lessons(), "cli.md": command_line(), "api.md": api()}
+    made |= {"lessons.md": lessons(), "cli.md": command_line(), "api.md": api(),
+             "tables.css": TABLES}
     for page, text in made.items():
         files.append(File.generated(config, page, content=text))
     return files
