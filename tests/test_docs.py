@@ -9,8 +9,10 @@ import re
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import pytest
 
+import runelift
 from runelift.ir.files import read_source
 from runelift.ir.source import Source
 from runelift.runtime.commands.cli import main
@@ -147,6 +149,7 @@ def test_every_example_is_listed() -> None:
 
 
 PRINTED = {"README.md": "(100, 100)\n(100, 100)", "docs/calls.md": "[ 0.  8. 16. 24.]",
+           "docs/numpy.md": "float32 (5,)\ndistances\n└─ distances.suff_outer_par_0 ≤ n",
            "docs/python.md": "<sums [n] [m] (xss: [n][m]f32): [n]f32>\n[0 2 4]\n(2, 2)\n"}
 """What the examples in Python print, or a part of it."""
 
@@ -159,6 +162,23 @@ def test_python_that_is_shown_runs(page: str, monkeypatch: pytest.MonkeyPatch,
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
     exec(compile("".join(blocks), page, "exec"), {"__name__": "page"})
     assert PRINTED[page] in capsys.readouterr().out
+
+
+def test_numpy_and_the_language_agree() -> None:
+    page = (ROOT / "docs" / "numpy.md").read_text()
+    rows = re.findall(r"^\| `([^`]*)` \| `([^`]*)` \|", page, re.M)
+    assert len(rows) >= 25
+    values = {"xs": np.array([0.5, 2, 1.5, 3], np.float32), "js": np.array([3, 0, 3]),
+              "ys": np.array([1, 1, 2, 0.5], np.float32),
+              "a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones((2, 3), np.float32)}
+    program = runelift.compile("\n".join(
+        f"entry row{k} [n][k] (xs: [4]f32) (ys: [4]f32) (js: [k]i64) (a: [n][3]f32) "
+        f"(b: [n][3]f32) = {here}" for k, (_, here) in enumerate(rows)), device="interpreter")
+    for k, (there, _) in enumerate(rows):
+        wanted = eval(there, {"np": np, **values})
+        found = getattr(program, f"row{k}")(*(values[x] for x in ("xs", "ys", "js", "a", "b")))
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=there)
+        assert np.asarray(found).dtype == np.asarray(wanted).dtype, there
 
 
 def test_every_strategy_is_listed() -> None:

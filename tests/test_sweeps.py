@@ -14,7 +14,8 @@ from tests.conftest import CHOSEN, SWEPT
 ROOT = Path(__file__).parents[1]
 FILE = "tests/test_mutations.py"
 WHOLLY = {"tests/runtime/tuner/test_kill_and_resume.py::"
-          "test_a_killed_tuning_measures_nothing_twice"}
+          "test_a_killed_tuning_measures_nothing_twice",
+          "tests/test_site.py::test_it_builds_without_warnings"}
 """Tests that the quick suite does not run at all."""
 
 
