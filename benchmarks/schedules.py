@@ -34,7 +34,8 @@ entry main [c][h][w][m] (image: [c][h][w]f32) (filters: [m][c][3][3]f32): [m][h]
     "chain": ("""
 entry main [n] (a: [n][n]f32) (b: [n][n]f32) (c: [n][n]f32): [n][n]f32 =
   map (\\row -> map (\\col ->
-    f32.sum (map2 (\\x brow -> x * f32.sum (map2 (*) brow col)) row b)) (transpose c)) a
+    let t = map (\\brow -> f32.sum (map2 (*) brow col)) b
+    in f32.sum (map2 (*) row t)) (transpose c)) a
 """, ((96, 96), (96, 96), (96, 96))),
     "smooth": ("""
 entry main [n][m] (xss: [n][m]f32): [n][m]f32 =

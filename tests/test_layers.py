@@ -125,7 +125,8 @@ ALLOWED = {
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
     "pages": "versions",
     "explanation":
-        "rewrite.engine rewrite codegen.plan codegen.emit compilation versions devices pages",
+        "rewrite.engine rewrite codegen.plan codegen.emit compilation versions devices pages "
+        "editors.pygments_lexer",
     "tuner.report.html":
         "versions records pages tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "

@@ -47,13 +47,18 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import Operator, SegRed
+from runelift.ir.syntax import Index, Operator, SegRed
 from runelift.ir.types import Atom, Const, i64
 
 LEAST_ELEMENTS_OF_CORES = 512
 """The least cheap elements per work-item for which a processor gets a further group.
 
 A core adds 64 times as many floats in the time that a launch takes (EPYC, PoCL 3.0, 2026-11-25).
+"""
+LINES_PER_GROUP = 2
+"""So many groups would share the cache of a compute unit if each work-item had a line of it.
+
+Times of 10^7 elements fall to a quarter for four arrays, and to half for two (H100, 2026-11-26).
 """
 LANE_STATEMENTS = 24
 """Elements that take more statements are not computed for all lanes of a vector at once."""
@@ -174,15 +179,25 @@ def _segred_long(lowering: launches.Lowering, exp: SegRed, by_groups: Callable[[
 def _groups_per_segment(lowering: launches.Lowering, exp: SegRed) -> VName:
     """The number of groups that keeps the device busy, with enough work for each work-item.
 
-    A core folds cheap elements faster than another core begins to.
+    A core folds cheap elements faster than another core begins to.  Where work-items have parts of
+    their own, each reads a line of the cache for every array.  So there are fewer groups: their
+    lines must stay until all elements were read.
     """
     length, segments = lowering.size(exp.space[-1].width), launches.total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
     least_elements = Size.of(1) if busy and not lowering.interleave else lowering.group * (
         1 if busy else launches.LEAST_ELEMENTS if lowering.interleave else LEAST_ELEMENTS_OF_CORES)
     useful = greatest(Size.of(1), ceil_div(length, least_elements))
-    wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments))
+    shares = max(1, LINES_PER_GROUP * _own_lines(exp)) if lowering.interleave else 1
+    wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments) * shares)
     return lowering.scalar("per_segment", least(useful, wanted))
+
+
+def _own_lines(exp: SegRed) -> int:
+    """The arrays that a work-item reads in a part of its own: none if operators commute."""
+    own = exp.space[-1].index
+    return 0 if all(o.comm for o in exp.ops) else sum(
+        isinstance(stm.exp, Index) and stm.exp.dims[-1] == own for stm in exp.body.stms)
 
 
 def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:

@@ -43,6 +43,7 @@ from runelift.ir.traverse import (
 )
 from runelift.ir.types import Const, Type, i64, shape_of
 from runelift.rewrite.engine.scope import whole
+from runelift.rewrite.lift.apply import with_attributes
 from runelift.rewrite.lift.places import Place
 from runelift.rewrite.lift.point import Arguments, Value
 from runelift.rewrite.lift.schedule import Step
@@ -179,6 +180,9 @@ class Blocking:
         ``inner`` is what the rewrite names for further steps.
         """
         point = step.request.point
+        rewritten = {p.name for stm in _inside(place.stm) for p in stm.pat}
+        self.nests = [each for each in self.nests if each.name not in rewritten
+                      or place.name in each.own]  # others stand in what the step rewrites
         nest = next((each for each in self.nests if place.name in each.own), None)
         if nest is not None:
             if not nest.takes(before, after, place, point, given, inner):
@@ -320,10 +324,18 @@ def _marked(nest: BlockedNest, names: Names) -> ir.Stm:
             exp = replace(exp, lam=replace(exp.lam, body=replace(body, stms=stms)))
         return replace(stm, exp=exp, attrs=(*stm.attrs, str(nest.blocks)))
 
-    stm, exp = nest.original, nest.original.exp
+    stm = _without_points(nest.original)
+    exp = stm.exp
     assert isinstance(exp, ir.Map)
     return marked(replace(stm, exp=replace(exp, lam=rename_lambda(exp.lam, names))),
                   nest.levels - 1)
+
+
+def _without_points(stm: ir.Stm) -> ir.Stm:
+    """A statement without the points of what is inside: they have been taken."""
+    holder = ir.Fun("", (), (), ir.Body((stm,), ()))
+    return with_attributes(holder, {
+        each.pat[0].name: settings(each) for each in _inside(stm) if each.pat}).body.stms[0]
 
 
 def _with_statement(body: ir.Body, new: ir.Stm) -> ir.Body:

@@ -45,7 +45,7 @@ class _Highlighter(RegexHighlighter):
         r"(?<![\d.])(?P<good>(?:[2-9]|\d{2,}|1\.[1-9]|1\.0[5-9])[\d.]*×)",
         r"(?<![\d.])(?P<bad>0\.[0-8]\d*×)",
         r"(?P<same>(?<![\d.])1\.0[0-4]×|\bno change\b)",
-        r"(?m)(?<!not )(?P<good>\bcertain)$",
+        r"(?<=  )(?P<good>certain)\b",
         r"(?P<unsure>\bnot certain|not measured)\b",
         r"(?P<good>\b[1-9]\d* passed\b)",
         r"(?P<bad>\b[1-9]\d* failed\b|\bFAILED\b|\bnot usable\b)",

@@ -38,7 +38,7 @@ from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.policy import TuningPolicy
-from runelift.runtime.tuner.report.verdict import Change, changes
+from runelift.runtime.tuner.report.verdict import CERTAIN, SLOWER, Change, changes
 from runelift.runtime.tuner.result import EntryTuning
 
 EXAMPLES = ("runelift demo", "runelift demo --device interpreter")
@@ -80,6 +80,9 @@ def _tuned(args: argparse.Namespace, path: Path) -> int:
 
     def finish(options: argparse.Namespace, program: Program, policy: TuningPolicy, state: State
                ) -> int:
+        if not state.measured:
+            show("runelift: nothing was measured.", sys.stderr)
+            return INTERRUPTED if state.interrupted else 1
         if args.keep is not None:
             write_results(options, program, policy, state, {})
         demo = Demo.of(program, state, time.perf_counter() - started)
@@ -127,7 +130,7 @@ class Demo:
         stages = [entry.verified, *(each.verified for each in state.guards)]
         assert program.device_info is not None
         return cls(program.device_info.label, seconds, entry.program_runs, entry,
-                   changes(state.thresholds, state.parameters, state.guards),
+                   changes(state.thresholds, state.parameters, state.guards, state.final),
                    {name: both for stage in stages for name, both in stage.items()})
 
     def times(self) -> dict[str, dict[str, float]]:
@@ -178,26 +181,32 @@ class Demo:
         yield (f"Tried:  {len(times)} versions of one program on {len(names)} shapes of data in "
                f"{self.seconds:.0f} s; they differ up to {spread:.1f} times"
                + (", and none is best for all." if len(winners) > 1 else "."))
-        best = max(self.changes, key=lambda each: each.before / each.after
-                   if each.before < each.after * math.inf else 0.0, default=None)
+        measured = [each for each in self.changes
+                    if each.after and math.isfinite(each.before + each.after)]
+        best = max(measured, key=lambda each: each.before / each.after, default=None)
         if best is None or best.before / best.after < NOTABLE:
             yield ("Gained: nothing to speak of over the choice without tuning, which is right "
                    "here; a wrong one would cost the factor above.")
             yield "Sure:   what tuning suggested was run beside the choice without it."
             return
         others = [each for each in self.changes if each is not best]
-        worse = [each.dataset for each in others if each.after > each.before * NOTABLE]
+        worse = [each.dataset for each in others if each.certainty == SLOWER]
         yield (f"Gained: {best.dataset}: {show_seconds(best.after)} instead of "
                f"{show_seconds(best.before)}, {best.before / best.after:.2f}× as fast as without "
                "tuning; " + (f"{', '.join(worse)} got slower." if worse else
-                             "the others got no slower."))
-        both = self.verified.get(best.dataset)
-        if both is None:
-            yield "Sure:   it is predicted from the runs of single versions, not measured."
-            return
-        yield (f"Sure:   {'certain' if both.faster else 'not certain'}: in {both.default.count} "
-               f"pairs of runs, without and with tuning in turn, the gain is {1 / both.high:.2f} "
-               f"to {1 / both.low:.2f} with 95 % confidence.")
+                             "no other got slower for certain."))
+        yield self._sure(best)
+
+    def _sure(self, best: Change) -> str:
+        """The line about how sure a gain is, by the last comparison or the one that decided."""
+        both, rounds = self.verified.get(best.dataset), best.final.rounds if best.final else 0
+        _, low, high = best.speedup
+        if both is not None and (math.isnan(low) or (best.certainty == CERTAIN and low <= 1)):
+            rounds, low, high = both.default.count, 1 / both.high, 1 / both.low
+        if math.isnan(low):
+            return "Sure:   it is predicted from the runs of single versions, not measured."
+        return (f"Sure:   {best.certainty}: in {rounds} rounds of runs, without and with tuning in "
+                f"turn, the gain is {low:.2f} to {high:.2f} with 95 % confidence.")
 
 
 def _cell(seconds: float, fastest: bool) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TextIO
 
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.deep import deeply
+from runelift.frontend.definitions import Mention
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import CHECKED, checked_module
-from runelift.frontend.references import Mention, mentions
+from runelift.frontend.references import mentions
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse
@@ -107,27 +110,67 @@ def shown(type_: Type) -> str:
     return show(type_, size)
 
 
-def analyse(source: Source) -> Analysis:
-    """Parse and check a text, with all mistakes and warnings."""
-    with warnings.catch_warnings(record=True, action="default") as caught:
-        found = _analyse(source)
-    remarks = tuple(w.message.diagnostic for w in caught if isinstance(w.message, ProgramWarning))
-    found.diagnostics += remarks
+_remarks = threading.local()
+"""The warnings of each thread that listens to them."""
+
+
+def listen_to_warnings() -> None:
+    """Let warnings about programs become diagnostics, in whatever thread they are given.
+
+    Python can catch warnings in one thread at a time only.
+    """
+    warnings.simplefilter("always", ProgramWarning)
+    warnings.showwarning = _note
+
+
+def _note(message: Warning | str, category: type[Warning], filename: str, lineno: int,
+          file: TextIO | None = None, line: str | None = None) -> None:
+    if isinstance(message, ProgramWarning):
+        getattr(_remarks, "heard", []).append(message.diagnostic)
+
+
+@contextmanager
+def _listening(found: Analysis) -> Iterator[None]:
+    """Give warnings to an analysis, and mistakes."""
+    _remarks.heard = []
+    errors: tuple[Diagnostic, ...] = ()
+    try:
+        yield
+    except ProgramError as error:
+        errors = error.diagnostics
+    except CompilerLimitation as error:
+        errors = (Diagnostic("unsupported-feature", Span(found.source, 0, 0), str(error),
+                             severity="warning"),)
+    found.diagnostics += (*errors, *_remarks.heard)
+
+
+def read(source: Source) -> Analysis:
+    """Parse a text."""
+    found = Analysis(source, None, None)
+    with _listening(found):
+        found.module = _parsed(source)
+    return found
+
+
+def check(read: Analysis) -> Analysis:
+    """Check a text that has been parsed, with all mistakes and warnings."""
+    if read.module is None:
+        return read
+    found = Analysis(read.source, read.module, None, read.diagnostics)
+    with _listening(found):
+        _check(found, read.module)
     return found
 
 
 @deeply
-def _analyse(source: Source) -> Analysis:
-    found = Analysis(source, None, None)
-    try:
-        found.module = parse(source)
-        flat = checked_module(found.module)
-        found.flat = flat
-        with suppress(TooLarge):
-            elaborate(flat, Names(), effort=CHECKED)
-    except ProgramError as error:
-        found.diagnostics = error.diagnostics
-    except CompilerLimitation as error:
-        found.diagnostics = (Diagnostic("unsupported-feature", Span(source, 0, 0), str(error),
-                                        severity="warning"),)
-    return found
+def _parsed(source: Source) -> module_ast.Module:
+    return parse(source)
+
+
+@deeply
+def _check(found: Analysis, module: module_ast.Module) -> None:
+    found.flat = None
+    flat = checked_module(module)
+    found.flat = flat
+    with suppress(TooLarge):
+        elaborate(flat, Names(), effort=CHECKED)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
+from runelift.frontend.definitions import Definition, Mention
 from runelift.frontend.format import format_text
-from runelift.frontend.references import Definition, Mention
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
 from runelift.frontend.syntax.tokens import PATTERNS, PRIMITIVE_TYPES, RESERVED, scan
@@ -22,6 +22,8 @@ from runelift.runtime.editors.evaluation import evaluations
 NEAR = 2000
 """The distance in characters up to which local names are offered."""
 _FAR = frozenset({"declaration", "type", "module"})
+_TESTED = re.compile(r"^[ \t]*--[ \t]*(?:entry|property):([^\n]*)", re.MULTILINE)
+"""The lines of test blocks that name entry points."""
 _PATH = re.compile(rf"(?:{PATTERNS['word']}\.)*{PATTERNS['word']}")
 
 
@@ -230,10 +232,18 @@ def rename(document: Document, offset: int, name: str) -> list[Edit]:
     edits = [Edit(each.span.start, each.span.end,
                   f"{target.name} = {name}" if each.field else name) for each in found]
     if target.kind == "declaration":
-        edits += [Edit(asked.start + match.start(), asked.start + match.end(), name)
-                  for asked in evaluations(analysis.source.text) for match in scan(asked.text)
-                  if match[0] == target.name]
+        edits += [Edit(start + match.start(), start + match.end(), name)
+                  for start, text in _comments_with_names(analysis.source.text)
+                  for match in scan(text) if match[0] == target.name]
     return sorted(edits)
+
+
+def _comments_with_names(text: str) -> Iterator[tuple[int, str]]:
+    """The parts of comments that mention declarations, with their places."""
+    for asked in evaluations(text):
+        yield asked.start, asked.text
+    for found in _TESTED.finditer(text):
+        yield found.start(1), found[1]
 
 
 def symbols(document: Document) -> list[Definition]:

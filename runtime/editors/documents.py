@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
 
-from runelift.frontend.syntax.parser import parse
-from runelift.ir.errors import RuneliftError
 from runelift.ir.source import Source
-from runelift.runtime.editors.analysis import Analysis
+from runelift.runtime.editors.analysis import Analysis, read
 from runelift.runtime.editors.code_versions import CodeVersions
 
 
@@ -45,11 +43,11 @@ class Document:
         if self._tried == self.source.text:
             return None
         self._tried = self.source.text
-        try:
-            self.parsed = Analysis(self.source, parse(self.source), None)
-        except RuneliftError:
+        found = read(self.source)
+        if found.module is None:
             return None
-        return self.parsed
+        self.parsed = found
+        return found
 
     def move_to(self, analysis: Analysis) -> Move:
         """Places of the text of an analysis for places of the current text."""

@@ -54,6 +54,8 @@ class RuneliftLexer(Lexer):  # type: ignore[misc]
                 yield match.start(), named or _WORDS.get(found, kinds.Name), found
             elif kind == "comment" and found.startswith("-- |"):
                 yield match.start(), kinds.String.Doc, found
+            elif found == "@":  # in the IR, which is like the language
+                yield match.start(), kinds.Punctuation, found
             else:
                 yield match.start(), _CLASSES[kind], found
             if kind not in ("blank", "comment"):

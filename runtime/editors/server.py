@@ -22,7 +22,7 @@ from runelift import __version__
 from runelift.ir.errors import Diagnostic, UserError
 from runelift.ir.source import Source, Span
 from runelift.runtime.editors import answers
-from runelift.runtime.editors.analysis import Analysis, analyse
+from runelift.runtime.editors.analysis import Analysis, check, listen_to_warnings, read
 from runelift.runtime.editors.code_versions import code_versions
 from runelift.runtime.editors.documents import Document
 from runelift.runtime.editors.evaluation import evaluations, result_lines
@@ -31,6 +31,8 @@ TYPING = 0.15
 """Seconds without a change after which a text is checked."""
 RESTING = 0.8
 """Seconds after a check until the code versions of a right program are computed."""
+SWITCH = 0.001
+"""Seconds after which a check makes way for a question; both need Python's lock."""
 EVALUATE = "runelift.evaluate"
 """The command that runs an expression of a comment: a URI and a line."""
 
@@ -75,7 +77,11 @@ class RuneliftServer(LanguageServer):
         document = self.documents[uri]
         if document.checked is not None:
             await asyncio.sleep(TYPING)
-        found = await self.work(analyse, source)
+        parsed = document.parsed
+        if parsed is None or parsed.source is not source:
+            parsed = await self.work(read, source)
+            document.take(parsed)  # questions need not parse it again
+        found = await self.work(check, parsed)
         document.take(found)
         self._publish(uri, found)
         self._refresh()
@@ -253,4 +259,6 @@ def serve() -> None:
     """Talk to an editor on standard input and output until it says that that is enough."""
     stdout = sys.stdout.buffer
     sys.stdout = sys.stderr  # what is printed by mistake must not come between messages
+    listen_to_warnings()
+    sys.setswitchinterval(SWITCH)
     make_server().start_io(sys.stdin.buffer, stdout)

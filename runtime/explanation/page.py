@@ -16,14 +16,17 @@ from runelift.ir.syntax import Program
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.entry_points import FLATTENING_STAGE
 from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.editors.pygments_lexer import RuneliftLexer
 from runelift.runtime.explanation.history import Firing, History, PassDone
 from runelift.runtime.explanation.kernels import VersionKernels, version_kernels
 from runelift.runtime.explanation.steps import StepShown, steps_shown
 from runelift.runtime.explanation.texts import Texts
 from runelift.runtime.pages.document import document
+from runelift.runtime.pages.highlight import highlighted
 from runelift.runtime.versions.forest import entry_forest
 
 TEMPLATE = "explanation.html"
+LEXER = RuneliftLexer(stripnl=False, ensurenl=False)
 _VERSION = re.compile(r" (V\d+) \(\w+\)")
 _PLACE = re.compile(r"\[(\d+):(\d+)\]")
 
@@ -79,8 +82,9 @@ def explained(compiled: Compiled, history: History, *, entries: Iterable[str], c
     name = PurePath(compiled.source.name).name
     return document(
         f"How {name} becomes kernels", (), template=TEMPLATE, package=__package__, name=name,
-        entries=shown, source=compiled.source.text.rstrip("\n").split("\n"), command=command,
-        policy=compiled.policy, device=device.name if device is not None else "GPUs",
+        entries=shown, source=highlighted(compiled.source.text.rstrip("\n"), LEXER),
+        command=command, policy=compiled.policy,
+        device=device.name if device is not None else "GPUs",
         linked=sum(each.linked for each in kernels), lines=sum(each.lines for each in kernels),
         places=texts.places, packed=texts.packed())
 

@@ -32,23 +32,19 @@ STYLE = """\
 .runelift .bar { display: inline-block; height: .7em; background: var(--blue); opacity: .75; }
 .runelift svg { font: 12px system-ui, sans-serif; max-width: none; }
 .runelift svg text { fill: currentColor; stroke: none; } .runelift svg .tick { font-size: 11px; }
-.runelift svg .branch { font-size: 10px; opacity: .7; }
-.runelift svg .edge { fill: none; stroke: currentColor; stroke-opacity: .5; }
-.runelift svg .node { fill: currentColor; fill-opacity: .55; stroke: none; }
-.runelift svg .time { fill: none; stroke: none; }
-.runelift svg .time.best { fill: var(--green); fill-opacity: .3; }
-.runelift svg .time.chosen { stroke: var(--red); stroke-width: 1.4; }
 .runelift .decisions td { white-space: nowrap; } .runelift .soft { opacity: .7; }
 .runelift .decisions .condition { font-weight: normal; }
 .runelift .decisions .site th { opacity: .7; }
 .runelift .decisions .time { padding: 0 .3em; border: 1px solid transparent; border-radius: 4px; }
 .runelift .decisions .best { background: rgba(60,154,77,.3); }
 .runelift .decisions .chosen { border-color: var(--red); }
-.runelift .k, .runelift .kt, .runelift .kn, .runelift .ow { color: var(--blue); }
-.runelift .c1, .runelift .cm, .runelift .c { opacity: .65; font-style: italic; }
+.runelift .k, .runelift .kt, .runelift .kn, .runelift .kd, .runelift .kc, .runelift .ow {
+  color: var(--blue); }
+.runelift .c1, .runelift .cm, .runelift .c, .runelift .sd { opacity: .65; font-style: italic; }
 .runelift .cp, .runelift .nd { color: var(--orange); }
 .runelift .s, .runelift .s1, .runelift .s2, .runelift .mi, .runelift .mf, .runelift .mh {
   color: var(--green); }
+.runelift .nf { font-weight: 600; }
 """
 
 

@@ -24,6 +24,8 @@ def forest_parts(forest: Forest, thresholds: Mapping[str, int] | None = None,
     if not forest.trees:
         yield title(forest.entry, "one version, no thresholds")
         return
-    yield decision_table(forest, standings, thresholds)
+    yield title(forest.entry, f"{len(forest.leaves())} versions")
+    known = {name: thresholds.get(name, 0) for name in forest.guards()} if thresholds else None
+    yield decision_table(forest, standings, known)
     if standings:
         yield note(MARKS)

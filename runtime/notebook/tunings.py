@@ -8,11 +8,11 @@ from typing import Any
 from runelift.runtime.notebook.fragments import fragment, numbers, title
 from runelift.runtime.notebook.trees import forest_parts
 from runelift.runtime.pages.document import folded
-from runelift.runtime.pages.markup import Markup
+from runelift.runtime.pages.markup import Markup, element
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.analysis.winners import forced_standings
 from runelift.runtime.tuner.report.text import show_gain
-from runelift.runtime.tuner.report.verdict import changes, verdict
+from runelift.runtime.tuner.report.verdict import changes, sentences, verdict
 from runelift.runtime.tuner.result import EntryTuning, Tuning
 
 
@@ -40,10 +40,12 @@ def _counted(datasets: int) -> str:
 
 
 def _tuning(tuning: Tuning) -> Iterator[Markup]:
+    found = changes(tuning)
     yield title("Tuning", "interrupted" if tuning.interrupted else "")
+    yield element("p", " ".join(sentences(found)))
     yield numbers([["dataset", "before", "after", "gain", "certainty"], *(
         [each.dataset, show_seconds(each.before), show_seconds(each.after),
-         show_gain(each.before, each.after), each.certainty] for each in changes(tuning))])
+         show_gain(each.before, each.after), each.certainty] for each in found)])
     for entry in tuning.entries:
         if entry.forest.trees:
             yield folded(f"Versions of {entry.forest.entry}, and the time of a run with each",

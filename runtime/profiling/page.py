@@ -15,7 +15,7 @@ from runelift.runtime.pages.document import (
     table,
 )
 from runelift.runtime.pages.markup import Markup
-from runelift.runtime.profiling.pictures import memory, roofline, timeline
+from runelift.runtime.profiling.pictures import MOST_BARS, memory, roofline, timeline
 from runelift.runtime.profiling.profile import KernelProfile, Profile
 from runelift.runtime.profiling.quantities import (
     COUNTED,
@@ -42,7 +42,8 @@ def page(program: str, profiles: Sequence[Profile]) -> str:
     content = [facts({"program": program, "device": profiles[0].device,
                       "measured peaks": peaks_text(profiles[0]),
                       "runs": str(profiles[0].wall.count)})]
-    content += [section(_name(each), list(profile_parts(each))) for each in profiles]
+    bars = MOST_BARS // len(profiles)
+    content += [section(_name(each), list(profile_parts(each, bars))) for each in profiles]
     content.append(section("What is counted", [lines(COUNTED)]))
     return document(f"Profile of {program}", content)
 
@@ -51,8 +52,8 @@ def _name(profile: Profile) -> str:
     return profile.dataset if profile.entry == "main" else f"{profile.entry}: {profile.dataset}"
 
 
-def profile_parts(profile: Profile) -> Iterator[Markup]:
-    """The verdict, tables and pictures of a profile."""
+def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
+    """The verdict, tables and pictures of a profile; at most so many bars in a row."""
     yield paragraph(verdict(profile))
     text = call_text(profile)
     yield paragraph(f"{text[0].upper()}{text[1:]}.")
@@ -77,7 +78,7 @@ def profile_parts(profile: Profile) -> Iterator[Markup]:
         yield section("Roofline", [figure(
             roof, "Each mark is a kernel.  The lines are the measured peaks of the device.")], 3)
     yield section("Timeline", [figure(
-        timeline(profile), "The run with the median time.  Point at a bar for its name and "
+        timeline(profile, bars), "The run with the median time.  Point at a bar for its name and "
         "length.")], 3)
     if (used := memory(profile)) is not None:
         yield section("Device memory", [figure(

@@ -12,8 +12,8 @@ from runelift.runtime.profiling.quantities import percent, rate, scaled
 from runelift.runtime.profiling.timeline import Span
 from runelift.runtime.records.format import show_seconds
 
-MOST_BARS = 1500
-"""The most bars of a track; shorter ones are left out first."""
+MOST_BARS, MOST_STEPS = 800, 1000
+"""The most bars of a track, of which the shortest are left out first, and steps of a curve."""
 NAME_WIDTH, ROW, BAR = 78.0, 30.0, 20.0
 
 
@@ -56,14 +56,17 @@ def memory(profile: Profile) -> Markup | None:
     run = profile.shown
     if len(run.memory) < 2:
         return None
-    points = [*run.memory, (run.wall, run.memory[-1][1])]
+    apart = -(-len(run.memory) // MOST_STEPS)  # of so many in a row, the greatest one
+    points = [max(run.memory[first:first + apart], key=lambda each: each[1])
+              for first in range(0, len(run.memory), apart)]
+    points.append((run.wall, run.memory[-1][1]))
     return curves("Device memory", f"At most {scaled(run.peak_bytes, 'B')} in use.",
                   Axis("time", show_seconds), Axis("in use", lambda v: scaled(v, "B")),
                   [Series("in use", points, 0, steps=True)])
 
 
-def timeline(profile: Profile) -> Markup:
-    """The work of the host and of the device during the call, side by side."""
+def timeline(profile: Profile, most: int = MOST_BARS) -> Markup:
+    """The work of the host and of the device during the call, at most so many bars in a row."""
     run = profile.shown
     waits = [each for each in run.host if each.name == "wait"]
     issues = [each for each in run.host if each.name != "wait" and not each.detail]
@@ -84,14 +87,15 @@ def timeline(profile: Profile) -> Markup:
     for number, (name, spans, style) in enumerate(rows):
         y = 8 + ROW * number
         content.append(element("text", name, x=0, y=y + BAR / 2 + 4, class_="tick"))
-        content += _bars(spans, across, y, style)
+        content += _bars(spans, across, y, style, most)
     kinds = ", ".join(name for name, _, _ in rows)
     return picture("Timeline", f"The call of {show_seconds(run.wall)} as bars: {kinds}.",
                    WIDTH, bottom + 24, content)
 
 
-def _bars(spans: Sequence[Span], across: Scale, y: float, style: str) -> Iterator[Markup]:
-    longest = sorted(spans, key=lambda each: -each.seconds)[:MOST_BARS]
+def _bars(spans: Sequence[Span], across: Scale, y: float, style: str, most: int
+          ) -> Iterator[Markup]:
+    longest = sorted(spans, key=lambda each: -each.seconds)[:most]
     for each in sorted(longest, key=lambda each: each.start):
         yield element("rect", element("title", f"{each.name}: {show_seconds(each.seconds)}"),
                       x=across(each.start), y=y, height=BAR,

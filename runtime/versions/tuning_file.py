@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -313,7 +314,19 @@ def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[Setti
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """The JSON file beside a tuning file; UserError if it is damaged."""
+    """The JSON file beside a tuning file; UserError if it is damaged.
+
+    A start asks several times, so the last one is kept until the file is replaced.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return _facts_in(path, ())
+    return _facts_in(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(maxsize=1)
+def _facts_in(path: Path, _: tuple[int, ...]) -> dict[str, Any]:
     try:
         facts = parse(read_text(path))
         if not isinstance(facts, dict):

@@ -25,7 +25,7 @@ def _lines(entry: str, search: ScheduleSearch) -> Iterator[str]:
     yield (f"Schedules of {entry}: {len(search.winners)} of {len(measured)} are versions now "
            f"({search.made} runs, {spent})")
     for each in search.winners:
-        times = ", ".join(f"{name} {ratio:.2f}" for name, ratio in each.ratios.items())
+        times = ", ".join(f"{name} {ratio:.3g}" for name, ratio in each.ratios.items())
         yield f"  {each.drawn}"
         yield f"    time relative to the program without it: {times}"
     yield from _course(convergence(search))
@@ -48,12 +48,12 @@ def _course(found: Convergence) -> Iterator[str]:
     if best == 1:
         return
     first = next(runs for runs, score in found.found if score == best)
-    line = f"  best in first comparisons: {best:.2f} after {first} runs"
+    line = f"  best in first comparisons: {best:.3g} after {first} runs"
     if (alone := found.runs_at_random()) is not None:
         line += f"; random drawing is expected to be there after {alone}"
     elif found.expected:
         runs, score = found.expected[-1]
-        line += f"; random drawing is expected to be at {score:.2f} after {runs}"
+        line += f"; random drawing is expected to be at {score:.3g} after {runs}"
     yield line
 
 

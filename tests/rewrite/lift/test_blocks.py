@@ -202,6 +202,22 @@ def test_other_steps_are_what_they_say(schedule: str) -> None:
     assert asked(PRODUCT, schedule) == []
 
 
+def test_a_step_around_a_nest_ends_its_blocks() -> None:
+    inner = ("main.ys.ys ab_tile(8, 16)\nmain.ys.ys.ys.ys tile_map_reduce(4, local)\n")
+    assert asked(BATCHED, inner)
+    assert asked(BATCHED, f"{inner}main.ys split_join(2)") == []
+    program = compiled(BATCHED, f"{inner}main.ys split_join(2)")
+    xsss, ysss = numbers(2, 9, 5).astype("f8"), numbers(2, 5, 37).astype("f8")
+    np.testing.assert_array_equal(program.main(xsss, ysss), xsss @ ysss)
+
+
+def test_points_inside_of_a_nest_are_steps_as_well() -> None:
+    text = PRODUCT.replace("  map", "  #[ab_tile(16, 32)] #[tile_map_reduce(8, local)] map", 1)
+    text = text.replace("f32.sum (map2 (*) xs ys)",
+                        "(#[tile_map_reduce(4)] reduce (+) 0 (map2 (*) xs ys))")
+    assert asked(text) == [Blocks(16, 32, 1, 1, 8, BOTH, 4)]
+
+
 def test_blocks_too_large_for_the_device_are_left_to_other_kernels() -> None:
     program = compiled(PRODUCT, "main.ys ab_tile(1024, 1024)\n"
                                 "main.ys.ys.ys tile_map_reduce(8, local)")

@@ -146,6 +146,11 @@ def test_references_and_rename(client: Client, uri: str) -> None:
         ") sums", ") totals")
     changes = client.about("rename", uri, *place(TEXT, "total"), newName="summed")["changes"][uri]
     assert edited(TEXT, changes) == TEXT.replace("total", "summed")
+    tested = "-- ==\n-- entry: main other\n" + TEXT
+    client.change(uri, tested)
+    changes = client.about("rename", uri, *place(tested, "main ["), newName="sums_of")["changes"]
+    assert edited(tested, changes[uri]) == tested.replace("main", "sums_of")
+    client.change(uri, TEXT)
     for name in ("total", "let", "2x"):
         assert "message" in client.about("rename", uri, *where, newName=name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from threading import RLock
@@ -149,6 +150,12 @@ def test_a_call_from_python_has_a_profile(monkeypatch: pytest.MonkeyPatch, tmp_p
                if each["operations"]) >= 4999
     found.write_trace(tmp_path / "t.json")
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    shown = found.profile.shown
+    many = replace(shown, commands=shown.commands * 20_000, memory=tuple(
+        (1e-9 * number, number % 7) for number in range(50_000)))
+    found.profile = replace(found.profile, shown=many)
+    found.write_html(tmp_path / "many.html")
+    assert (tmp_path / "many.html").stat().st_size < 1 << 20
     for wrong in (program, len):
         with pytest.raises(UserError, match=r"program\.main"):
             runelift.profile(wrong)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ def schedule_sections(searched: Mapping[str, ScheduleSearch]) -> list[Markup]:
 def _section(search: ScheduleSearch) -> Iterator[Markup]:
     if search.winners:
         yield table([["schedule", *search.datasets], *(
-            [str(each.drawn), *(f"{each.ratios[name]:.2f}" if name in each.ratios else "does not "
+            [str(each.drawn), *(f"{each.ratios[name]:.3g}" if name in each.ratios else "does not "
                                 "run" for name in search.datasets)] for each in search.winners)])
         yield paragraph("Times are relative to the program without a schedule.")
     else:
@@ -59,5 +59,5 @@ def _point(place: tuple[int, float]) -> tuple[float, float]:
 
 def _summary(found: Convergence) -> str:
     runs, score = found.found[-1]
-    random = f"; random drawing: {found.expected[-1][1]:.2f}" if found.expected else ""
-    return f"Search: {score:.2f} after {runs} runs{random}."
+    random = f"; random drawing: {found.expected[-1][1]:.3g}" if found.expected else ""
+    return f"Search: {score:.3g} after {runs} runs{random}."

@@ -138,7 +138,7 @@ def _finer(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
     yield paragraph("Size guards know the sizes that were measured.  They decide before the "
                     "thresholds.  Numbers behind versions: how many times as long as the first.")
     yield folded("The sizes, and the order of versions at each", [*_guard_lines(refined)])
-    yield folded("Times when the guards were tried", [table(time_rows(refined))])
+    yield folded("Times when the guards were tried", [table(time_rows(refined), kind="stacks")])
 
 
 def _guard_lines(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
@@ -187,7 +187,7 @@ def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterato
                f"{one.chosen} of {one.encounters}"]
               for name, each in found.items() for label, one in each.items())])])
     yield folded("The thresholds, and the values that make the same choices", [table(
-        threshold_rows(entry), LEGEND)])
+        threshold_rows(entry), LEGEND, kind="stacks")])
 
 
 def _scores(entry: EntryTuning) -> Iterator[Markup]:
@@ -267,7 +267,7 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Markup:
     chosen = entry.fit.thresholds[curve.guard]
     least = min((score for _, score in points), default=math.nan)
     where = next((value for value, score in curve.scores if score == least), 0)
-    what = show_threshold(chosen)
+    what = show_threshold(chosen) if chosen else "the built-in rule"
     text = f"least, {least:.3f}, at {show_threshold(where)}; {what} was chosen."
     marks = [charts.Mark(min(chosen, beyond), f"threshold {what}")] if chosen else []
     return figure(charts.curves(
@@ -276,13 +276,15 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Markup:
         Axis("mean relative time", lambda v: f"{v:.4g}", True),
         [charts.Series("score", points, 0, lines=False)], marks), f"{curve.guard}: {text}" + (
             f"  {curve.omitted} thresholds between those shown are left out." if curve.omitted
-            else ""))
+            else "") + ("" if all(math.isfinite(score) for _, score in curve.scores) else
+                        "  Thresholds with which a version cannot run have no point."))
 
 
 def _score_table(curve: ScoreCurve) -> Markup:
     return folded(f"The scores of {curve.guard}, as a table", [table([
-        ["threshold", "score"], *([show_threshold(value), f"{score:.4g}"]
-                                  for value, score in curve.scores)])])
+        ["threshold", "score"], *(
+            [show_threshold(value), f"{score:.4g}" if math.isfinite(score) else "cannot run"]
+            for value, score in curve.scores)])])
 
 
 def _count(value: float) -> str:

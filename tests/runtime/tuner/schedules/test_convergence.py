@@ -60,5 +60,5 @@ def test_the_page_has_the_curves_and_their_numbers() -> None:
     assert "Schedules of main" in page
     assert page.count("<svg") == 1
     assert "random, mean" in page
-    assert "Search: 0.50 after 8 runs; random drawing: 0.80." in page
+    assert "Search: 0.5 after 8 runs; random drawing: 0.8." in page
     assert convergence_facts(search)["search"] == [(4, 0.8), (8, 0.5)]

@@ -1,0 +1,1 @@
+"""Schedules of examples: the stages of an optimizer of kernels."""
