@@ -45,6 +45,8 @@ def test_it_runs(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> Non
         for error in failed:
             assert len(error.traceback) <= 6
         assert not any(out.get("name") == "stderr" for out in cell.outputs), cell.source
+        if cell.source.splitlines()[-1].startswith("runelift.profile("):
+            assert [out.output_type for out in cell.outputs] == ["execute_result"]
     assert sum(map(shows_html, cells)) >= (1 if path in LESSONS else 8)
 
 
