@@ -5,16 +5,31 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
-NOTEBOOKS = Path(__file__).parents[1] / "docs" / "notebooks"
+DOCS = Path(__file__).parents[1] / "docs"
+LESSONS = sorted((DOCS / "lessons").glob("*.ipynb"))
+NOTEBOOKS = [*sorted((DOCS / "notebooks").glob("*.ipynb")), *LESSONS]
+QUICK = ("python", "02-", "04-")
+"""Those that the quick suite runs."""
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shows_html(cell: Any) -> bool:
+    return any("text/html" in out.get("data", {}) for out in cell.outputs)
+
+
+@pytest.mark.sweep(keep=[*QUICK])
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=120, kernel_name="python3",
@@ -23,10 +38,37 @@ def test_it_runs(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> Non
         for cell in notebook.cells:
             cell.metadata.pop("execution", None)  # times of the machine
         nbformat.write(notebook, path)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    cells = code_cells(notebook)
     for cell in cells:
         failed = [out for out in cell.outputs if out.output_type == "error"]
         assert bool(failed) == ("raises-exception" in cell.metadata.get("tags", ())), cell.source
         for error in failed:
             assert len(error.traceback) <= 6
-    assert sum("text/html" in out.get("data", {}) for cell in cells for out in cell.outputs) >= 8
+        assert not any(out.get("name") == "stderr" for out in cell.outputs), cell.source
+        if cell.source.splitlines()[-1].startswith("runelift.profile("):
+            assert "display_data" not in [out.output_type for out in cell.outputs]
+    assert sum(map(shows_html, cells)) >= (1 if path in LESSONS else 8)
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_has_its_form(path: Path) -> None:
+    """It was executed, ends in a picture, and has folded solutions of its exercises with checks."""
+    notebook = nbformat.read(path, as_version=4)
+    cells = code_cells(notebook)
+    tagged = {tag: [cell for cell in cells if tag in cell.metadata.get("tags", ())]
+              for tag in ("solution", "check")}
+    assert path.stat().st_size < 200_000
+    assert [cell.source for cell in cells if cell.execution_count is None] == []
+    assert shows_html(cells[-1])
+    assert 2 <= len(tagged["solution"]) <= len(tagged["check"])
+    assert all(cell.metadata["jupyter"]["source_hidden"] for cell in tagged["solution"])
+
+
+def test_every_lesson_is_listed_and_links_lead_somewhere() -> None:
+    page = (DOCS / "lessons" / "README.md").read_text()
+    assert re.findall(r"\]\(([\w-]+\.ipynb)\)", page) == [path.name for path in LESSONS]
+    for path in LESSONS:
+        text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells
+                         if cell.cell_type == "markdown")
+        links = re.findall(r"\]\(([^):#]+)\)", text)
+        assert [link for link in links if not (path.parent / link).exists()] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,7 +53,8 @@ class Terminal(Display):
             TextColumn("{task.description}", markup=False), BarColumn(bar_width=20),
             TaskProgressColumn(), TextColumn("{task.fields[best]}", markup=False),
             _Time(), transient=True, console=console or Console(
-                file=drawing_stream(), no_color=not coloured(drawing_stream())))
+                file=drawing_stream(), no_color=not coloured(drawing_stream())),
+            redirect_stdout=sys.stdout.isatty())  # else it would not reach its file or pipe
         self._task = self._bars.add_task("starting", total=None, best="")
         self._best: dict[str, float] = {}
         self._from = time.perf_counter()

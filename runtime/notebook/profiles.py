@@ -16,6 +16,9 @@ STYLE = "".join(
 .runelift svg .grid { stroke: currentColor; stroke-opacity: .15; }
 .runelift svg .line { fill: none; stroke-width: 1.8; }
 .runelift svg .dot { fill: none; stroke-width: 1.8; }
+.runelift svg .mark { stroke: var(--red); stroke-width: 1.4; stroke-dasharray: 5 3; }
+.runelift svg .cell { fill: #c9772b; }
+.runelift svg .cell.empty { fill: none; stroke: var(--line); }
 """
 """The looks of pictures on dark and on light ground."""
 

@@ -59,7 +59,8 @@ class CallProfile(Displayed):
     def __repr__(self) -> str:
         out = io.StringIO()
         print_profile(self.profile, Console(file=out, width=WIDTH, markup=False, emoji=False,
-                                            highlight=False, color_system=None))
+                                            highlight=False, color_system=None,
+                                            force_jupyter=False))
         return out.getvalue().strip()
 
 

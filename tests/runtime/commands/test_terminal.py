@@ -193,6 +193,18 @@ def test_the_bar_gives_way_to_what_is_printed(monkeypatch: pytest.MonkeyPatch) -
     assert "50%" in before + after
 
 
+def test_results_reach_their_file_while_a_bar_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    from runelift.runtime.commands.terminal import Terminal
+
+    screen = Screen()
+    with Terminal(Console(file=screen, force_terminal=True, width=70)):
+        print("result")
+    assert capsys.readouterr().out == "result\n"
+    assert "result" not in screen.getvalue()
+
+
 # JSON
 
 
