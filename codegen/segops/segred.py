@@ -179,9 +179,9 @@ def _segred_long(lowering: launches.Lowering, exp: SegRed, by_groups: Callable[[
 def _groups_per_segment(lowering: launches.Lowering, exp: SegRed) -> VName:
     """The number of groups that keeps the device busy, with enough work for each work-item.
 
-    A core folds cheap elements faster than another core begins to.  Where work-items have parts of
-    their own, each reads a line of the cache for every array.  So there are fewer groups: their
-    lines must stay until all elements were read.
+    A core folds cheap elements faster than another core begins to.  Work-items with contiguous
+    parts read a line of the cache each, for every array.  So there are fewer groups: their lines
+    must stay until all elements were read.
     """
     length, segments = lowering.size(exp.space[-1].width), launches.total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
@@ -194,7 +194,7 @@ def _groups_per_segment(lowering: launches.Lowering, exp: SegRed) -> VName:
 
 
 def _own_lines(exp: SegRed) -> int:
-    """The arrays that a work-item reads in a part of its own: none if operators commute."""
+    """The arrays that a work-item reads in contiguous parts: none if operators commute."""
     own = exp.space[-1].index
     return 0 if all(o.comm for o in exp.ops) else sum(
         isinstance(stm.exp, Index) and stm.exp.dims[-1] == own for stm in exp.body.stms)
