@@ -523,9 +523,13 @@ class Executable:
         kernels = {s.launch.kernel.name: s.launch.kernel for s in sites}.values()
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
         text = self._once(key, lambda: self._kept.get(key) or opencl_program(
-            kernels, self.bases, constants, functions=function_names(key[0])))
+            kernels, self.bases, constants, functions=self._functions(key[0])))
         self._kept[key] = text
         return text
+
+    def _functions(self, kernels: Iterable[str]) -> Mapping[str, str]:
+        """The names of kernels in a program; a simulator's reports tell kernels by full names."""
+        return {} if self.device.info.is_simulator else function_names(kernels)
 
     def _once(self, key: Hashable, text: Callable[[], str]) -> str:
         """The text of a program, which is written once."""
@@ -537,13 +541,13 @@ class Executable:
         source = self._source(sites, constants)
         started = time.perf_counter()
         program = self._program(*source)
-        names = function_names(site.launch.kernel.name for site in sites)
+        names = self._functions(site.launch.kernel.name for site in sites)
         for site in sites:
             name = site.launch.kernel.name
-            kernel = cl.Kernel(program, names[name])
+            kernel = cl.Kernel(program, names.get(name, name))
             if not self._in_subgroups(kernel) and uses_subgroups(site.launch.kernel):
                 kernel = cl.Kernel(self._without_subgroups(site, constants),
-                                   function_names([name])[name])
+                                   self._functions([name]).get(name, name))
             site.kernel = BoundKernel(kernel, self.device.failure, site.types)
         self.build_seconds += time.perf_counter() - started
 

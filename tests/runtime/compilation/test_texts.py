@@ -23,8 +23,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     write = executable.opencl_program
 
-    def note(*args: object) -> str:
-        found.append(write(*args))  # type: ignore[arg-type]
+    def note(*args: object, **options: object) -> str:
+        found.append(write(*args, **options))  # type: ignore[arg-type]
         return found[-1]
 
     monkeypatch.setattr(executable, "opencl_program", note)

@@ -345,6 +345,7 @@ def test_the_driver_has_what_was_built_from_its_source(
         tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """NVIDIA's: it must translate our binaries, but keeps what it makes of sources."""
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    monkeypatch.setenv("POCL_KERNEL_CACHE", "0")
     source, texts = ("kernel void f(global int *x) { x[0] = 7; }", "-w"), list[object]()
     assert program.device_info is not None
     session = Session(program.device_info, multiprocessing.Pipe()[0])
