@@ -27,7 +27,7 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.codegen.segops.packed_scan import PackedScan
-from runelift.codegen.segops.product_tiles import lower_product
+from runelift.codegen.segops.products import lower_product
 from runelift.codegen.segops.seghist import seghist
 from runelift.codegen.segops.segmap_wide import lower_wide
 from runelift.codegen.segops.segments import segments_of_map

@@ -1,9 +1,11 @@
-"""Pieces of products: combine the partial totals of points whose reductions were cut.
+"""Pieces of products: a long reduction of few points is cut, so that all units have work.
+
+Kernel ``segmap_pieces``: a group makes the partial totals of a block for a piece of the steps.
 
 Kernel ``segmap_combined``: neighbouring work-items have neighbouring points, so they read the
 partial totals of a piece together.  ``split`` work-items of a group share a point, where there are
 few points.  Each of them folds some of the pieces.  The first one then folds what they found.
-Pieces are combined in order.
+Pieces are combined in order.  So is what a group reduces.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from collections.abc import Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan import distribution
-from runelift.codegen.plan.views import lit, op, volume
+from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, volume
 from runelift.codegen.segops.product_operands import Side
 from runelift.codegen.segops.product_results import ProductResults
+from runelift.codegen.segops.product_tiles import ProductTile
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -23,7 +26,47 @@ from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div, least
 
 
-def combine_pieces(lowering: launches.Lowering, product: Product,
+class SplitProductTile(ProductTile):
+    """The kernels of a product of few points, whose reduction is cut into pieces.
+
+    A group reduces a piece of a block's elements.  Then the pieces of each point are combined.
+    """
+
+    def launch(self) -> None:
+        """Write both kernels."""
+        lowering, k, ops = self.lowering, self.k, self.product.redomap.ops
+        pieces = Size.var(self.block.pieces)
+        points = launches.total(lowering, self.product.exp.space)
+        partials = [[lowering.temporary("partial", launches.require_scalar(t), points * pieces)
+                     for t in o.lam.ret] for o in ops]
+        count = k.scalar(self.block.pieces)
+        piece = k.declare("piece", Prim.I64, op("rem", launches.GROUP_ID, count))
+        self.place(op("quot", launches.GROUP_ID, count))
+        part_length = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
+        start = k.declare("start", Prim.I64, op("mul", piece, part_length))
+        end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
+            op("add", start, part_length), self.length)))
+        totals = self.reduce(start, end)
+        sizes = [self.batch.size, self.down.size, self.along.size]
+
+        def point(r: Exp, c: Exp) -> None:
+            i, j, exists = self.numbers(r, c)
+            place = op("add", op("mul", piece, volume(sizes)), flat_index(
+                [self.number, i, j], sizes))
+            k.emit(imp.If(exists, tuple(
+                imp.Store(out, place, imp.Load(name, self.total_cell(r, c), self._atom_prim(atom)),
+                          self._atom_prim(atom))
+                for o, names, mems in zip(ops, totals, partials, strict=True)
+                for atom, name, out in zip(o.neutral, names, mems, strict=True))))
+
+        self.points(point)
+        lowering.launch(k, "segmap_pieces", self.blocks() * pieces, Size.var(self.block.group),
+                        fits=True)
+        _combine_pieces(lowering, self.product, self.block, (self.batch, self.down, self.along),
+                       self.results, partials)
+
+
+def _combine_pieces(lowering: launches.Lowering, product: Product,
                    block: distribution.ProductTileShape, sides: tuple[Side, Side, Side],
                    results: ProductResults, partials: Sequence[Sequence[VName]]) -> None:
     """Launch the kernel.  ``partials`` have all points of a piece, then all of the next.

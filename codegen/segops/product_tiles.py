@@ -5,18 +5,12 @@ One kind varies with i and k only, the other with j and k only.  Matrix multipli
 standard case.  For convolutions, i is an output channel, j is a pixel, and k is a place in a filter
 (:mod:`~runelift.codegen.segops.product_operands`).
 
-Strategy: taken for products (:mod:`runelift.ir.products`) if blocks pay for the sizes and the
-device.  If there are few blocks, k is cut into pieces.
-
 Kernel ``segmap_tiled``: a work-group computes a block of points and goes through k in slabs.  It
 copies the slab's elements to local memory.  Every work-item combines them at ``rows`` x ``columns``
 points, whose totals it keeps in registers.  So an element is loaded from global memory once per
 block, and from local memory once per row or column of a work-item.  The points of a work-item lie
 in runs, whose elements one vector load fetches.  While a slab is combined, the next one is in
 flight.  Elements are combined in sequential order, so results are equal to the last bit.
-
-With pieces, ``segmap_pieces`` makes partial totals and ``segmap_combined`` combines them
-(:mod:`~runelift.codegen.segops.product_pieces`).
 
 Source: Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra".
 """
@@ -27,9 +21,9 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, unflat_index, volume
+from runelift.codegen.plan.views import ceil_quot, lit, op, unflat_index, volume
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.product_operands import (
     Address,
@@ -37,80 +31,24 @@ from runelift.codegen.segops.product_operands import (
     Side,
     address_of,
     element,
-    most_elements,
     narrowed,
-    tests_margins,
     widened,
 )
-from runelift.codegen.segops.product_pieces import combine_pieces
 from runelift.codegen.segops.product_results import ProductResults
 from runelift.ir import imp
-from runelift.ir.blocks import COLUMNS, ROWS, blocks_of
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div
-from runelift.ir.sizes import product as multiply
 from runelift.ir.syntax import Index, SliceDim
-from runelift.ir.types import Atom, Const, elem_of, i64
+from runelift.ir.types import Atom, Const
 
 RUN_LENGTH = 4
 """The number of neighbouring rows or columns in a run of a work-item, if it has as many."""
 
 
-def lower_product(lowering: launches.Lowering, product: Product,
-                  otherwise: tuple[plan.Step, ...]) -> None:
-    """The tiled kernel if it pays for the device and the sizes, else other steps."""
-    fresh = lowering.names.fresh
-    space = product.exp.space
-    height, width, batch = (multiply([lowering.size(space[n].width) for n in dims])
-                            for dims in (product.rows, product.columns, product.batch))
-    computed = {p.name for stm in product.before for p in stm.pat}
-    lengths, asked = product.lengths, blocks_of(lowering.stm)
-    sides = {ROWS: product.left, COLUMNS: product.right}
-    copied = frozenset[VName]().union(*(names for side, names in sides.items()
-                                        if asked is None or side in asked.copies))
-    sizes = [sum(elem_of(o.param.type).bytes for o in product.operands
-                 if o.param.name in some & copied) for some in sides.values()]
-    wanted = tuple(map(lowering.setting, (Quantity.SIDE, Quantity.ROWS, Quantity.COLUMNS,
-                                          Quantity.ACROSS, Quantity.DEPTH, Quantity.PIECES))
-                   if asked is None else map(i64, (
-                       asked.side, asked.own_rows, asked.own_columns, asked.across, asked.depth,
-                       0)))
-    block = distribution.ProductTileShape(
-        fresh("group"), fresh("side"), fresh("across"), fresh("rows"), fresh("columns"),
-        fresh("depth"), fresh("down"), fresh("along"), fresh("cells"), fresh("slabs"),
-        fresh("pieces"), fresh("split"), height, width, batch,
-        Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
-        (sizes[0], sizes[1]), wanted)
-    lowering.steps.append(block)
-    lowering.env = launches.WithScalar(lowering.env, block.pieces)
-    several = max(map(len, (product.rows, product.columns, product.walks))) > 1
-    most = most_elements(lowering, product) if several else None
-    index = Prim.I64 if most is None else Prim.I32
-    lowering.testing = several and tests_margins(lowering, product)
-    unroll = None if asked is None or not asked.unroll else lowering.scalar(
-        "unroll", Size.of(asked.unroll))
-    whole, split = (launches.branch(lowering, kind(
-        lowering, product, block, index, copied, unroll).launch)
-                    for kind in (_ProductTile, _SplitProductTile))
-    lowering.testing = False
-    apart, one = fresh("apart"), fresh("one")
-    if most is not None:
-        none, many, large = fresh("none"), fresh("many"), lowering.scalar("elements", most)
-        lowering.steps += [
-            plan.Compute(none, "eq", Prim.I64, (block.rows, i64(0))),
-            plan.Compute(many, "le", Prim.I64, (i64(1 << 31), large)),
-            plan.Compute(apart, "or", Prim.BOOL, (none, many))]
-    else:
-        lowering.steps.append(plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))))
-    lowering.steps += [
-        plan.Compute(one, "eq", Prim.I64, (block.pieces, i64(1))),
-        plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
-
-
-class _ProductTile:
+class ProductTile:
     """The kernel of a product, one block of points per group.
 
     Parts of places in several dimensions have the type ``index``.  The elements of operands that
@@ -554,43 +492,3 @@ class _ProductTile:
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
-
-
-class _SplitProductTile(_ProductTile):
-    """The kernels of a product of few points, whose reduction is cut into pieces.
-
-    A group reduces a piece of a block's elements.  Then the pieces of each point are combined.
-    """
-
-    def launch(self) -> None:
-        """Write both kernels."""
-        lowering, k, ops = self.lowering, self.k, self.product.redomap.ops
-        pieces = Size.var(self.block.pieces)
-        points = launches.total(lowering, self.product.exp.space)
-        partials = [[lowering.temporary("partial", launches.require_scalar(t), points * pieces)
-                     for t in o.lam.ret] for o in ops]
-        count = k.scalar(self.block.pieces)
-        piece = k.declare("piece", Prim.I64, op("rem", launches.GROUP_ID, count))
-        self.place(op("quot", launches.GROUP_ID, count))
-        part_length = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
-        start = k.declare("start", Prim.I64, op("mul", piece, part_length))
-        end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
-            op("add", start, part_length), self.length)))
-        totals = self.reduce(start, end)
-        sizes = [self.batch.size, self.down.size, self.along.size]
-
-        def point(r: Exp, c: Exp) -> None:
-            i, j, exists = self.numbers(r, c)
-            place = op("add", op("mul", piece, volume(sizes)), flat_index(
-                [self.number, i, j], sizes))
-            k.emit(imp.If(exists, tuple(
-                imp.Store(out, place, imp.Load(name, self.total_cell(r, c), self._atom_prim(atom)),
-                          self._atom_prim(atom))
-                for o, names, mems in zip(ops, totals, partials, strict=True)
-                for atom, name, out in zip(o.neutral, names, mems, strict=True))))
-
-        self.points(point)
-        lowering.launch(k, "segmap_pieces", self.blocks() * pieces, Size.var(self.block.group),
-                        fits=True)
-        combine_pieces(lowering, self.product, self.block, (self.batch, self.down, self.along),
-                       self.results, partials)

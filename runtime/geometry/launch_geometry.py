@@ -6,13 +6,12 @@ Host plans call these methods by way of :class:`~runelift.runtime.execution.run.
 from __future__ import annotations
 
 from runelift.runtime.devices.context import Device
+from runelift.runtime.geometry.product_blocks import block, slab_width
 from runelift.runtime.geometry.tiles import (
     Boxes,
     Combining,
     SegmentBatch,
-    block,
     coarse,
-    slab_width,
     strip,
     transposed,
     width,

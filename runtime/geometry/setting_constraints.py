@@ -18,7 +18,8 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size, greatest, least
 from runelift.ir.source import Loc
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.geometry.tiles import Combining, SegmentBatch, block, coarse
+from runelift.runtime.geometry.product_blocks import block
+from runelift.runtime.geometry.tiles import Combining, SegmentBatch, coarse
 from runelift.runtime.geometry.work_groups import tile
 
 MOST_CELLS = 64

@@ -16,8 +16,12 @@ from runelift.ir.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.geometry import launch_geometry
-from runelift.runtime.geometry.tiles import LEAST_SLABS as LEAST_SLABS
-from runelift.runtime.geometry.tiles import PARTIAL_BYTES, SLAB_PADDING, block
+from runelift.runtime.geometry.product_blocks import (
+    LEAST_SLABS,
+    PARTIAL_BYTES,
+    SLAB_PADDING,
+    block,
+)
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import ACROSS, DEPTH, ROWS, SLABS
 from tests.codegen.test_programs import Choices, modelled
@@ -129,7 +133,7 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
     assert (down * across, along * side) == (depth * rows, depth * columns)
     assert cells == rows * columns
     assert side * rows <= height
-    assert side * columns <= width
+    assert across * columns <= width
     assert slabs * depth * sum(size * (items * count + SLAB_PADDING) for size, items, count in zip(
         sizes, (side, across), (rows, columns), strict=True)) <= 48 << 10
     assert pieces == 1 or pieces * LEAST_SLABS * depth <= length

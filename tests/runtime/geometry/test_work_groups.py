@@ -9,7 +9,8 @@ import pytest
 from runelift.runtime.devices.info import select
 from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.execution.probes.on_demand import open_device
-from runelift.runtime.geometry.tiles import Boxes, Combining, SegmentBatch, block, coarse
+from runelift.runtime.geometry.product_blocks import block
+from runelift.runtime.geometry.tiles import Boxes, Combining, SegmentBatch, coarse
 from runelift.runtime.geometry.work_groups import share_out, teams
 
 GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
