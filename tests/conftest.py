@@ -58,6 +58,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="write the files of tests/golden anew")
     parser.addoption("--sweeps", action="store_true",
                      help="run the sweeps of random programs, settings and examples whole")
+    parser.addoption("--sweeps-part", metavar="K/N", type=part,
+                     help="run the quick suite, and every N-th further case of the sweeps")
+
+
+def part(text: str) -> tuple[int, int]:
+    """The number of a part, from 1 on, and the number of all parts."""
+    number, _, count = text.partition("/")
+    found = int(number), int(count)
+    assert 1 <= found[0] <= found[1]
+    return found
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -80,6 +90,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out cases of sweeps, unless they are asked for or a test is named by its id."""
     left_out = cases_left_out(items)
     config.stash[SWEPT] = {name_of(item) for item in left_out}
+    if config.getoption("--sweeps-part"):
+        number, count = config.getoption("--sweeps-part")
+        left_out = [item for n, item in enumerate(left_out) if n % count != number - 1]
     if not config.getoption("--sweeps") and not any("::" in each for each in config.args):
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)

@@ -37,6 +37,13 @@ def test_sweeps_are_left_out_and_run_when_asked_for() -> None:
     assert "all tests" in full
 
 
+def test_parts_of_sweeps_make_up_the_whole() -> None:
+    (few, _), (many, _) = collected(FILE), collected(FILE, "--sweeps")
+    parts = [collected(FILE, "--sweeps-part", f"{n}/2")[0] for n in (1, 2)]
+    assert sum(parts) == many + few
+    assert min(parts) > few
+
+
 def test_a_sweep_that_is_named_runs() -> None:
     count, said = collected(f"{FILE}::test_mutated_programs")
     assert count > 0

@@ -99,16 +99,14 @@ def _combine_pieces(lowering: launches.Lowering, product: Product,
         k.loop(part.end, lambda piece: fold(partials, op("add", op("mul", piece, size), number)),
                start=part.start, base="piece")
     k.emit(imp.If(exists, tuple(own)))
-    with k.block() as shared:
-        k.emit(*(imp.Store(m, launches.LID, total, p)
-                 for mems, found, kinds in zip(arrays, totals, prims, strict=True)
-                 for m, total, p in zip(mems, found, kinds, strict=True)),
-               imp.Barrier(imp.Space.LOCAL))
-        with k.block() as first:
-            k.loop(split, lambda n: fold(arrays, op("add", op("mul", n, across), x)),
-                   start=lit(1), base="n")
-        k.emit(imp.If(op("eq", y, lit(0)), tuple(first)))
-    k.emit(imp.If(op("lt", lit(1), split), tuple(shared)))
+    k.emit(*(imp.Store(m, launches.LID, total, p)
+             for mems, found, kinds in zip(arrays, totals, prims, strict=True)
+             for m, total, p in zip(mems, found, kinds, strict=True)),
+           imp.Barrier(imp.Space.LOCAL))
+    with k.block() as first:
+        k.loop(split, lambda n: fold(arrays, op("add", op("mul", n, across), x)),
+               start=lit(1), base="n")
+    k.emit(imp.If(op("eq", y, lit(0)), tuple(first)))
     with k.block() as write:
         batch, i, j = launches.unflat(k, number, [side.size for side in sides])
         results.write(k, results.ordered(

@@ -205,8 +205,8 @@ def _times(found: _Block, points: int, count: int, length: int, units: int, size
     depth, words = found.depth(wanted[0]), max(1, size // 4)
     step, together = found.step_time(words), found.together(words, depth)
     slabs, warps = ceil_div(length, depth), found.items / 32
-    most = min(length // (LEAST_SLABS * depth), PIECES_PER_UNIT * units // count,
-               PARTIAL_BYTES // (size * points))
+    most = min(length // (LEAST_SLABS * depth), PIECES_PER_UNIT * units // max(1, count),
+               PARTIAL_BYTES // (size * max(1, points)))
     choices = [1 << n for n in range(max(1, most.bit_length()))]
     for pieces in [max(1, min(wanted[1], slabs))] if wanted[1] else choices:
         groups = ceil_div(count * pieces, units)

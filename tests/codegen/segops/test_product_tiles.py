@@ -142,6 +142,13 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
     assert pieces * height * width * max(sizes) <= PARTIAL_BYTES or pieces == 1
 
 
+@pytest.mark.parametrize("sizes", [(64, 64, 0, 100), (16, 16, 1, 0), (5, 5, 0, 0)])
+def test_blocks_of_nothing(sizes: tuple[int, int, int, int]) -> None:
+    """No matrix at all, or no steps."""
+    *_, pieces, split = block(GPU, *sizes, 132, (4, 4), 48 << 10)
+    assert (pieces, split) == (1, 1)
+
+
 @pytest.mark.parametrize(("height", "width", "length", "more"), [
     (512, 784, 4608, True), (256, 256, 8192, True), (64, 4096, 4096, True),
     (2048, 2048, 2048, False), (4096, 4096, 64, False), (1024, 1024, 1024, False)])
