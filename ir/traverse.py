@@ -504,6 +504,19 @@ def binders(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> Iterator[VName]:
                 yield from binders(lam)
 
 
+def types_in(fun: ir.Fun) -> dict[VName, Type]:
+    """The types of all names that a function binds."""
+    found = {p.name: p.type for p in fun.params}
+    for stm in statements_inside((fun.body,)):
+        found.update((p.name, p.type) for p in stm.pat)
+        found.update((p.name, p.type) for each in lambdas_of(stm.exp) for p in each.params)
+        if isinstance(stm.exp, ir.Loop):
+            found.update((p.param.name, p.param.type) for p in stm.exp.params)
+            if isinstance(stm.exp.form, ir.ForLoop):
+                found[stm.exp.form.index] = Prim.I64
+    return found
+
+
 def program_names(program: ir.Program) -> Iterator[VName]:
     """Every name that is bound in ``program``."""
     for fun in program.funs:

@@ -15,7 +15,7 @@ from runelift.ir.errors import ArgumentError, CompilerLimitation, ProgramFailure
 from runelift.ir.prim import Prim
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.displayed import Displayed
-from runelift.runtime.execution.arguments import check_arguments, sizes_of
+from runelift.runtime.execution.arguments import check_arguments, sizes_of, wrong_number
 from runelift.runtime.execution.opaques import Opaque, packed, unpacked
 from runelift.runtime.loaded_program import LoadedProgram
 
@@ -148,11 +148,8 @@ class EntryPoint(Displayed):
             if len(args) == len(params) and param.opaque and not isinstance(arg, Opaque):
                 return ArgumentError(f"Argument '{name}' should be {param.written}, which programs "
                                      f"give, not {type(arg).__name__}.", name)
-        wanted = ", ".join(f"{param.name or '_'}: {param.written}" for param in params)
-        return ArgumentError(
-            f"Entry point '{self.__name__}' takes {len(params) or 'no'} argument"
-            f"{'s' * (len(params) != 1)}{f' ({wanted})' * bool(wanted)}, but {len(args)} "
-            f"{'is' if len(args) == 1 else 'are'} given.")
+        return wrong_number(self.__name__, [f"{param.name or '_'}: {param.written}"
+                                            for param in params], len(args))
 
     def _check_sizes(self, args: Sequence[Any], sizes: Mapping[str, Any]) -> None:
         plan = self.program.loaded.interface(self.__name__)

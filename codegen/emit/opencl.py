@@ -533,13 +533,9 @@ class _Printer:
             case imp.Apply("div" | "mod" as op, prim, (arg, imp.Lit(Const(int() as divisor)))) if (
                     prim.is_int and divisor > 0 and divisor.bit_count() == 1):
                 return self._by_power(op, prim, arg, divisor)
-            case imp.Apply("quot" | "rem" as op, Prim.I64 | Prim.U64,
-                           (arg, imp.Lit(Const(int() as value) as divisor))) if value > 0:
-                sign = "/" if op == "quot" else "%"
-                return f"({self.exp(arg)} {sign} {literal(divisor)})"
-            case imp.Apply("quot" | "rem" as op, Prim.I64, (arg, imp.Var(size))) if (
-                    self.constants.get(size, 0) > 0):
-                return f"({self.exp(arg)} {'/' if op == 'quot' else '%'} {self.name(size)})"
+            case imp.Apply("quot" | "rem" as op, Prim.I64 | Prim.U64, (
+                    arg, imp.Lit() | imp.Var() as divisor)) if (self._bound(divisor) or 0) > 0:
+                return f"({self.exp(arg)} {'/' if op == 'quot' else '%'} {self.exp(divisor)})"
             case imp.Apply(op, prim, args):
                 texts = [self.exp(a) for a in args]
                 return self._apply(op, prim, texts, ", ".join(

@@ -12,6 +12,7 @@ from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Parameters, Quantity
 from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
+from runelift.ir.blocks import blocks_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import evaluated, statements
@@ -77,6 +78,12 @@ class Lowering:
         if self.parameters is None:
             return plan.PARAMETER_DEFAULTS.get(quantity, i64(0))
         return self.parameters.variable(quantity)
+
+    def unroll_factor(self) -> Atom:
+        """How often to unroll the innermost loop: what a schedule asks for, or a parameter."""
+        asked = blocks_of(self.stm)
+        return (self.scalar("unroll", Size.of(asked.unroll))
+                if asked is not None and asked.unroll else self.setting(Quantity.UNROLL))
 
     @property
     def group_size(self) -> VName:

@@ -22,7 +22,6 @@ from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan import distribution
-from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import ceil_quot, lit, op, unflat_index, volume
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.product_operands import (
@@ -52,13 +51,13 @@ class ProductTile:
     """The kernel of a product, one block of points per group.
 
     Parts of places in several dimensions have the type ``index``.  The elements of operands that
-    are not ``copied`` to local memory are read where they are.  ``unroll`` is a factor that is
-    asked for.
+    are not ``copied`` to local memory are read where they are.  ``unroll`` is a factor for
+    the innermost loop, which compilers choose if it is no variable.
     """
 
     def __init__(self, lowering: launches.Lowering, product: Product,
                  block: distribution.ProductTileShape, index: Prim, copied: Set[VName],
-                 unroll: VName | None) -> None:
+                 unroll: Atom) -> None:
         self.index, self.copied = index, copied
         self.lowering = lowering
         self.product = product
@@ -66,12 +65,8 @@ class ProductTile:
         self.block = block
         self.k.constants = list(block.constants())
         self.unroll: VName | bool = False
-        if unroll is not None:
-            self.unroll = unroll
-        elif lowering.parameters is not None:
-            self.unroll = launches.as_name(lowering.setting(Quantity.UNROLL))
-        if isinstance(self.unroll, VName):
-            self.k.settings = [self.unroll]
+        if isinstance(unroll, VName):
+            self.unroll, self.k.settings = unroll, [unroll]
         self.side, self.across, self.rows, self.columns, self.depth = (imp.Var(n) for n in (
             block.side, block.across, block.rows, block.columns, block.depth))
         shape = launches.widths(self.k, product.exp.space)

@@ -53,8 +53,7 @@ def lower_product(lowering: launches.Lowering, product: Product,
     most = most_elements(lowering, product) if several else None
     index = Prim.I64 if most is None else Prim.I32
     lowering.testing = several and tests_margins(lowering, product)
-    unroll = None if asked is None or not asked.unroll else lowering.scalar(
-        "unroll", Size.of(asked.unroll))
+    unroll = lowering.unroll_factor()
     whole, split = (launches.branch(lowering, kind(
         lowering, product, block, index, copied, unroll).launch)
                     for kind in (ProductTile, SplitProductTile))

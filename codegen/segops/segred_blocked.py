@@ -144,10 +144,7 @@ class _BlockedKernel:
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)
-        asked = blocks_of(lowering.stm)
-        self.unroll = (lowering.scalar("unroll", Size.of(asked.unroll))
-                       if asked is not None and asked.unroll
-                       else launches.as_name(lowering.setting(Quantity.UNROLL)))
+        self.unroll = launches.as_name(lowering.unroll_factor())
         self.k.settings = [self.unroll]
         self.across, self.split, self.points, self.steps = (
             imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from runelift.frontend.format.frames import Frame
 from runelift.frontend.format.lines import Lines
 from runelift.frontend.format.spacing import ATTRIBUTE, blank_between, is_index
-from runelift.frontend.format.words import Word
+from runelift.frontend.format.words import OPENING, Word
 
-_OPENING = frozenset({"(", "[", "{", ".(", ".[", "#["})
 _DECLARATIONS = frozenset({"def", "entry", "type", "module", "open", "import", "local", "val",
                            "include"})
 _GOES_ON = frozenset({"local", "module", "open", "=", "->", "(", ":"})
@@ -85,21 +84,25 @@ class Formatter:
                 del self._frames[depth + 1:]
                 self._top = frame
                 return frame
-            if frame.kind in _OPENING:
+            if frame.kind in OPENING:
                 break
         return None
 
     def _enclosing(self) -> Frame:
         """Leave what is inside of the innermost bracket, or of the file."""
-        while self._top.kind not in _OPENING and len(self._frames) > 1:
+        while self._top.kind not in OPENING and len(self._frames) > 1:
             self._frames.pop()
             self._top = self._frames[-1]
         return self._top
 
     # Operands and operators
 
-    def _operand(self) -> None:
-        self._begin_operand()
+    def _operand(self) -> int:
+        """Write the first token of an operand; its column."""
+        top = self._top
+        column = self._put(top.indent(self._word.column))
+        top.operand(self._word, column, self._lines.number)
+        return column
 
     def _field(self) -> None:
         if self._top.fresh:
@@ -135,7 +138,7 @@ class Formatter:
         if top.state == "head":
             self._put(top.column + 2)
             top.part("value", top.column + (4 if top.kind == "loop" else 2))
-        elif top.kind in _OPENING:
+        elif top.kind in OPENING:
             self._put(top.inner + 2)
             top.part("field", top.inner + 2)
         else:
@@ -158,7 +161,7 @@ class Formatter:
 
     def _below(self) -> int:
         """The column for what a lambda in brackets holds: below the operand that it belongs to."""
-        outer = next(f for f in reversed(self._frames[:-1]) if f.kind not in _OPENING)
+        outer = next(f for f in reversed(self._frames[:-1]) if f.kind not in OPENING)
         if outer.head is None or outer.head_line != self._lines.number:
             return self._top.column
         return outer.head + 2
@@ -238,7 +241,7 @@ class Formatter:
             self._declare()
             return
         goes_on = top.kind == "let" and self._before.text == "in" and not self._word.breaks
-        column = self._begin_operand()
+        column = self._operand()
         column = top.column if goes_on else column
         self._push(Frame("let", column, "head", column + 4))
 
@@ -256,7 +259,7 @@ class Formatter:
     def _if(self) -> None:
         top = self._top
         goes_on = self._before.text == "else" and not self._word.breaks
-        column = self._begin_operand()
+        column = self._operand()
         column = top.column if goes_on else column
         self._push(Frame("if", column, "condition", column + 3))
 
@@ -267,7 +270,7 @@ class Formatter:
         self._next_part(("if", "then"), state="else")
 
     def _loop(self) -> None:
-        column = self._begin_operand()
+        column = self._operand()
         self._push(Frame("loop", column, "head", column + 4))
 
     def _for(self) -> None:
@@ -277,23 +280,17 @@ class Formatter:
         self._next_part(("loop", "for"), ("loop", "over"), ("loop", "while"), state="body")
 
     def _match(self) -> None:
-        column = self._begin_operand()
+        column = self._operand()
         self._push(Frame("match", column, "value", column + 2))
 
     def _case(self) -> None:
         self._next_part(("match", "value"), ("match", "body"), state="pattern", body=4)
 
     def _lambda(self) -> None:
-        column = self._begin_operand()
+        column = self._operand()
         frame = Frame("lambda", column, "pattern", column + 2)
         frame.source_column = self._word.column
         self._push(frame)
-
-    def _begin_operand(self) -> int:
-        top = self._top
-        column = self._put(top.indent(self._word.column))
-        top.operand(self._word, column, self._lines.number)
-        return column
 
     def _next_part(self, *wanted: tuple[str, str], state: str, at: int = 0, body: int = 2) -> None:
         """A word that begins another part of a construct, ``at`` columns further if on a line."""
@@ -306,7 +303,7 @@ class Formatter:
 
 
 _STEPPING = frozenset({"word", "lifted_type", "operator", "punctuation", ATTRIBUTE})
-_STEPS: dict[str, Callable[[Formatter], None]] = {
+_STEPS: dict[str, Callable[[Formatter], object]] = {
     **dict.fromkeys((*_DECLARATIONS, "type^", "type~"), Formatter._declaration),
     "let": Formatter._let, "in": Formatter._in, "if": Formatter._if, "then": Formatter._then,
     "else": Formatter._else, "loop": Formatter._loop, "for": Formatter._for,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runelift.frontend.syntax.tokens import scan
 
-_OPENING = frozenset({"(", "[", "{", ".(", ".[", "#["})
+OPENING = frozenset({"(", "[", "{", ".(", ".[", "#["})
 
 
 class Word:
@@ -46,7 +46,7 @@ def words(text: str) -> list[Word]:
         word = Word(kind, token, breaks, glued, match.start() - line)
         found.append(word)
         if kind == "punctuation":
-            if token in _OPENING:
+            if token in OPENING:
                 brackets.append(word)
             elif not brackets:
                 pass

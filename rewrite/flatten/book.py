@@ -11,6 +11,7 @@ from runelift.ir.syntax import Stm
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
 
+
 class Unlike(str):
     """A reason why a rule did not fire that listings leave out: the rule is for something else."""
 

@@ -32,6 +32,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.products import product_of
 from runelift.ir.sharing import reduction_of, sharing
 from runelift.ir.traverse import (
+    binders,
     bodies_inside,
     body_of,
     lambda_of,
@@ -40,8 +41,9 @@ from runelift.ir.traverse import (
     rename_lambda,
     statements_inside,
     stm_of,
+    types_in,
 )
-from runelift.ir.types import Const, Type, i64, shape_of
+from runelift.ir.types import Const, i64, shape_of
 from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.lift.apply import with_attributes
 from runelift.rewrite.lift.places import Place
@@ -192,7 +194,7 @@ class Blocking:
             nest = _begun(before, after, place, given, inner, names)
         if nest is not None:
             nest.steps.append(str(step))
-            nest.own |= _names(after) - _names(before)
+            nest.own |= {*binders(after.body)} - {*binders(before.body)}
             if nest not in self.nests:
                 self.nests.append(nest)
 
@@ -223,7 +225,7 @@ def _begun(before: ir.Fun, after: ir.Fun, place: Place, given: Arguments, inner:
     is_product = product is not None and (product.rows, product.columns) == ((0,), (1,))
     if not is_product:
         found = reduction_of(kernel, copy(names))
-        if found is None or sharing(_types(before).__getitem__, found[1]) is None:
+        if found is None or sharing(types_in(before).__getitem__, found[1]) is None:
             return None
     own = {p.name for stm in (original, *_inside(original)) for p in stm.pat}
     if levels == 1:
@@ -278,24 +280,6 @@ def _is_innermost(stm: ir.Stm) -> bool:
 def _inside(stm: ir.Stm) -> list[ir.Stm]:
     """The statements inside of one."""
     return [*statements_inside(bodies_inside(stm.exp))]
-
-
-def _types(fun: ir.Fun) -> dict[VName, Type]:
-    """The types of the names of a function."""
-    found = {p.name: p.type for p in fun.params}
-    for stm in statements_inside([fun.body]):
-        found |= {p.name: p.type for p in stm.pat}
-        found |= {p.name: p.type for lam in lambdas_of(stm.exp) for p in lam.params}
-        if isinstance(stm.exp, ir.Loop):
-            found |= {p.param.name: p.param.type for p in stm.exp.params}
-            if isinstance(stm.exp.form, ir.ForLoop):
-                found[stm.exp.form.index] = Prim.I64
-    return found
-
-
-def _names(fun: ir.Fun) -> set[VName]:
-    """The names that statements of a function bind."""
-    return {p.name for stm in statements_inside([fun.body]) for p in stm.pat}
 
 
 def _kernel(stm: ir.Stm, levels: int, names: Names) -> ir.SegMap:

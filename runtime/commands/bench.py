@@ -31,26 +31,21 @@ from runelift.runtime.commands.open_program import (
     version_names_in_errors,
 )
 from runelift.runtime.commands.options import (
-    add_contract,
-    add_device,
+    add_compilation,
     add_entry,
     add_force,
     add_json,
     add_memory,
     add_observe,
     add_only,
-    add_policy,
     add_program,
-    add_rules,
-    add_schedule,
-    add_tuning,
     print_json,
 )
 from runelift.runtime.commands.progress import Display, display
 from runelift.runtime.commands.styles import show
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
-from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.records.format import dataset_label, show_seconds, table
 from runelift.runtime.records.observers import Observers
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, median, summarise
@@ -85,12 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_only(parser)
     add_force(parser)
     add_memory(parser)
-    add_device(parser)
-    add_tuning(parser)
-    add_schedule(parser)
-    add_policy(parser)
-    add_rules(parser)
-    add_contract(parser)
+    add_compilation(parser)
     add_observe(parser)
     add_json(parser)
 
@@ -138,7 +128,7 @@ def execute(args: argparse.Namespace) -> int:
     results, rows = [], [["dataset", "wall", "± MAD", "device", "± MAD", "launches", "memory"]]
     with display(len(todo)) as shown:
         for number, each in enumerate(todo):
-            label = each.name if each.entry == "main" else f"{each.entry}: {each.name}"
+            label = dataset_label(each.entry, each.name)
             shown.begun(label)
             try:
                 with version_names_in_errors(program):

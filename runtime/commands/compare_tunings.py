@@ -15,6 +15,7 @@ from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.pages.document import document, write_page
 from runelift.runtime.program import Program
+from runelift.runtime.records.format import dataset_label
 from runelift.runtime.tuner.measure.paired_comparison import UNTUNED
 from runelift.runtime.tuner.measure.side_by_side import Choice, run_side_by_side
 from runelift.runtime.tuner.policy import NORMAL
@@ -74,8 +75,7 @@ def _run_both(args: argparse.Namespace, source: Path, tunings: Sequence[Path]) -
             found = run_side_by_side(runner, dataset, dict(zip("AB", choices, strict=True)),
                                      NORMAL.comparison)
             if found is not None:
-                label = dataset.name if dataset.entry == "main" else (
-                    f"{dataset.entry}: {dataset.name}")
+                label = dataset_label(dataset.entry, dataset.name)
                 times.append(TimesOfTwo(label, (found.seconds.get("A", ()),
                                                 found.seconds.get("B", ())), paired=True))
     return replace(known, times=times, what="runs in turn, now")

@@ -42,8 +42,6 @@ from runelift.runtime.commands.rewriting_options import add_rewriting
 from runelift.runtime.commands.styles import show, show_page
 from runelift.runtime.testing import error_index as explained
 
-EXAMPLES = ("runelift explain size-mismatch", "runelift explain examples/matmul.fut",
-            "runelift explain --memory examples/matmul.fut")
 EXPLAINERS = {
     "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
     "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses",

@@ -126,6 +126,16 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
                              "points that replace those of the program and of its tuning file")
 
 
+def add_compilation(parser: argparse.ArgumentParser) -> None:
+    """The options for the device, and for the code that a program has on it."""
+    add_device(parser)
+    add_tuning(parser)
+    add_schedule(parser)
+    add_policy(parser)
+    add_rules(parser)
+    add_contract(parser)
+
+
 def add_only(parser: argparse.ArgumentParser) -> None:
     """The option for datasets."""
     parser.add_argument("--only", metavar="TEXT", help="only datasets whose name contains TEXT")

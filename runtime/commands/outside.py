@@ -10,6 +10,7 @@ from runelift.ir.plugins import Plugin
 from runelift.ir.policies import POLICIES, base_policy
 from runelift.rewrite.engine.rule import Rule
 from runelift.rewrite.passes.simplify import further_rules
+from runelift.runtime.records.format import counted
 
 
 def listed() -> Iterator[tuple[str, str, str]]:
@@ -42,6 +43,6 @@ def used(policy: str, fired: Counter[str]) -> list[str]:
         lines += [f"policy {name} of the package {each.package}"
                   for each in plugins.declared(plugins.POLICIES) if each.name == name]
     for name, (plugin, _) in further_rules().items():
-        times = f"{fired[name]} time{'s' * (fired[name] != 1)}"
+        times = counted(fired[name], "time")
         lines.append(f"rule {name} of the package {plugin.package}: fired {times}")
     return lines

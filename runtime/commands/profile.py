@@ -26,19 +26,14 @@ from runelift.runtime.commands.open_program import (
     version_names_in_errors,
 )
 from runelift.runtime.commands.options import (
-    add_contract,
-    add_device,
+    add_compilation,
     add_entry,
     add_force,
     add_json,
     add_memory,
     add_observe,
     add_only,
-    add_policy,
     add_program,
-    add_rules,
-    add_schedule,
-    add_tuning,
     print_json,
 )
 from runelift.runtime.commands.progress import display
@@ -84,12 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     add_force(parser)
     add_memory(parser)
-    add_device(parser)
-    add_tuning(parser)
-    add_schedule(parser)
-    add_policy(parser)
-    add_rules(parser)
-    add_contract(parser)
+    add_compilation(parser)
     add_observe(parser)
 
 

@@ -26,17 +26,12 @@ from runelift.runtime.commands.open_program import (
     version_names_in_errors,
 )
 from runelift.runtime.commands.options import (
-    add_contract,
-    add_device,
+    add_compilation,
     add_entry,
     add_force,
     add_memory,
     add_observe,
-    add_policy,
     add_program,
-    add_rules,
-    add_schedule,
-    add_tuning,
 )
 from runelift.runtime.commands.progress import waiting
 from runelift.runtime.data.values import load_values, read_stdin, write_values
@@ -70,12 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", action="store_true",
                         help="print which version ran at each encounter, and its time, to "
                              "standard error")
-    add_device(parser)
-    add_tuning(parser)
-    add_schedule(parser)
-    add_policy(parser)
-    add_rules(parser)
-    add_contract(parser)
+    add_compilation(parser)
     add_observe(parser)
 
 

@@ -37,14 +37,9 @@ from runelift.ir.syntax import Program
 from runelift.ir.types import elem_of
 from runelift.runtime.commands.open_program import version_names_in_errors
 from runelift.runtime.commands.options import (
-    add_contract,
-    add_device,
+    add_compilation,
     add_entry,
     add_json,
-    add_policy,
-    add_rules,
-    add_schedule,
-    add_tuning,
     print_json,
 )
 from runelift.runtime.commands.progress import Display, display
@@ -117,12 +112,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="test N programs at a time (default: 1)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every case")
     add_entry(parser)
-    add_device(parser)
-    add_tuning(parser)
-    add_schedule(parser)
-    add_policy(parser)
-    add_rules(parser)
-    add_contract(parser)
+    add_compilation(parser)
     add_json(parser)
 
 

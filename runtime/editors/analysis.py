@@ -68,15 +68,10 @@ class Analysis:
                 found.setdefault((node.span.start, node.span.end), node)
         return found
 
-    def at(self, offset: int) -> ast.Exp | ast.Pattern | None:
-        """The smallest expression or pattern around a place."""
-        around = [place for place in self.typed if place[0] <= offset < place[1]]
-        return self.typed[min(around, key=lambda place: place[1] - place[0])] if around else None
-
-    def starts_around(self, offset: int) -> Iterator[int]:
-        """The starts of the expressions around a place, from the inside."""
-        around = [place for place in self.typed if place[0] <= offset < place[1]]
-        yield from (start for start, end in sorted(around, key=lambda p: p[1] - p[0]))
+    def around(self, offset: int) -> list[ast.Exp | ast.Pattern]:
+        """The expressions and patterns around a place, from the inside."""
+        places = [place for place in self.typed if place[0] <= offset < place[1]]
+        return [self.typed[each] for each in sorted(places, key=lambda p: p[1] - p[0])]
 
     @cached_property
     def untyped_arrays(self) -> list[tuple[Span, str]]:
@@ -169,8 +164,6 @@ def _parsed(source: Source) -> module_ast.Module:
 
 @deeply
 def _check(found: Analysis, module: module_ast.Module) -> None:
-    found.flat = None
-    flat = checked_module(module)
-    found.flat = flat
+    found.flat = flat = checked_module(module)
     with suppress(TooLarge):
         elaborate(flat, Names(), effort=CHECKED)

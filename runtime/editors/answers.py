@@ -101,7 +101,7 @@ def _type_at(document: Document, offset: int) -> tuple[tuple[int, int], str] | N
         return None
     move = document.move_to(document.good)
     old = move.to_old(offset)
-    node = None if old is None else document.good.at(old)
+    node = None if old is None else next(iter(document.good.around(old)), None)
     if node is None or node.type is None:
         return None
     start, end = move.to_new(node.span.start), move.to_new(node.span.end)
@@ -120,9 +120,9 @@ def _versions(document: Document, offset: int, mention: Mention | None) -> list[
         tree = versions.trees.get(mention.definition.name)
         return [] if tree is None else [f"Code versions, by size:\n```text\n{tree}\n```"]
     old = document.move_to(good).to_old(offset)
-    for start in () if old is None else good.starts_around(old):
-        span = Span(good.source, start, start)
-        if (found := versions.constructs.get((span.line, span.column))) is not None:
+    for node in () if old is None else good.around(old):
+        place = node.span.line, node.span.column
+        if (found := versions.constructs.get(place)) is not None:
             return list(found)
     return []
 

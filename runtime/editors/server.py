@@ -56,8 +56,7 @@ class RuneliftServer(LanguageServer):
 
     def changed(self, uri: str) -> None:
         """Take the new text of a document, and check it in a moment."""
-        text = self.workspace.get_text_document(uri).source
-        source = Source(uris.to_fs_path(uri) or uri, text)
+        source = self._source(uri)
         if uri in self.documents:
             self.documents[uri].source = source
         else:
@@ -121,10 +120,10 @@ class RuneliftServer(LanguageServer):
 
     def document(self, uri: str) -> Document:
         """An open document, or one that is read for this answer."""
-        if uri not in self.documents:
-            text = self.workspace.get_text_document(uri).source
-            return Document(Source(uris.to_fs_path(uri) or uri, text))
-        return self.documents[uri]
+        return self.documents.get(uri) or Document(self._source(uri))
+
+    def _source(self, uri: str) -> Source:
+        return Source(uris.to_fs_path(uri) or uri, self.workspace.get_text_document(uri).source)
 
     def offset(self, at: _At) -> int:
         """The place of a position in the text of its document."""

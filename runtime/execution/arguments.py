@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,17 @@ NAMELESS = "unknown"
 def check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
     """The arguments as NumPy values of the right types; ArgumentError if one is wrong."""
     if len(args) != len(plan.params):
-        wanted = ", ".join(f"{spec.name.base}: {_show_spec(spec)}" for spec in plan.params)
-        raise ArgumentError(f"Entry point '{plan.entry}' takes {_counted(len(plan.params))}"
-                            + f" ({wanted})" * bool(wanted)
-                            + f", but {len(args)} {'is' if len(args) == 1 else 'are'} given.")
+        raise wrong_number(plan.entry, [
+            f"{spec.name.base}: {_show_spec(spec)}" for spec in plan.params], len(args))
     return [check_argument(spec, arg) for spec, arg in zip(plan.params, args, strict=True)]
 
 
-def _counted(arguments: int) -> str:
-    return f"{arguments or 'no'} argument{'s' * (arguments != 1)}"
+def wrong_number(entry: str, params: Sequence[str], given: int) -> ArgumentError:
+    """The error of arguments that are too few or too many; ``params`` have names and types."""
+    wanted = f" ({', '.join(params)})" * bool(params)
+    return ArgumentError(
+        f"Entry point '{entry}' takes {len(params) or 'no'} argument{'s' * (len(params) != 1)}"
+        f"{wanted}, but {given} {'is' if given == 1 else 'are'} given.")
 
 
 def check_argument(spec: ValueSpec, arg: Any) -> Any:

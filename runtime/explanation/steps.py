@@ -50,6 +50,13 @@ def steps_shown(derivation: Derivation, texts: Texts) -> list[StepShown]:
     roots: list[StepShown] = []
     path: list[tuple[int, StepShown]] = []
     waiting: list[Step] = []
+
+    def siblings(depth: int) -> list[StepShown]:
+        """The steps of a depth that are inside of the last one around them."""
+        while path and path[-1][0] >= depth:
+            path.pop()
+        return path[-1][1].inside if path else roots
+
     for step in derivation.steps:
         if not step.fired:
             waiting.append(step)
@@ -57,15 +64,11 @@ def steps_shown(derivation: Derivation, texts: Texts) -> list[StepShown]:
         refused = [each for each in waiting if _same(each, step)]
         for each in (*(other for other in waiting if other not in refused), step):
             made = _shown(each, refused if each is step else (), texts)
-            while path and path[-1][0] >= each.depth:
-                path.pop()
-            (path[-1][1].inside if path else roots).append(made)
+            siblings(each.depth).append(made)
             path.append((each.depth, made))
         waiting = []
     for each in waiting:
-        while path and path[-1][0] >= each.depth:
-            path.pop()
-        (path[-1][1].inside if path else roots).append(_shown(each, (), texts))
+        siblings(each.depth).append(_shown(each, (), texts))
     return roots
 
 

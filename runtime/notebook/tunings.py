@@ -9,7 +9,7 @@ from runelift.runtime.notebook.fragments import fragment, numbers, title
 from runelift.runtime.notebook.trees import forest_parts
 from runelift.runtime.pages.document import folded
 from runelift.runtime.pages.markup import Markup, element
-from runelift.runtime.records.format import show_seconds
+from runelift.runtime.records.format import counted, show_seconds
 from runelift.runtime.tuner.analysis.winners import forced_standings
 from runelift.runtime.tuner.report.text import show_gain
 from runelift.runtime.tuner.report.verdict import changes, sentences, verdict
@@ -31,12 +31,8 @@ def text(tuning: Tuning) -> str:
     """The verdict as text."""
     values = tuning.thresholds
     found = changes(tuning)
-    return verdict(f"Tuning: {_counted(len(found))}", found, "Thresholds: " + (", ".join(
+    return verdict(f"Tuning: {counted(len(found), 'dataset')}", found, "Thresholds: " + (", ".join(
         f"{name}={value}" for name, value in values.items()) or "none"))
-
-
-def _counted(datasets: int) -> str:
-    return f"{datasets} dataset" + ("" if datasets == 1 else "s")
 
 
 def _tuning(tuning: Tuning) -> Iterator[Markup]:

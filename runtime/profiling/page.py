@@ -30,7 +30,7 @@ from runelift.runtime.profiling.quantities import (
     short_place,
     verdict,
 )
-from runelift.runtime.records.format import show_seconds
+from runelift.runtime.records.format import dataset_label, show_seconds
 
 TIMES = ["kernel", "source", "version", "time", "share", "launches", "of peak B/s", "of peak op/s",
          "bound"]
@@ -43,13 +43,10 @@ def page(program: str, profiles: Sequence[Profile]) -> str:
                       "measured peaks": peaks_text(profiles[0]),
                       "runs": str(profiles[0].wall.count)})]
     bars = MOST_BARS // len(profiles)
-    content += [section(_name(each), list(profile_parts(each, bars))) for each in profiles]
+    content += [section(dataset_label(each.entry, each.dataset), list(profile_parts(each, bars)))
+                for each in profiles]
     content.append(section("What is counted", [lines(COUNTED)]))
     return document(f"Profile of {program}", content)
-
-
-def _name(profile: Profile) -> str:
-    return profile.dataset if profile.entry == "main" else f"{profile.entry}: {profile.dataset}"
 
 
 def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:

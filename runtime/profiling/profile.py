@@ -217,11 +217,12 @@ def profile_of(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -
     middle = summarise(wall).median
     shown = min(timelines, key=lambda each: abs(each.wall - middle))
     by_kernel = [_by_kernel(each) for each in timelines]
+    shown_kernels = _by_kernel(shown)
     times = {key: summarise([sum(c.span.seconds for c in each.get(key, ())) for each in by_kernel])
-             for key in _by_kernel(shown)}
+             for key in shown_kernels}
     whole = sum(each.median for each in times.values()) or 1.0
     kernels = [_kernel(executable, key, commands, times[key], times[key].median / whole, peaks)
-               for key, commands in _by_kernel(shown).items()]
+               for key, commands in shown_kernels.items()]
     return Profile(
         executable.plan.entry, dataset, executable.device.info.label, summarise(wall),
         summarise(list(plain)), peaks,

@@ -1,4 +1,4 @@
-"""Durations and tables as text, and the version of the JSON files beside them."""
+"""Durations, counts, labels and tables as text, and the version of the JSON files beside them."""
 
 from __future__ import annotations
 
@@ -36,6 +36,24 @@ def show_seconds(seconds: float) -> str:
             digits = 0 if value >= 100 else 1 if value >= 10 else 2
             return f"{value:.{digits}f} {unit}"
     raise AssertionError
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "dataset"), counted(0, "dataset")
+    ('1 dataset', '0 datasets')
+    """
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def dataset_label(entry: str, dataset: str) -> str:
+    """The name of a dataset beside those of other entry points.
+
+    >>> dataset_label("main", "small"), dataset_label("scaled", "small")
+    ('small', 'scaled: small')
+    """
+    return dataset if entry == "main" else f"{entry}: {dataset}"
 
 
 def table(rows: list[list[str]], indent: str = "", *, whole: bool = False) -> str:

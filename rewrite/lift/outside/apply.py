@@ -26,10 +26,10 @@ from runelift.ir.traverse import (
     rename_lambda,
     statements_inside,
     stm_of,
+    types_in,
 )
 from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.lift.outside.goals import Match, Surroundings
-from runelift.rewrite.lift.outside.instance import types_in
 from runelift.rewrite.lift.outside.pattern import OutsideRule, definitions
 from runelift.rewrite.lift.outside.replacement import Place, chosen, replacement
 from runelift.rewrite.lift.point import Point

@@ -11,11 +11,11 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     Mapper,
-    lambdas_of,
     map_stm,
     rename_lambda,
     statements_inside,
     substitute_body,
+    types_in,
 )
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.lift.outside.goals import Match
@@ -90,19 +90,6 @@ def speaks_of_elements(fun: ir.Fun, markers: frozenset[Prim]) -> bool:
     types = types_in(fun)
     return any(isinstance(stm.exp, ir.Pad) and elem_of(types[stm.exp.array]) in markers
                for stm in statements_inside((fun.body,)))
-
-
-def types_in(fun: ir.Fun) -> dict[VName, Type]:
-    """The types of all names that a function binds."""
-    found = {p.name: p.type for p in fun.params}
-    for stm in statements_inside((fun.body,)):
-        found.update((p.name, p.type) for p in stm.pat)
-        found.update((p.name, p.type) for each in lambdas_of(stm.exp) for p in each.params)
-        if isinstance(stm.exp, ir.Loop):
-            found.update((p.param.name, p.param.type) for p in stm.exp.params)
-            if isinstance(stm.exp.form, ir.ForLoop):
-                found[stm.exp.form.index] = Prim.I64
-    return found
 
 
 def _on_rows(exp: ir.Exp, types: Mapping[VName, Type], meant: Mapping[Prim, Type]) -> ir.Exp:

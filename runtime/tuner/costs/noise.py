@@ -1,4 +1,4 @@
-"""Noise: the spread of repeated runs."""
+"""The times of runs with forced versions, and their noise: the spread of repeated runs."""
 
 from __future__ import annotations
 
@@ -44,6 +44,18 @@ def repeated_runs(measurements: Measurements) -> list[RepeatedRuns]:
             seconds[run.dataset, tuple(run.force.items())].append(found)
     return [RepeatedRuns(dataset, dict(force), tuple(times))
             for (dataset, force), times in seconds.items() if len(times) > 1]
+
+
+def forced_seconds(forest: Forest, measurements: Measurements
+                   ) -> dict[str, dict[str, list[float]]]:
+    """The seconds of runs with forced versions, by dataset and the names of these versions."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for run in measurements.runs:
+        seconds = run_seconds(run)
+        if seconds is not None and run.force and run.replay is None:
+            found.setdefault(run.dataset, {}).setdefault(
+                names_of_plan(forest, run.force), []).append(seconds)
+    return found
 
 
 def run_seconds(run: LoggedRun) -> float | None:

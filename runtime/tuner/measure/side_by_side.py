@@ -128,9 +128,9 @@ def ratio_of_medians(one: Sequence[float], other: Sequence[float], *, paired: bo
 def run_side_by_side(program: Measurable, dataset: Dataset, choices: Mapping[str, Choice],
                      policy: ComparisonPolicy, end: float = math.inf) -> SideBySide | None:
     """Run the choices in turn until there are enough rounds; None if none of them runs."""
-    distinct = dict.fromkeys(choices, "")
-    for name, choice in choices.items():  # the first of those that are equal stands for all
-        distinct[name] = next(other for other, each in choices.items() if each is choice)
+    # The first of those that are equal stands for all.
+    distinct = {name: next(other for other, each in choices.items() if each is choice)
+                for name, choice in choices.items()}
     try:
         args = program.place(dataset.arguments())
     except RuneliftError:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from runelift.runtime.records.format import FORMAT, show_seconds, table
+from runelift.runtime.records.format import FORMAT, counted, show_seconds, table
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.analysis.guard_curves import guard_curves, is_never, score_curves
@@ -167,7 +167,7 @@ def show_gain(before: float, after: float) -> str:
 def _runs(entry: EntryTuning) -> str:
     """The number of runs, and the reason for it."""
     count, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
-    versions, data = _counted(count, "version"), _counted(datasets, "dataset")
+    versions, data = counted(count, "version"), counted(datasets, "dataset")
     if not datasets:
         return "none"
     if not entry.measurements.replayed:
@@ -176,15 +176,6 @@ def _runs(entry: EntryTuning) -> str:
             f", and {further} with the best versions of other choices" if further else "")
     return (f"{entry.program_runs} for {data}; each replays all versions, in place of {count} "
             "forced runs")
-
-
-def _counted(count: int, noun: str) -> str:
-    """A number of things.
-
-    >>> _counted(1, "dataset"), _counted(0, "dataset")
-    ('1 dataset', '0 datasets')
-    """
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _losses(entry: EntryTuning) -> Iterator[str]:

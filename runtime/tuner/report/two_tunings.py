@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.errors import UserError
-from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.records.format import counted, dataset_label, show_seconds, table
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
-from runelift.runtime.tuner.costs.noise import run_seconds
+from runelift.runtime.tuner.costs.noise import forced_seconds
 from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.measure.side_by_side import TUNED, Speedup, ratio_of_medians
 from runelift.runtime.tuner.report.text import show_threshold
 from runelift.runtime.tuner.strategies.forest_of_log import logged_forest
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.versions.tuning_file import facts_path, read_facts, read_tuning
-from runelift.runtime.versions.version_names import names_of_plan
 
 LOG = ".log"
 FACTS = {"program_sha256": "program", "device": "device", "platform": "platform",
@@ -147,13 +146,9 @@ def _tuned_times(facts: Mapping[str, Any]) -> dict[str, tuple[list[float], str]]
     for each in final if isinstance(final, list) else ():
         seconds, versions = each.get("seconds", {}), each.get("versions", {})
         if seconds.get(TUNED):
-            found[_label(each["entry"], each["dataset"])] = (
+            found[dataset_label(each["entry"], each["dataset"])] = (
                 [float(value) for value in seconds[TUNED]], ", ".join(versions.get(TUNED, ())))
     return found
-
-
-def _label(entry: str, dataset: str) -> str:
-    return dataset if entry == "main" else f"{entry}: {dataset}"
 
 
 # Logs
@@ -169,7 +164,7 @@ def _of_logs(first: Path, second: Path) -> TwoTunings:
         changed, equal = _differing(_fitted(one), _fitted(other))
         values, same = [*values, *changed], same + equal
         best = _best_versions(one), _best_versions(other)
-        times += [TimesOfTwo(_label(entry, name), (best[0][name][1], best[1][name][1]),
+        times += [TimesOfTwo(dataset_label(entry, name), (best[0][name][1], best[1][name][1]),
                              (best[0][name][0], best[1][name][0]))
                   for name in best[0] if name in best[1]]
     runs = [", ".join(sorted(made_for(path))) or "not said" for path in (first, second)]
@@ -186,15 +181,8 @@ def _fitted(measurements: Measurements) -> dict[str, int]:
 
 def _best_versions(measurements: Measurements) -> dict[str, tuple[str, list[float]]]:
     """The quickest plan of each dataset: its versions, and the seconds of its runs."""
-    forest = logged_forest(measurements)
-    found = dict[str, dict[str, list[float]]]()
-    for run in measurements.runs:
-        seconds = run_seconds(run)
-        if seconds is not None and run.force and run.replay is None:
-            found.setdefault(run.dataset, {}).setdefault(
-                names_of_plan(forest, run.force), []).append(seconds)
-    return {dataset: min(plans.items(), key=lambda each: median(each[1]))
-            for dataset, plans in found.items()}
+    return {dataset: min(plans.items(), key=lambda each: median(each[1])) for dataset, plans in
+            forced_seconds(logged_forest(measurements), measurements).items()}
 
 
 def _names(first: Path, second: Path) -> tuple[str, str]:
@@ -249,17 +237,12 @@ def sentence(found: TwoTunings) -> str:
     ratio = math.exp(sum(math.log(each.speedup[0]) for each in known) / len(known))
     faster, slower = (sum(each.verdict == word for each in known)
                       for word in ("second faster", "first faster"))
+    datasets = counted(len(known), "dataset")
     if not faster and not slower:
         return (f"Neither {one} nor {other} is certainly faster on any of "
-                f"{_counted(len(known))}; the second is {ratio:.2f}× as fast in the geometric "
-                "mean.")
+                f"{datasets}; the second is {ratio:.2f}× as fast in the geometric mean.")
     return (f"{other} is {ratio:.2f}× as fast as {one} in the geometric mean of "
-            f"{_counted(len(known))}: certainly faster on {faster}, certainly slower "
-            f"on {slower}.")
-
-
-def _counted(count: int) -> str:
-    return f"{count} dataset" + ("" if count == 1 else "s")
+            f"{datasets}: certainly faster on {faster}, certainly slower on {slower}.")
 
 
 def facts_of_two(found: TwoTunings) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.records.format import counted, dataset_label, show_seconds, table
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
@@ -105,15 +105,11 @@ def changes(tuning: Tuning, parameters: Sequence[ParameterTuning] = (),
         found += _changes(name, predicted, [entry.verified, *later.pop(name, [])])
     for name, stages in later.items():
         found += _changes(name, {}, stages)
-    by_dataset = {_label(each.entry, each.dataset): each for each in final or tuning.final}
+    by_dataset = {dataset_label(each.entry, each.dataset): each for each in final or tuning.final}
     of_guards = {guard.entry for guard in guards if guard.finer}
     return [_finally(change, by_dataset.pop(change.dataset, None), of_guards) for change in found
             ] + [_finally(Change(label, math.nan, math.nan, MISSING), each, of_guards)
                  for label, each in by_dataset.items()]
-
-
-def _label(entry: str, dataset: str) -> str:
-    return dataset if entry == "main" else f"{entry}: {dataset}"
 
 
 def _finally(change: Change, final: SideBySide | None, guarded: set[str]) -> Change:
@@ -153,7 +149,7 @@ def _changes(entry: str, predicted: Mapping[str, tuple[float, float]],
             after = before / gain
             certainty = (SAME if round(gain, 2) == 1 else
                          CERTAIN if any(each.faster for each in runs) else UNCERTAIN)
-        yield Change(_label(entry, name), before, after, certainty)
+        yield Change(dataset_label(entry, name), before, after, certainty)
 
 
 # As text
@@ -237,7 +233,7 @@ def sentences(found: Sequence[Change]) -> list[str]:
         return ["Nothing can be said: no dataset was measured completely."]
     before, after = sum(each.before for each in known), sum(each.after for each in known)
     counts = Counter(each.certainty for each in found)
-    on = _counted(len(found), "dataset")
+    on = counted(len(found), "dataset")
     run = "run" if len(found) > 1 else "runs"
     if counts[SAME] + counts[MISSING] == len(found):
         return [f"Nothing was gained: {on} {run} as before.", *_left(known)]
@@ -292,10 +288,6 @@ def _left(known: Sequence[Change]) -> Iterator[str]:
     else:
         yield ("Whether the best single version of each dataset is faster cannot be told "
                f"(95 % sure: {low:.2f}× to {high:.2f}× as fast).")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def written_line(output: Path, *, used: bool, log: bool, pages: Sequence[Path] = ()) -> str:

@@ -38,16 +38,15 @@ class Convergence:
 
 def convergence(search: ScheduleSearch) -> Convergence:
     """The course of the best score, beside random drawing of as many schedules."""
-    tried = [each for each in search.candidates if each.first is not None]
-    runs = [each.first.runs for each in tried if each.first]
-    scores = [each.first.score for each in tried if each.first]
-    pool = sorted(each.first.score for each in tried if each.first and each.drawn.at_random)
+    tried = [(each.first, each.drawn.at_random) for each in search.candidates if each.first]
+    pool = sorted(first.score for first, at_random in tried if at_random)
     best, found = 1.0, Curve()
-    for count, score in zip(runs, scores, strict=True):
-        best = min(best, score)
-        found.append((count, best))
+    for first, _ in tried:
+        best = min(best, first.score)
+        found.append((first.runs, best))
     return Convergence(
-        found, *([(count, of(pool, number)) for number, count in enumerate(runs, 1)] if pool else []
+        found, *([(runs, of(pool, number)) for number, (runs, _) in enumerate(found, 1)]
+                 if pool else []
                  for of in (expected_least, lambda pool, k: least_quantile(pool, k, LOW),
                             lambda pool, k: least_quantile(pool, k, HIGH))))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.records.format import counted, show_seconds, table
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
@@ -140,7 +140,7 @@ def render(comparison: Comparison) -> str:
 def _render(comparison: Comparison) -> Iterator[str]:
     seeds = max(map(len, comparison.searches.values()), default=0)
     yield (f"{comparison.entry}: {comparison.versions} versions, "
-           f"{_plural(len(comparison.datasets), 'dataset')}; {_plural(seeds, 'seed')}")
+           f"{counted(len(comparison.datasets), 'dataset')}; {counted(seeds, 'seed')}")
     yield ""
     yield table(rows(comparison), "  ")
     yield ""
@@ -238,10 +238,6 @@ def _line(name: str, judged: Sequence[JudgedSearch], comparison: Comparison) -> 
 
 def _percent(fraction: float) -> str:
     return f"{100 * fraction:.2f} %"
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}" + ("s" if count != 1 else "")
 
 
 def facts(comparison: Comparison) -> dict[str, Any]:

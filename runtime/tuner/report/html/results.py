@@ -13,7 +13,7 @@ from runelift.runtime.pages.scales import Axis
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.analysis.convergence import Step, convergence
-from runelift.runtime.tuner.costs.noise import run_seconds
+from runelift.runtime.tuner.costs.noise import forced_seconds
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide
 from runelift.runtime.tuner.report.text import show_gain
 from runelift.runtime.tuner.report.verdict import (
@@ -24,7 +24,6 @@ from runelift.runtime.tuner.report.verdict import (
     sentences,
 )
 from runelift.runtime.tuner.result import EntryTuning
-from runelift.runtime.versions.version_names import names_of_plan
 
 IN_TURN = ("Default, tuned and best single version ran in turn.  Best single version: the quickest "
            "run in which every choice is forced to one version, found by trying.  Limits hold the "
@@ -91,7 +90,8 @@ def _now(change: Change) -> str:
 
 def versions_chart(entry: EntryTuning, final: Sequence[SideBySide]) -> Iterator[Markup]:
     """The time of runs with forced versions, relative to the default, as dots in rows."""
-    times = _forced(entry)
+    times = {name: {plan: median(each) for plan, each in plans.items()} for name, plans in
+             forced_seconds(entry.forest, entry.measurements).items()}
     compared = {each.dataset: each for each in final if each.entry == entry.forest.entry}
     default = {name: compared[name].median(DEFAULT) if name in compared
                else entry.fit.default.get(name, math.nan) for name in times}
@@ -126,18 +126,6 @@ def _series(name: str, style: int, points: Sequence[tuple[float, int, str]]) -> 
     short = name if len(name) <= LEGEND_LETTERS else f"{name[:LEGEND_LETTERS - 1]}…"
     return charts.Series(short, [(value, row) for value, row, _ in points], style, lines=False,
                          tips=[tip for _, _, tip in points])
-
-
-def _forced(entry: EntryTuning) -> dict[str, dict[str, float]]:
-    """The median seconds of runs with forced versions, by dataset and their names."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for run in entry.measurements.runs:
-        seconds = run_seconds(run)
-        if seconds is not None and run.force and run.replay is None:
-            found.setdefault(run.dataset, {}).setdefault(
-                names_of_plan(entry.forest, run.force), []).append(seconds)
-    return {name: {plan: median(each) for plan, each in plans.items()}
-            for name, plans in found.items()}
 
 
 # How the tuning converged
