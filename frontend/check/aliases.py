@@ -16,15 +16,12 @@ from runelift.frontend.syntax.types import (
     Abstract,
     Arrow,
     Record,
-    Sum,
     Tuple,
     Type,
     Unique,
     facts,
     inside,
-    parts,
 )
-from runelift.ir.prim import Prim
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,13 +119,7 @@ def shared(type_: Type | None, found: Origins) -> Tree:
 
 def holds_arrays(type_: Type | None) -> bool:
     """True if a value without components can be an alias of something."""
-    return type_ is not None and any(
-        isinstance(part, Abstract) or not isinstance(part, Prim | Tuple | Record | Sum)
-        for part in parts(type_, _has_members))
-
-
-def _has_members(type_: Type) -> bool:
-    return isinstance(type_, Tuple | Record | Sum) and not isinstance(type_, Abstract)
+    return type_ is not None and facts(type_).aliases
 
 
 def join(left: Tree, right: Tree) -> Tree:

@@ -134,10 +134,10 @@ class Checker(Settling):
 
     def _shown(self, type_: ty.Type, anonymous: SizeMaker | None = None) -> ty.Type:
         """A type without hidden types: what it is when the program runs."""
+        if not ty.facts(type_).hidden:
+            return type_
         make = anonymous or self.solved.size_meta
         match type_:
-            case Prim():
-                return type_
             case ty.Abstract():
                 return self._definition(type_, make)
             case ty.Arrow(domain, codomain) if not isinstance(codomain, ty.Arrow):

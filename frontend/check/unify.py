@@ -179,10 +179,9 @@ class Substitution:
         return type_ if self._is_resolved(type_) else ty.map_parts(inner, type_, self.size)
 
     def _is_resolved(self, type_: ty.Type) -> bool:
-        if isinstance(type_, Prim | ty.TypeVar):
-            return True
         facts = ty.facts(type_)
-        return not facts.metas and not any(size in self.sizes for size in facts.all_sizes)
+        return not facts.metas and (
+            not facts.all_sizes or not any(size in self.sizes for size in facts.all_sizes))
 
     def unify(self, left: ty.Type, right: ty.Type) -> None:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.

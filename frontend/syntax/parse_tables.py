@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from runelift.frontend.syntax.lexer import SharedLexer
 from runelift.ir.tables import Tables
 
 STARTS = ("start", "exp", "type")
@@ -15,6 +16,7 @@ STARTS = ("start", "exp", "type")
 SOURCE = Tables("runelift.frontend.syntax", "grammar", {
     "parser": "lalr", "lexer": "contextual", "start": list(STARTS),
     "propagate_positions": True, "maybe_placeholders": True,
+    "_plugins": {"ContextualLexer": SharedLexer},
 })
 
 if __name__ == "__main__":

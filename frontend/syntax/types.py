@@ -31,6 +31,10 @@ class Facts(NamedTuple):
     """The number of variables that a value of the type needs: also for parts of sums."""
     arrays: bool
     """True if there are arrays in the type."""
+    aliases: bool
+    """True if a value of the type can be an alias of something."""
+    hidden: bool
+    """True if there are types in the type whose definition a module hides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -65,9 +69,9 @@ class _Interned(type):
     """Two threads must not make two equal objects."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
-        made = super().__call__(*args, **fields)
-        key = cls, made.key
+        key = cls, cls.key(*args, **fields)  # type: ignore[attr-defined]
         if (found := cls._made.get(key)) is None:
+            made = super().__call__(*args, **fields)
             with cls._making:
                 found = cls._made.setdefault(key, made)
         return found
@@ -79,18 +83,13 @@ class _Compound(_Type, metaclass=_Interned):
     __slots__ = ()
     __match_args__: ClassVar[tuple[str, ...]]
 
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The fields that it was made from."""
-        return tuple([getattr(self, name) for name in self.__match_args__])
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """A value that equal types share, and no others."""
-        return self.values
+    @staticmethod
+    def key(*values: Any) -> tuple[object, ...]:
+        """What types share that are made from equal values, and no others."""
+        return values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.values
+        return type(self), tuple([getattr(self, name) for name in self.__match_args__])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,10 +102,10 @@ class Array(_Compound):
     size: Size
     elem: Type
 
-    @property
-    def key(self) -> tuple[object, ...]:
+    @staticmethod
+    def key(size: Size, elem: Type) -> tuple[object, ...]:
         """The fields; sizes that are equal may be written differently."""
-        return (*self.values, self.size.written and id(self.size))
+        return size, elem, size.written and id(size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,6 +183,13 @@ class Arrow(_Compound):
     fresh: Unique = False
     param: VName | None = None
     exists: frozenset[VName] = frozenset()
+
+    @staticmethod
+    def key(domain: Type, codomain: Type, consumes: Unique = False, fresh: Unique = False,
+            param: VName | None = None, exists: frozenset[VName] = frozenset()
+            ) -> tuple[object, ...]:
+        """The fields, with those that are left out."""
+        return domain, codomain, consumes, fresh, param, exists
 
 
 Type: TypeAlias = Prim | TypeVar | MetaVar | Array | Tuple | Record | Sum | Arrow
@@ -331,7 +337,8 @@ def facts(type_: Type) -> Facts:
     return cast("Facts", type_.facts)
 
 
-_NONE = Facts(frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 1, 1, False)
+_NONE = Facts(frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 1, 1,
+              False, False, False)
 
 
 def _unexamined(type_: Type) -> list[Type]:
@@ -352,36 +359,34 @@ def _unexamined(type_: Type) -> list[Type]:
 
 def _facts_of(type_: Type) -> Facts:
     """The variables in a type whose parts have their facts."""
+    none: frozenset[Any] = frozenset()
     match type_:
         case TypeVar(name):
-            return _NONE._replace(type_variables=frozenset({name}))
+            return Facts(frozenset({name}), none, none, none, none, 1, 1, False, True, False)
         case MetaVar():
-            return _NONE._replace(metas=frozenset({type_}))
+            return Facts(none, frozenset({type_}), none, none, none, 1, 1, False, True, False)
+        case Array(size, elem):
+            of, own = facts(elem), size.variables()
+            return Facts(of.type_variables, of.metas, of.sizes | own, of.params,
+                         of.all_sizes | own, 1, of.variables, True, True, of.hidden)
+        case Arrow(domain, codomain, _, _, param, exists):
+            taken, given = facts(domain), facts(codomain)
+            own = none if param is None else frozenset({param})
+            return Facts(taken.type_variables | given.type_variables, taken.metas | given.metas,
+                         taken.sizes | (given.sizes - exists), taken.params | given.params | own,
+                         taken.all_sizes | given.all_sizes | own | exists, 1, 1,
+                         taken.arrays or given.arrays, True, taken.hidden or given.hidden)
     parts = [facts(part) for part in inside(type_)]
-    found = parts[0] if len(parts) == 1 else _NONE if all(
-        part is _NONE for part in parts) else Facts(
-            frozenset().union(*(part.type_variables for part in parts)),
-            frozenset().union(*(part.metas for part in parts)),
-            frozenset().union(*(part.sizes for part in parts)),
-            frozenset().union(*(part.params for part in parts)),
-            frozenset().union(*(part.all_sizes for part in parts)),
-            1, 1, any(part.arrays for part in parts))
-    leaves = sum(part.leaves for part in parts) if isinstance(type_, Tuple | Record) else 1
-    variables = 1 if isinstance(type_, Arrow) else sum(part.variables for part in parts)
-    if (found.leaves, found.variables) != (leaves, variables):
-        found = found._replace(leaves=leaves, variables=variables)
-    match type_:
-        case Array(size):
-            own = size.variables()
-            return found._replace(sizes=found.sizes | own, all_sizes=found.all_sizes | own,
-                                  arrays=True)
-        case Arrow(param=param, exists=exists) if param is not None or exists:
-            domain, codomain = parts
-            own = frozenset() if param is None else frozenset({param})
-            return found._replace(sizes=domain.sizes | (codomain.sizes - exists),
-                                  params=found.params | own,
-                                  all_sizes=found.all_sizes | own | exists)
-    return found
+    abstract = isinstance(type_, Abstract)
+    return Facts(none.union(*(part.type_variables for part in parts)),
+                 none.union(*(part.metas for part in parts)),
+                 none.union(*(part.sizes for part in parts)),
+                 none.union(*(part.params for part in parts)),
+                 none.union(*(part.all_sizes for part in parts)),
+                 1 if isinstance(type_, Sum) else sum(part.leaves for part in parts),
+                 sum(part.variables for part in parts), any(part.arrays for part in parts),
+                 abstract or any(part.aliases for part in parts),
+                 abstract or any(part.hidden for part in parts))
 
 
 def type_variables(type_: Type) -> frozenset[VName]:

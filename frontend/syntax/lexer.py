@@ -1,0 +1,50 @@
+"""The lexer under the parser: one expression for all tokens, where Lark's has one for each context.
+
+The parser knows which terminals may stand at a place.  Lark's contextual lexer makes an expression
+of just these, for each such set.  To compile them all takes longer than to read most programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any
+
+from lark.common import LexerConf
+from lark.lexer import BasicLexer, ContextualLexer, LexerState, Token
+
+
+class SharedLexer(ContextualLexer):
+    """Finds the tokens that Lark's contextual lexer finds, with places but without lines.
+
+    Both try the terminals in the same order.  So the first one that matches among all is the first
+    among those that may stand here, if it is one of these.  Elsewhere Lark's lexer decides.
+    """
+
+    def __init__(self, conf: LexerConf, states: dict[int, Collection[str]],
+                 always_accept: Collection[str] = ()) -> None:
+        self._make = partial(ContextualLexer, conf, states, always_accept)
+        self._shared = self.root_lexer = BasicLexer(conf)
+
+    @cached_property
+    def _contextual(self) -> ContextualLexer:
+        """Lark's lexer, which few texts need."""
+        return self._make()
+
+    def lex(self, lexer_state: LexerState, parser_state: Any) -> Iterator[Token]:
+        """The tokens of a text.  The parser has taken each before the next one is looked for."""
+        at, text = lexer_state.line_ctr, lexer_state.text
+        match, ignored = self._shared.scanner.match, self._shared.ignore_types
+        states, stack = parser_state.parse_conf.states, parser_state.state_stack
+        while (start := at.char_pos) < text.end:
+            value, kind = match(text, start) or ("", "")
+            if kind in ignored:
+                at.char_pos += len(value)
+            elif kind in states[stack[-1]]:
+                end = at.char_pos = start + len(value)
+                token = Token(kind, value, start, 1, 1, 1, 1, end)
+                lexer_state.last_token = token
+                yield token
+            else:
+                yield from islice(self._contextual.lex(lexer_state, parser_state), 1)
