@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
 from threading import Lock
-from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 from runelift.ir.names import VName
@@ -331,10 +331,11 @@ def facts(type_: Type) -> Facts:
     """The variables in a type."""
     if isinstance(type_, Prim):
         return _NONE
-    if type_.facts is None:
-        for part in _unexamined(type_):
-            object.__setattr__(part, "facts", _facts_of(part))
-    return cast("Facts", type_.facts)
+    if (known := type_.facts) is not None:
+        return known
+    for part in _unexamined(type_):
+        object.__setattr__(part, "facts", _facts_of(part))
+    return facts(type_)
 
 
 _NONE = Facts(frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 1, 1,

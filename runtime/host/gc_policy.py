@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from runelift.runtime.host import fast_start
 
-THRESHOLDS = 100_000, 20, 20
+THRESHOLDS = 400_000, 20, 20
 """Thresholds of Python's collector: new objects before a collection, and collections before one of
 older objects."""
 
