@@ -80,7 +80,7 @@ class Lowering:
         return self.parameters.variable(quantity)
 
     def unroll_factor(self) -> Atom:
-        """How often to unroll the innermost loop: what a schedule asks for, or a parameter."""
+        """The unroll factor of the innermost loop: what a schedule asks for, or a parameter."""
         asked = blocks_of(self.stm)
         return (self.scalar("unroll", Size.of(asked.unroll))
                 if asked is not None and asked.unroll else self.setting(Quantity.UNROLL))

@@ -85,7 +85,7 @@ class _Compound(_Type, metaclass=_Interned):
 
     @staticmethod
     def key(*values: Any) -> tuple[object, ...]:
-        """What types share that are made from equal values, and no others."""
+        """A value that equal types share, and no others."""
         return values
 
     def __reduce__(self) -> tuple[Any, ...]:

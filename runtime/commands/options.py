@@ -149,7 +149,7 @@ def add_time_limit(parser: argparse.ArgumentParser) -> None:
                              "not before 2 s, 500 ms on GPUs)")
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse._ActionsContainer) -> None:
     """JSON instead of text."""
     parser.add_argument(json_output.OPTION, action="store_true", help="print JSON instead of text")
 

@@ -2,7 +2,8 @@
 
 Reads the arguments, one value after the other, from a file or standard input.  They are text such
 as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
-.npz.  Prints the results in the syntax of such text.
+.npz.  Prints the results in the syntax of such text, or as
+JSON.
 """
 
 from __future__ import annotations
@@ -29,11 +30,14 @@ from runelift.runtime.commands.options import (
     add_compilation,
     add_entry,
     add_force,
+    add_json,
     add_memory,
     add_observe,
     add_program,
+    print_json,
 )
 from runelift.runtime.commands.progress import waiting
+from runelift.runtime.data.text import as_lists, type_of
 from runelift.runtime.data.values import load_values, read_stdin, write_values
 from runelift.runtime.records.observers import Observers
 from runelift.runtime.records.record import Record
@@ -54,8 +58,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_entry(parser)
     parser.add_argument("-i", "--input", metavar="FILE", type=Path,
                         help="the file with the arguments (default: standard input)")
-    parser.add_argument("-b", "--binary", action="store_true",
-                        help="write the results in the binary format")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("-b", "--binary", action="store_true",
+                      help="write the results in the binary format")
+    add_json(form)
     add_force(parser)
     add_memory(parser)
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
@@ -85,21 +91,27 @@ def execute(args: argparse.Namespace) -> int:
             record=args.record or (bool(observers) and info is not None))
     observers.of(args.program, entry, "", info.label if info else "interpreter")(
         time.perf_counter() - started, record)
-    write_values(results, sys.stdout.buffer, args.binary)
-    if args.record and record is not None:
-        _print_encounters(program.tree.entry(entry), record)
+    ran = _encounters(program.tree.entry(entry), record) if args.record and record else []
+    if args.json:
+        print_json({"entry": entry, "device": info.label if info else "interpreter",
+                    "results": [{"type": str(type_of(value)), "value": as_lists(value)}
+                                for value in results], "encounters": ran})
+    else:
+        write_values(results, sys.stdout.buffer, args.binary)
+        for each in ran:
+            sizes = " ".join(f"{name}={value}" for name, value in each["sizes"].items())
+            print(f"{each['site']} {each['version']}: {each['seconds'] * 1e6:.0f} µs, "
+                  f"{each['launches']} launches ({sizes})", file=sys.stderr)
     tell_failed_versions(program)
     return 0
 
 
-def _print_encounters(forest: Forest, record: Record) -> None:
-    """Print the versions that ran to standard error, a line per encounter."""
+def _encounters(forest: Forest, record: Record) -> list[dict[str, Any]]:
+    """The versions that ran, in order."""
     sites = forest.sites()
-    for each in record.encounters:
-        sizes = " ".join(f"{name}={value}" for name, value in each.sizes.items())
-        version = version_name(sites[each.site].alternatives[each.chosen])
-        print(f"{each.site} {version}: {each.time * 1e6:.0f} µs, {each.launches} launches"
-              f" ({sizes})", file=sys.stderr)
+    return [{"site": each.site, "version": version_name(sites[each.site].alternatives[each.chosen]),
+             "seconds": each.time, "launches": each.launches, "sizes": dict(each.sizes)}
+            for each in record.encounters]
 
 
 def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:

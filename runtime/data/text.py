@@ -362,6 +362,14 @@ def _scalar(value: Value, prim: Prim) -> str:
     return f"{float(value) if exact else value!s}{prim.value}"
 
 
+def as_lists(value: Value) -> Any:
+    """A value as JSON has it: lists of numbers; ``nan``, ``inf`` and ``-inf`` are strings there."""
+    array = np.asarray(value)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        array = np.where(np.isfinite(array), array.astype(object), array.astype(str))
+    return array.tolist()
+
+
 def prim_of(value: Value) -> Prim:
     """The primitive type of a value's elements; UserError if there is none for its dtype."""
     dtype = np.asarray(value).dtype

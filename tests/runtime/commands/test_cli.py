@@ -285,6 +285,20 @@ def test_explain(run: Run, program: Path) -> None:
     assert run("explain", program, "-e", "other").status == 1
 
 
+def test_results_as_json(run: Run, tmp_path: Path) -> None:
+    path, values = tmp_path / "p.fut", tmp_path / "values"
+    path.write_text("entry f [n] (xs: [n]f32) = (map (/ 0) xs, i64.sum (iota n), n > 1)\n")
+    values.write_text("[1f32, -1f32, 0f32]")
+    ran = json.loads(run("run", path, "--input", values, "--record", "--json").out)["result"]
+    assert ran["entry"] == "f"
+    assert ran["results"] == [{"type": "[3]f32", "value": ["inf", "-inf", "nan"]},
+                              {"type": "i64", "value": 3}, {"type": "bool", "value": True}]
+    assert all(each["seconds"] > 0 and each["version"] for each in ran["encounters"])
+    both = run("run", path, "--input", values, "--json", "--binary")
+    assert both.status == 1
+    assert "not allowed" in json.loads(both.out)["errors"][0]["message"]
+
+
 def test_errors_as_json(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "p.fut"
     path.write_text("def f (x: i32): i64 =\n  x\n")
