@@ -172,7 +172,8 @@ class Substitution:
 
     def resolve(self, type_: ty.Type) -> ty.Type:
         """``type_`` with all that is known."""
-        return type_ if self._is_resolved(type_) else ty.sharing(self._resolved)(type_)
+        head = self.head(type_)
+        return head if self._is_resolved(head) else ty.sharing(self._resolved)(head)
 
     def _resolved(self, inner: Callable[[ty.Type], ty.Type], type_: ty.Type) -> ty.Type:
         type_ = self.head(type_)
