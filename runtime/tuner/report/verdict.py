@@ -34,9 +34,9 @@ SLOWER = "slower"
 NOTABLE = 0.005
 """Fraction from which on a difference is shown as a gain."""
 LEFT = 0.02
-"""Fraction up to which the best single version is as fast, if limits are no further than twice that.
+"""Fraction from which on the best single version is said to be better, where limits are close.
 
-Wider limits tell which is faster if both are on one side of 1."""
+They are close if they are within twice that.  Others tell which is faster if they do not hold 1."""
 ROWS = 5
 """Datasets that the verdict shows at most; of more, it shows one less and their number."""
 MORE = "-v: the threshold tree, times of every version, notes"

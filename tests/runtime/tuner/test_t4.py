@@ -26,11 +26,10 @@ from runelift.runtime.tuner.t4 import (
 )
 from tests.runtime.tuner.simulated import Simulated, nested, site
 
-
 NUMBER = (int, float)
 TYPES: dict[str, Any] = {
-    "schema_version": str, "metadata": dict, "metadata.hardware": dict, "metadata.environment": dict,
-    "metadata.zenodo": dict, "results": list}
+    "schema_version": str, "results": list, "metadata": dict, "metadata.hardware": dict,
+    "metadata.environment": dict, "metadata.zenodo": dict}
 """Types of parts of a file by the schemas T4/1.0.0 of results and of metadata."""
 TYPES_OF_RESULT: dict[str, Any] = {
     "timestamp": str, "configuration": dict, "objectives": list, "correctness": NUMBER,
