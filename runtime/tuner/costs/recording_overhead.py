@@ -22,6 +22,11 @@ from runelift.runtime.tuner.costs.pareto import Array
 
 LEAST_KEPT = 0.5
 """The least part of an encounter's time that remains, relative to the part of the whole run."""
+LARGE_OVERHEAD = 5e-5
+"""Seconds per launch that recording does not exceed, unless it does so for most versions.
+
+A launch takes less, also where a loop is one launch without recording.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +149,13 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
     and a loop is not run by one launch.  Issuing is slower in proportion.  The time that neither
     clock accounts for (starting and ending) lies outside of encounters.
 
-    A record with more overhead than most was slow by chance, which slows all parts of a run alike.
+    A record with a large overhead that most others do not have was slow by chance.  That slows all
+    parts of a run alike.
     """
     overheads = [] if timed else [(_Overhead(), 0.0)]
     usual = median([_launch_overhead(record, median([run.time or 0.0 for _, run in made]))
                     for made in timed for record, _ in _each_once(made)]) if timed else 0.0
+    most = max(usual, LARGE_OVERHEAD)
 
     def corrected(record: Record, run: LoggedRun, overhead: _Overhead,
                slack: float) -> CorrectedRecord:
@@ -161,7 +168,7 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
             strict=True))
         hosts = issue / recorded if recorded else 0.0
         for record, run in _each_once(made):
-            overhead = _Overhead.of(record, time, hosts, usual)
+            overhead = _Overhead.of(record, time, hosts, most)
             slack = max(0.0, time - overhead.whole(record).time)
             overheads.append((overhead, slack))
             yield corrected(record, run, overhead, slack)
@@ -191,13 +198,12 @@ class _Overhead(NamedTuple):
     scale: float = 1.0
 
     @classmethod
-    def of(cls, record: Record, seconds: float, host: float, usual: float) -> _Overhead:
+    def of(cls, record: Record, seconds: float, host: float, most: float) -> _Overhead:
         """The overhead of a run that takes so many ``seconds`` without recording.
 
-        What exceeds the ``usual`` overhead of a launch is chance.
+        What exceeds ``most`` seconds for each launch is chance.
         """
-        expected = seconds + usual * record.launches
-        scale = max(1.0, record.device_time / expected) if expected else 1.0
+        scale = max(1.0, record.device_time / (seconds + most * max(1, record.launches)))
         device = record.device_time / scale
         return cls(max(0.0, device - seconds) / max(1, record.launches),
                    min(1.0, seconds / device) if device else 0.0, host,

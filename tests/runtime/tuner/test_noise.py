@@ -71,7 +71,7 @@ class Bimodal(Simulated):
 @pytest.mark.parametrize("spread", [0.1, 0.03])
 def test_what_is_shipped_is_not_slower(spread: float, method: MeasuringMethod,
                                        monkeypatch: pytest.MonkeyPatch) -> None:
-    """Versions that differ by little; of 1,000 trials at most 1 ends more than 1 % slower."""
+    """Versions that differ by little; of 1,000 trials 4 or fewer end more than 1 % slower."""
     for trial in range(TRIALS):
         random = np.random.default_rng(trial)
         times = {(index, par): 2.9e-3 * random.uniform(1 - spread, 1 + spread)
