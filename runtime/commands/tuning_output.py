@@ -25,10 +25,10 @@ from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.confirm_size_guards import guard_facts, render_guards
 from runelift.runtime.tuner.fit.cross_validation import HeldOut, held_out_facts, leave_one_out
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
-from runelift.runtime.tuner.kernel_parameters.tune import parameter_facts, render_parameters
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.report.environment import versions
 from runelift.runtime.tuner.report.memory_fronts import render_fronts
+from runelift.runtime.tuner.report.parameters import parameter_facts, render_parameters
 from runelift.runtime.tuner.report.text import (
     facts,
     failed_versions,

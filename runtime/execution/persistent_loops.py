@@ -377,6 +377,7 @@ def run_some(run: Run, loop: RunLoop, done: Buffer) -> int:
     """Run at most ``loop.count`` iterations; the device writes their number to ``done``."""
     issue_loop(run, loop, done.handle)
     count: int = run.read(done, "i64", 0)
+    run.saw_iterations(count)
     run.device.arrivals(loop.arrivals(count))
     return count
 

@@ -217,6 +217,10 @@ class Run(Issuer):
         """Have one kernel run the iterations of a loop until the device says that it is over."""
         persistent_loops.run_while_loop(self, loop)
 
+    def saw_iterations(self, count: int) -> None:
+        """Hear of the iterations that the last launch of such a kernel has run."""
+        return
+
     # Versions
 
     @property

@@ -155,11 +155,22 @@ class ParameterSpace:
 
     def neighbours(self, setting: Setting) -> Iterator[Setting]:
         """The settings that differ from one by a step in one parameter."""
+        return filter(self.allows, self.steps(setting))
+
+    def steps(self, setting: Setting) -> Iterator[Setting]:
+        """As :meth:`neighbours`, with those that are not possible on the device."""
         for k, each in enumerate(self.ranges):
             place = each.values.index(setting[k])
             for other in each.values[max(0, place - 1): place + 2]:
-                changed = (*setting[:k], other, *setting[k + 1:])
-                if changed != setting and self.allows(changed):
+                if other != setting[k]:
+                    yield (*setting[:k], other, *setting[k + 1:])
+
+    def diagonal(self, setting: Setting) -> Iterator[Setting]:
+        """The settings that differ from one by a step in each of two parameters."""
+        for near in self.steps(setting):
+            for changed in self.steps(near):
+                if sum(a != b for a, b in zip(changed, setting, strict=True)) == 2 \
+                        and self.allows(changed):
                     yield changed
 
     def allows(self, setting: Setting) -> bool:

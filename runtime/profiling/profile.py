@@ -257,11 +257,14 @@ def _work(executable: Executable, commands: Sequence[DeviceCommand]) -> Work | N
         return Work(bytes=float(sum(each.issued.bytes for each in commands)))
     times: defaultdict[LaunchShape, int] = defaultdict(int)
     for command in commands:
-        if not command.issued.launches or not command.issued.times:
+        if not command.issued.launches:
             return None
         for shape in command.issued.launches:
             times[shape] += command.issued.times
-    shapes = sorted(times, key=lambda shape: (shape.number, shape.groups * shape.group))
+    shapes = sorted((shape for shape, number in times.items() if number),
+                    key=lambda shape: (shape.number, shape.groups * shape.group))
+    if not shapes:  # the device ran no iteration
+        return Work()
     step = -(-len(shapes) // MOST_COUNTED)
     counted, total = shapes[step // 2::step], Work()
     scale = sum(times.values()) / sum(times[shape] for shape in counted)

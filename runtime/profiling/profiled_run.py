@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from runelift.codegen.plan.plan import ValueSpec
@@ -48,7 +48,8 @@ class IssuedCommand:
     """A command as the host issued it, from ``begun`` to ``done`` (seconds of ``perf_counter``).
 
     ``kind`` is empty for a launch.  The launches of a loop in one kernel are those of an iteration
-    in the middle.  It is run ``times`` times; 0 if the device decides.  ``bytes`` are copied.
+    in the middle.  It is run ``times`` times, which the device tells if it decides.  ``bytes`` are
+    copied.
     """
 
     kind: str
@@ -84,6 +85,7 @@ class ProfiledRun(Run):
         self._bytes: dict[int, int] = {}
         self._traced: persistent_loops.TracedIteration | None = None
         self._loop: RunLoop | None = None
+        self._launched_loop = 0
         self.allocate = self._noted_allocate
 
     def call(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any, *,
@@ -191,9 +193,15 @@ class ProfiledRun(Run):
         place, begun = self.recorder.issued, time.perf_counter()
         super().enqueue_persistent(kernel, groups, group)
         done, loop = time.perf_counter(), self._loop
+        self._launched_loop = place
         self.seen.commands[place] = IssuedCommand(
             LOOP, self._iteration(0 if loop is None else loop.first, loop), begun, done,
             times=0 if loop is None else loop.count)
+
+    def saw_iterations(self, count: int) -> None:
+        """Note the iterations that the last launch of a ``while`` loop has run."""
+        issued = self.seen.commands[self._launched_loop]
+        self.seen.commands[self._launched_loop] = replace(issued, times=count)
 
     def _iteration(self, first: int, loop: RunLoop | None) -> tuple[LaunchShape, ...]:
         """The launches of an iteration in the middle of a loop."""

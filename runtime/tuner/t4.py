@@ -3,6 +3,7 @@
 A T4 file is a JSON object with ``schema_version`` and ``results``.  A result has a configuration
 (parameters by name), times in milliseconds, and a mark if it is valid.  The schema is version 1.0.0
 of the Auto-Tuning Association.  ``metadata``, which it leaves open, has the program and device.
+Times that were not taken, as those of compilation, are left out.
 
 A forced version is written as the thresholds that lead to it.  Those of the guards before it are
 never reached, and that of its guard always is.  The dataset is one more parameter.
@@ -108,8 +109,7 @@ def _written(result: T4Result, when: str) -> dict[str, Any]:
         "timestamp": result.timestamp or when,
         "configuration": {**result.configuration, DATASET: result.dataset},
         "objectives": ["time"],
-        "times": {"compilation_time": 0.0, "runtimes": runtimes, "framework": 0.0,
-                  "search_algorithm": 0.0, "validation": 0.0},
+        "times": {"runtimes": runtimes},
         "invalidity": result.invalid or "correct",
         "correctness": 0 if result.invalid else 1,
         "measurements": [{"name": "time", "value": median(runtimes), "unit": "ms"}]

@@ -22,6 +22,11 @@ from runelift.runtime.tuner.costs.pareto import Array
 
 LEAST_KEPT = 0.5
 """The least part of an encounter's time that remains, relative to the part of the whole run."""
+LARGE_OVERHEAD = 5e-5
+"""Seconds per launch that recording does not exceed, unless it does so for most versions.
+
+A launch takes less, also where a loop is one launch without recording.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +148,14 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
     Recording costs the device a constant time per launch, long or short.  It profiles each launch,
     and a loop is not run by one launch.  Issuing is slower in proportion.  The time that neither
     clock accounts for (starting and ending) lies outside of encounters.
+
+    A record with a large overhead that most others do not have was slow by chance.  That slows all
+    parts of a run alike.
     """
     overheads = [] if timed else [(_Overhead(), 0.0)]
+    usual = median([_launch_overhead(record, median([run.time or 0.0 for _, run in made]))
+                    for made in timed for record, _ in _each_once(made)]) if timed else 0.0
+    most = max(usual, LARGE_OVERHEAD)
 
     def corrected(record: Record, run: LoggedRun, overhead: _Overhead,
                slack: float) -> CorrectedRecord:
@@ -157,48 +168,61 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
             strict=True))
         hosts = issue / recorded if recorded else 0.0
         for record, run in _each_once(made):
-            overhead = _Overhead.of(record, time, hosts)
+            overhead = _Overhead.of(record, time, hosts, most)
             slack = max(0.0, time - overhead.whole(record).time)
             overheads.append((overhead, slack))
             yield corrected(record, run, overhead, slack)
-    typical = _Overhead(*map(median, zip(*(each for each, _ in overheads), strict=True)))
+    typical = _Overhead(*map(median, zip(*(each for each, _ in overheads), strict=True))
+                        )._replace(scale=1.0)
     slack = median([slack for _, slack in overheads])
     yield from (corrected(*each, typical, slack) for each in once)
+
+
+def _launch_overhead(record: Record, seconds: float) -> float:
+    """The overhead of recording a launch, of a run that takes so many ``seconds`` without it."""
+    return max(0.0, record.device_time - seconds) / max(1, record.launches)
 
 
 class _Overhead(NamedTuple):
     """The overhead of recording: the seconds of the device for each ``launch``.
 
     Without it a ``part`` of the device's time remains, and the part ``host`` of the host's.  Of
-    kernels' own times at least the part ``works`` remains.
+    kernels' own times at least the part ``works`` remains.  Times of the device are ``scale`` times
+    as long as usual by chance.
     """
 
     launch: float = 0.0
     part: float = 1.0
     host: float = 1.0
     works: float = 1.0
+    scale: float = 1.0
 
     @classmethod
-    def of(cls, record: Record, seconds: float, host: float) -> _Overhead:
-        """The overhead of a run that takes so many ``seconds`` without recording."""
-        device = record.device_time
+    def of(cls, record: Record, seconds: float, host: float, most: float) -> _Overhead:
+        """The overhead of a run that takes so many ``seconds`` without recording.
+
+        What exceeds ``most`` seconds for each launch is chance.
+        """
+        scale = max(1.0, record.device_time / (seconds + most * max(1, record.launches)))
+        device = record.device_time / scale
         return cls(max(0.0, device - seconds) / max(1, record.launches),
                    min(1.0, seconds / device) if device else 0.0, host,
-                   1.0 if seconds >= record.busy else 0.0)
+                   1.0 if seconds >= record.busy / scale else 0.0, scale)
 
     def costs(self, record: Record) -> Array:
         """The costs of encounters; those of very short kernels are positive, too."""
-        times = np.array([e.device_time for e in record.encounters])
+        times = np.array([e.device_time for e in record.encounters]) / self.scale
         launches = np.array([e.launches for e in record.encounters])
-        busy = np.array([e.busy for e in record.encounters])
+        busy = np.array([e.busy for e in record.encounters]) / self.scale
         issue = np.array([e.issue for e in record.encounters])
         device = np.maximum(times - self.launch * launches, LEAST_KEPT * self.part * times)
         return np.array([np.maximum(device, self.works * busy), self.host * issue])
 
     def whole(self, record: Record, slack: float = 0.0) -> Cost:
         """The cost of the run, with ``slack`` outside of all that was recorded."""
-        device = max(record.device_time - self.launch * record.launches,
-                     LEAST_KEPT * self.part * record.device_time, self.works * record.busy)
+        seconds = record.device_time / self.scale
+        device = max(seconds - self.launch * record.launches,
+                     LEAST_KEPT * self.part * seconds, self.works * record.busy / self.scale)
         return Cost(device + slack, self.host * record.issue + slack)
 
 

@@ -1,10 +1,12 @@
 """Successive halving: the search for the best setting of one operation, on inputs of runs.
 
 A small space is tried in whole.  Of a large one, settings that differ from the default in one
-parameter are tried, some at random, and then the neighbours of the best.  The better half is tried
-again, and of that the better half.  So most of the time goes to settings that are hard to tell
-apart.  All are tried in turn, so that a drift of the clock frequency affects them alike, and the
-default in each turn.
+parameter are tried, some at random, and then the neighbours of the best.  These differ by a step in
+one parameter; after them come some that do in two.
+
+The better half is tried again, and of that the better half.  So most of the time goes to settings
+that are hard to tell apart.  All are tried in turn, so that a drift of the clock frequency affects
+them alike, and the default in each turn.
 
 Source: Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits".
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -106,13 +108,27 @@ class SuccessiveHalving:
                 break
             alive = alive[: max(finalists, len(alive) // 2)]
             if local and not self.samples and len(alive) <= finalists:
-                alive = [*alive, *(n for s in alive[:1] for n in self.space.neighbours(s)
-                                   if n not in times and n not in same
-                                   and n not in self.impossible)]
+                alive = [*alive, *(n for s in alive[:1] for n in self._near(s, times, same))]
         if default in times:
             least = {s: min(found) for s, found in times.items()}
             least |= {s: least[other] for s, other in same.items() if other in least}
             self.samples.append(_TrialTimes(dataset, weight, least[default], least))
+
+    def _near(self, setting: Setting, times: Mapping[Setting, Sequence[float]],
+              same: Mapping[Setting, Setting]) -> list[Setting]:
+        """The neighbours that have not been tried; after them, some with steps in two parameters.
+
+        A valley that lies across two parameters has no way down along one of them.
+        """
+        def untried(settings: Iterable[Setting]) -> Iterator[Setting]:
+            return (each for each in dict.fromkeys(settings)
+                    if each not in times and each not in same and each not in self.impossible)
+
+        if near := list(untried(self.space.neighbours(setting))):
+            return near
+        across = list(untried(self.space.diagonal(setting)))
+        random.Random(self.seed).shuffle(across)
+        return across[:self.policy.drawn * self.policy.thorough]
 
     def _explore(self, times: dict[Setting, list[float]], same: dict[Setting, Setting], end: float,
                  ) -> Generator[Setting | UpcomingSettings, float | Setting | str | None,

@@ -13,12 +13,11 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.trials.protocol import OperationId, OperationTime
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
@@ -297,37 +296,3 @@ def _differs(scope: _SearchScope, dataset: Dataset, after: Mapping[str, int]) ->
         return scope.program.difference(dataset.entry, args, scope.thresholds, after) is not None
     except RuneliftError:
         return True
-
-
-# Reports
-
-
-def render_parameters(tuning: ParameterTuning) -> str:
-    """The results of the trials and of the comparison, as text."""
-    lines = [f"Parameters of kernels ({tuning.seconds:.0f} s):"]
-    lines.append(table(overview(tuning), "  ") if tuning.settled
-                 else "  no operation takes time enough")
-    if tuning.why:
-        lines.append(f"  The settings stay as they are: {tuning.why}.")
-    rows = [["when found, on", "before", "with parameters", "gain"]]
-    rows += [[name, show_seconds(both.default.median), show_seconds(both.tuned.median),
-              f"{both.gain:.2f}×"] for name, both in tuning.verified.items()]
-    if tuning.verified:
-        lines += ["", table(rows, "  ")]
-    return "\n".join(lines)
-
-
-def overview(tuning: ParameterTuning) -> list[list[str]]:
-    """Rows with the result of each operation, the head first."""
-    head = ["operation", "settings", "tries", "time", "chosen"]
-    return [head, *([each.operation, str(each.settings), str(each.tries), f"{each.ratio:.2f}",
-                     ", ".join(f"{name.rpartition('.')[2]} {value}"
-                               for name, value in each.chosen.items()) or "default"]
-                    for each in tuning.settled)]
-
-
-def parameter_facts(tuning: ParameterTuning) -> dict[str, Any]:
-    """The results for the JSON file."""
-    return {"settings": tuning.chosen, "kept": tuning.why or None, "seconds": tuning.seconds,
-            "operations": [asdict(each) for each in tuning.settled],
-            "verified": {name: asdict(both) for name, both in tuning.verified.items()}}

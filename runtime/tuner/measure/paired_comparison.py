@@ -57,6 +57,11 @@ class PairedTimes:
         worse = 1 + self.tolerance
         return self.low > worse or self.tuned.median > self.default.median * worse
 
+    @property
+    def doubtful(self) -> bool:
+        """True if it seems slower, which may be chance: its limits hold what is tolerated."""
+        return self.slower and self.low <= 1 + self.tolerance
+
     def tells(self, margin: float) -> bool:
         """True if one is faster for certain, by more than a fraction."""
         return self.high < 1 - margin or self.low > 1 + margin
@@ -125,11 +130,15 @@ class PairedRun:
             self._found = None
 
     def _compared(self, args: Args, *, often: bool) -> PairedTimes:
-        """Times of both until they are decided, of frequent runs if ``often``."""
+        """Times of both until they are decided, of frequent runs if ``often``.
+
+        There are no more than enough, unless the tuned program would be dropped by chance.
+        """
         policy = self.policy
         times: tuple[list[float], list[float]] = ([], [])
         both = self.default, self.tuned
         look, entry, last = self.pairs, self.dataset.entry, self.last
+        doubted = 0
         if often:  # kernels are built for it, which is no part of the time
             self.program.time_all(entry, args, both, often=True)
         else:
@@ -158,13 +167,18 @@ class PairedRun:
             fewest = 2 * policy.pairs
             if min(last) > policy.short_seconds:
                 fewest = policy.long_pairs if _tied(*times, policy) else policy.pairs
-            late = now > end or (pair >= fewest and now > started + policy.enough_seconds)
-            if pair == look or late:
+            late = pair >= max(fewest, doubted) and now > started + policy.enough_seconds
+            if pair == look or late or now > end:
                 verified = PairedTimes.of(*times, policy)
-                if late or (verified.decided and _enough(verified, pair, policy)):
+                if now > end or (late and not verified.doubtful) or (
+                        verified.decided and _enough(verified, pair, policy)):
                     return verified
                 # with a look after each pair, chance would decide some time
-                look = min(2 * look, policy.short_pairs) if look < policy.short_pairs else 2 * look
+                if late:
+                    look = doubted = 2 * pair
+                else:
+                    look = min(2 * look, policy.short_pairs) if look < policy.short_pairs \
+                        else 2 * look
 
     def _may_lose_often(self, args: Args, verified: PairedTimes) -> bool:
         """True if the default may be faster in frequent runs, as it saves more launches."""

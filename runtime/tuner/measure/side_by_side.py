@@ -80,7 +80,8 @@ def speedup(found: Sequence[SideBySide], choice: str = TUNED, over: str = DEFAUL
 
     It is the ratio of the sums of medians.  Its limits are a percentile bootstrap (Efron and
     Tibshirani, An introduction to the bootstrap, 1993): rounds are drawn anew, all choices of a
-    round together.  With fewer rounds than :data:`ENOUGH` they are those of all single rounds.
+    round together.  With fewer rounds than :data:`ENOUGH` they are those of all single rounds and
+    hold 1: chance puts so few rounds on one side too often.
     """
     usable = [each for each in found if each.seconds.get(choice) and each.seconds.get(over)]
     if not usable:

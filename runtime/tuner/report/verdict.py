@@ -34,7 +34,9 @@ SLOWER = "slower"
 NOTABLE = 0.005
 """Fraction from which on a difference is shown as a gain."""
 LEFT = 0.02
-"""Fraction from which on the best single version is said to be better."""
+"""Fraction from which on the best single version is said to be better, where limits are close.
+
+They are close if they are within twice that.  Others tell which is faster if they do not hold 1."""
 ROWS = 5
 """Datasets that the verdict shows at most; of more, it shows one less and their number."""
 MORE = "-v: the threshold tree, times of every version, notes"
@@ -277,17 +279,21 @@ def _left(known: Sequence[Change]) -> Iterator[str]:
     ratio, low, high = speedup(runs, BEST, TUNED) if len(runs) == len(known) else UNKNOWN
     if math.isnan(ratio):
         return
-    if low > 1 + LEFT:
-        yield (f"The best single version of each dataset would be {ratio:.2f}× as fast as that; "
-               "no choice by sizes was certainly as good.")
-    elif high < 1 - LEFT:
-        yield (f"That is {1 / ratio:.2f}× as fast as the best single version of each dataset: "
-               "several versions share a run, or parameters help.")
-    elif low > 1 - 2 * LEFT and high < 1 + 2 * LEFT:
+    limits = f"95 % sure: {low:.2f}× to {high:.2f}×"
+    close = low > 1 - 2 * LEFT and high < 1 + 2 * LEFT
+    least = LEFT if close else 0.0
+    if low > 1 + least:
+        yield (f"The best single version of each dataset would be {ratio:.2f}× as fast as that "
+               f"({limits}); no choice by sizes was certainly as good.")
+    elif high < 1 - least:
+        yield (f"That is {1 / ratio:.2f}× as fast as the best single version of each dataset "
+               f"(95 % sure: {1 / high:.2f}× to {1 / low:.2f}×): several versions share a run, or "
+               "parameters help.")
+    elif close:
         yield "That is as fast as the best single version of each dataset."
     else:
         yield ("Whether the best single version of each dataset is faster cannot be told "
-               f"(95 % sure: {low:.2f}× to {high:.2f}× as fast).")
+               f"({limits} as fast).")
 
 
 def written_line(output: Path, *, used: bool, log: bool, pages: Sequence[Path] = ()) -> str:

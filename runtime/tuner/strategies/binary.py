@@ -15,18 +15,21 @@ def binary(trials: SearchState, *, few: int = 5) -> dict[str, int]:
 
     As in the thesis's implementation all values are tried where there are at most ``few``.  Its
     pseudo-code compares the middle with the best so far.  That says nothing about the direction in
-    which it gets better; two runs at neighbouring values do.
+    which it gets better; two runs at neighbouring values do.  Nothing is returned that is worse
+    than what was tried, also while other comparisons were tuned.
     """
-    return tune_with(trials, lambda count, cost: (least_of_all if count <= few else descend)(
+    found = tune_with(trials, lambda count, cost: (least_of_all if count <= few else descend)(
         count, cost))
+    return min(found, trials.best, key=trials.score)
 
 
 def descend(count: int, cost: Callable[[int], float]) -> int:
     """The index of a local minimum, by about log2 ``count`` pairs of neighbours.
 
-    The best index looked at is returned, also where there are several valleys.  Where neighbours
-    cost the same (both were stopped, or nothing is compared between them), the way is to the last
-    index if that costs less.
+    The best index looked at is returned, also where there are several valleys.  The first is the
+    last one, with which nothing holds: the nodes below have run it.  Algorithm 5 and the binary
+    search of ``futhark autotune`` begin so, too.  Where neighbours cost the same (both were
+    stopped, or nothing is compared between them), the way is to the last index if that costs less.
 
     >>> descend(100, lambda k: abs(k - 61)), descend(100, lambda k: 500 if k < 90 else k)
     (61, 90)
@@ -39,6 +42,7 @@ def descend(count: int, cost: Callable[[int], float]) -> int:
         return known[index]
 
     low, high = 0, count - 1
+    looked(high)
     while low < high:
         middle = (low + high) // 2
         here, there = looked(middle), looked(middle + 1)

@@ -26,6 +26,9 @@ from runelift.runtime.execution.commands import Launch
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
+from runelift.runtime.profiling.peaks import Peaks
+from runelift.runtime.profiling.profile import profile_of
+from runelift.runtime.profiling.session import runs_of
 from runelift.runtime.program import Program
 from runelift.runtime.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.trials.trial_run import NO_KERNEL, TrialRun
@@ -390,6 +393,28 @@ def test_the_device_says_when_a_loop_ends(device: Spied, rounds: int) -> None:
     results, launches = run_with(device, WHILE, args)
     assert results == expected_of(WHILE, args) == [[rounds + k for k in range(5)], rounds]
     assert launches == (rounds > persistent_loops.LEAST_ITERATIONS // 2)
+
+
+@pytest.mark.parametrize("rounds", [5, 20, 68, 69, 200])
+def test_a_profile_counts_the_iterations_that_the_device_decides_on(device: Spied, rounds: int
+                                                                    ) -> None:
+    """The work of each is that of an iteration of the host; a last launch may have none to run."""
+    program = Program(compile_source(Source("loop", WHILE)), device.info)
+    program.loaded._device = device
+    runs, _ = runs_of(program, "main", [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)],
+                      1, warms=False)
+    by_host = persistent_loops.LEAST_ITERATIONS // 2
+    found, each = dict[str, float](), Counter[str]()
+    for kernel in profile_of(runs, [1.0], "d", Peaks(1e10, {})).kernels:
+        if kernel.work is not None and kernel.launches == by_host:
+            each["operations"] += kernel.operations or 0.0
+            each["bytes"] += kernel.work.bytes
+        elif kernel.name == "loop in one kernel":
+            assert kernel.work is not None
+            found = {"operations": kernel.operations or 0.0, "bytes": kernel.work.bytes}
+    assert each["operations"]
+    assert each["bytes"]
+    assert found == {name: count / by_host * (rounds - by_host) for name, count in each.items()}
 
 
 @pytest.mark.parametrize("most", [0, 6, 1000])

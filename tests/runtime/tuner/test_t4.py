@@ -1,6 +1,8 @@
 """Measured configurations in the T4 format: written, read, stale ones noticed, the best adopted."""
 
 import json
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,49 @@ from runelift.runtime.tuner.t4 import (
     write_t4,
 )
 from tests.runtime.tuner.simulated import Simulated, nested, site
+
+NUMBER = (int, float)
+TYPES: dict[str, Any] = {
+    "schema_version": str, "results": list, "metadata": dict, "metadata.hardware": dict,
+    "metadata.environment": dict, "metadata.zenodo": dict}
+"""Types of parts of a file by the schemas T4/1.0.0 of results and of metadata."""
+TYPES_OF_RESULT: dict[str, Any] = {
+    "timestamp": str, "configuration": dict, "objectives": list, "correctness": NUMBER,
+    "measurements": list, "times": dict, "times.runtimes": list,
+    "times.compilation_time": NUMBER, "times.framework": NUMBER,
+    "times.search_algorithm": NUMBER, "times.validation": NUMBER}
+"""Types of parts of a result; those of :data:`NEEDED` must be there."""
+TYPES_OF_MEASUREMENT: dict[str, Any] = {"name": str, "value": (int, float, str, list), "unit": str}
+NEEDED = {"configuration", "times", "invalidity", "correctness"}
+INVALIDITIES = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
+
+
+def refused(raw: dict[str, Any]) -> Iterator[str]:
+    """The parts of a T4 file that its schemas would refuse."""
+    yield from mistyped(raw, TYPES)
+    if not re.search(r"^[0-9]+.[0-9]+.[0-9]+$", raw["schema_version"]):
+        yield "schema_version has another form"
+    for result in raw["results"]:
+        yield from mistyped(result, TYPES_OF_RESULT)
+        yield from sorted(NEEDED - result.keys())
+        if result["invalidity"] not in INVALIDITIES:
+            yield f"invalidity {result['invalidity']}"
+        for each in result.get("measurements", ()):
+            yield from mistyped(each, TYPES_OF_MEASUREMENT)
+
+
+def mistyped(raw: Mapping[str, Any], types: Mapping[str, Any]) -> Iterator[str]:
+    """The members of an object that are there, and of another type; a bool is no number."""
+    if not isinstance(raw, dict):
+        yield f"{raw!r} is no object"
+        return
+    for path, kind in types.items():
+        parent, _, name = path.rpartition(".")
+        holder = raw.get(parent) if parent else raw
+        if isinstance(holder, dict) and name in holder:
+            part = holder[name]
+            if isinstance(part, bool) or not isinstance(part, kind):
+                yield f"{path} is {part!r}"
 
 
 def test_forced_versions_are_the_thresholds_that_lead_to_them() -> None:
@@ -51,12 +96,7 @@ def test_runs_are_results_with_times_in_milliseconds(tmp_path: Path) -> None:
     assert (good["invalidity"], good["correctness"]) == ("correct", 1)
     assert bad["configuration"] == {"main.t0": NEVER, "dataset": "d"}
     assert (bad["invalidity"], bad["correctness"], bad["measurements"]) == ("runtime", 0, [])
-    for each in raw["results"]:  # what the schema demands, with its types
-        assert each.keys() >= {"configuration", "times", "invalidity", "correctness"}
-        assert isinstance(each["timestamp"], str)
-        assert isinstance(each["objectives"], list)
-        assert all(isinstance(each["times"][name], float) for name in (
-            "compilation_time", "framework", "search_algorithm", "validation"))
+    assert list(refused(raw)) == []
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -77,12 +117,15 @@ def test_settings_of_an_operation_are_results() -> None:
 
 
 def foreign(**changed: Any) -> dict[str, Any]:
-    """A file as Kernel Tuner writes them: times in milliseconds, names of its own for some."""
+    """A file as Kernel Tuner 1.5 writes them: times in milliseconds, names of its own for some."""
     result = {"timestamp": "2026-01-01", "configuration": {"block_size_x": 128},
-              "times": {"compilation": 10.0, "benchmark": 1.0, "runtimes": [2.0, 3.0, 10.0]},
+              "times": {"compilation": 10.0, "benchmark": 1.0, "framework": 1, "validation": 0,
+                        "search_algorithm": 0, "runtimes": [2.0, 3.0, 10.0]},
               "invalidity": "correct", "correctness": 1, "objectives": ["time"],
-              "measurements": [{"name": "time", "value": 2.0, "unit": "ms"}]}
-    return {"schema_version": "1.0.0", "results": [{**result, **changed}]}
+              "measurements": [{"name": "time", "value": 2.0, "unit": "ms"},
+                               {"name": "device", "value": "some", "unit": ""}]}
+    return {"schema_version": "1.0.0", "metadata": {"timeunit": "milliseconds"},
+            "results": [{**result, **changed}]}
 
 
 def read(tmp_path: Path, content: Any) -> Any:
@@ -100,8 +143,12 @@ def test_files_of_others(tmp_path: Path) -> None:
     assert read(tmp_path, foreign(times={}, measurements=[])).skipped == 1
 
 
+METADATA = {"schema_version": "1.0.0", "metadata": {"operating_system": "Linux", "hardware": {}}}
+"""The other file that Kernel Tuner writes, which has no results."""
+
+
 @pytest.mark.parametrize("content", [
-    "{", "[]", "{}", {"schema_version": "2.0.0", "results": []},
+    METADATA, "{", "[]", "{}", {"schema_version": "2.0.0", "results": []},
     {"schema_version": "1.0.0", "results": [{"configuration": {}}]},
     {"schema_version": "1.0.0", "results": 3}])
 def test_damaged_files(tmp_path: Path, content: Any) -> None:
@@ -186,6 +233,43 @@ def test_an_import_is_run_beside_the_default(path: Path, capsys: pytest.CaptureF
     write_t4(file, [T4Result({threshold: default}, "d", (1.0,))], {})
     assert main(["autotune", str(path), "--only", "wide", "-v", "--import-t4", str(file)]) == 0
     assert "The defaults stay" in capsys.readouterr().out
+
+
+def test_results_of_kernel_tuner_are_imported(path: Path) -> None:
+    """They have no dataset, other names of times, and no program in their metadata."""
+    threshold, _ = names(path)
+    slow = foreign(configuration={threshold: 9}, times={"runtimes": [8.0]})
+    fails = foreign(configuration={threshold: 11}, invalidity="runtime", times={"runtimes": []},
+                    measurements=[{"name": "time", "value": "RuntimeFailedConfig", "unit": "ms"}])
+    mixed = foreign(configuration={threshold: 1, "method": "fast", "factor": 2.5})
+    file = path.with_name("r.json")
+    both = foreign(configuration={threshold: 7})
+    both["results"] += [*slow["results"], *fails["results"], *mixed["results"]]
+    assert list(refused(both)) == []
+    file.write_text(json.dumps(both))
+    assert main(["autotune", str(path), "--no-verify", "--import-t4", str(file)]) == 0
+    assert runelift.compile(path).thresholds[threshold] == 7
+
+
+def test_what_is_exported_is_what_the_schema_demands(path: Path) -> None:
+    """Runs with forced versions, and trials of parameters."""
+    assert main(["autotune", str(path), "--runs", "1", "--budget", "20s",
+                 "--export-t4", str(path.with_name("runs.json"))]) == 0
+    files = sorted(path.parent.glob("runs*.json"))
+    assert len(files) > 1  # thresholds, and a file for each operation that was tried
+    for file in files:
+        raw = json.loads(file.read_text(), parse_constant=pytest.fail)
+        assert raw["results"]
+        assert list(refused(raw)) == []
+
+
+@pytest.mark.parametrize(("changed", "why"), [
+    ({"correctness": True}, "correctness is True"), ({"invalidity": "slow"}, "invalidity slow"),
+    ({"times": {"runtimes": 3}}, "times.runtimes is 3"), ({"timestamp": 5}, "timestamp is 5"),
+    ({"measurements": [{"value": {}}]}, "value is {}"),
+    ({"measurements": [3]}, "3 is no object")])
+def test_what_the_schema_refuses(changed: dict[str, Any], why: str) -> None:
+    assert list(refused(foreign(**changed))) == [why]
 
 
 def test_nothing_to_import(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
 
 from runelift.runtime.pages import charts
 from runelift.runtime.pages.document import (
@@ -20,59 +19,31 @@ from runelift.runtime.pages.document import (
 from runelift.runtime.pages.markup import Markup
 from runelift.runtime.pages.scales import Axis
 from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tuner.analysis.importance import Importance, importance
-from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
-from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning, overview
-
-METHOD = ("Importance: the part of the variance of times that a parameter explains alone, by a "
-          "functional analysis of variance of 16 regression trees (Hutter, Hoos and Leyton-Brown, "
-          "ICML 2014).  “Together” is what only several parameters explain.  “Fit” says "
-          "how well trees foretell settings that they have not seen: near 0 %, times are noise.")
-"""The meaning of the columns of importance, and the source of the method."""
-UNCLEAR = 0.3
-"""Fit below which parts of the variance say little."""
-
-Ratios: TypeAlias = Mapping[tuple[tuple[str, int], ...], float]
-"""Times of settings relative to the default."""
+from runelift.runtime.tuner.analysis.importance import Importance
+from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning
+from runelift.runtime.tuner.report.parameters import (
+    METHOD,
+    UNCLEAR,
+    RelativeTimes,
+    importance_rows,
+    importances,
+    overview,
+    relative_times,
+    short,
+)
 
 
 def parameter_charts(tuning: ParameterTuning) -> list[Markup]:
     """The outcome of all trials, and a picture for each operation that was tried."""
     tried = [each for each in tuning.settled if each.trials]
-    ratios = {each.operation: _ratios(each.trials) for each in tried}
-    found = {name: importance(each) for name, each in ratios.items()}
+    found = importances(tuning)
+    parts = [table(importance_rows(found), METHOD, kind="stacks")] if found else []
     why = [paragraph(f"The settings stay as they are: {tuning.why}.")] if tuning.why else []
     return [*why, table(overview(tuning), "Time of an operation, by its best setting, relative to "
                         "the default setting"),
-            *_importances(found), *_search(tried),
-            *(section(each.operation, list(_operation(each, ratios[each.operation],
-                                                      found[each.operation])), 3)
+            *parts, *_search(tried),
+            *(section(each.operation, list(_operation(each, found.get(each.operation))), 3)
               for each in sorted(tried, key=lambda each: each.ratio))]
-
-
-# Importance
-
-
-def _importances(found: Mapping[str, Importance | None]) -> Iterator[Markup]:
-    """A row for each operation with trials enough."""
-    known = {name: each for name, each in found.items() if each is not None}
-    if known:
-        yield table([["operation", "most important parameters", "together", "fit"], *(
-            [name, described(each), _percent(each.together), _percent(each.fit)]
-            for name, each in known.items())], METHOD, kind="stacks")
-
-
-def described(found: Importance) -> str:
-    """The parameters that explain most, in order; nothing where times are noise."""
-    if found.fit < UNCLEAR:
-        return "none: times are mostly noise"
-    ranked = sorted(found.parts.items(), key=lambda each: -each[1])
-    return ", ".join(f"{short(name)} {_percent(part)}" for name, part in ranked[:3]
-                     if part >= 0.01) or "none"
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.0f} %"
 
 
 # The search
@@ -99,8 +70,8 @@ def _search(tried: Sequence[OperationResult]) -> Iterator[Markup]:
 # Operations
 
 
-def _operation(settled: OperationResult, ratios: Ratios, found: Importance | None
-               ) -> Iterator[Markup]:
+def _operation(settled: OperationResult, found: Importance | None) -> Iterator[Markup]:
+    ratios = relative_times(settled.trials)
     names = _varied(ratios, found)
     best = min(ratios, key=lambda setting: ratios[setting], default=())
     text = "fastest with " + ", ".join(f"{short(name)} {value}" for name, value in best
@@ -136,16 +107,7 @@ def _operation(settled: OperationResult, ratios: Ratios, found: Importance | Non
            show_seconds(trial.default)] for trial in settled.trials)])])
 
 
-def _ratios(trials: Sequence[Trial]) -> Ratios:
-    """The mean over its meetings of each setting's time relative to the default."""
-    found = defaultdict[tuple[tuple[str, int], ...], list[float]](list)
-    for trial in trials:
-        if trial.seconds is not None and trial.default:
-            found[tuple(trial.setting.items())].append(trial.seconds / trial.default)
-    return {setting: sum(each) / len(each) for setting, each in found.items()}
-
-
-def _varied(ratios: Ratios, found: Importance | None) -> list[str]:
+def _varied(ratios: RelativeTimes, found: Importance | None) -> list[str]:
     """The parameters that were tried with several values: most important, then most values."""
     values = defaultdict[str, set[int]](set)
     for setting in ratios:
@@ -156,12 +118,7 @@ def _varied(ratios: Ratios, found: Importance | None) -> list[str]:
                   key=lambda name: (-parts.get(name, 0.0), -len(values[name])))
 
 
-def _least(ratios: Ratios, given: Mapping[str, int]) -> float | None:
+def _least(ratios: RelativeTimes, given: Mapping[str, int]) -> float | None:
     """The least time of settings with these values; None if there was no such trial."""
     return min((ratio for setting, ratio in ratios.items()
                 if given.items() <= dict(setting).items()), default=None)
-
-
-def short(name: str) -> str:
-    """The name of a parameter without that of its operation."""
-    return name.rpartition(".")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -80,3 +81,28 @@ def test_no_time_is_below_what_the_device_was_busy(waits: int, busy: float, late
     for each in found:
         assert each.costs[0][0] >= each.record.busy * (1 - 1e-9)
         assert each.whole.device >= each.record.busy * (1 - 1e-9)
+
+
+@given(st.lists(st.lists(seconds, min_size=1, max_size=5), min_size=2, max_size=5),
+       st.floats(1.5, 3.0))
+def test_a_record_that_was_slow_by_chance_was_slow_in_all_its_parts(
+        kernels: list[list[float]], chance: float) -> None:
+    """Other records tell that recording takes little; what is more slows long kernels most."""
+    made = run(kernels, 1e-6)
+    record = made.record
+    assert record is not None
+    slow = replace(made, record=replace(
+        record, span=chance * record.span, busy=chance * record.busy, encounters=tuple(
+            each._replace(time=chance * each.time, busy=chance * each.busy)
+            for each in record.encounters)))
+    usual = [run(kernels, 1e-6, version=version) for version in (1, 2)]
+    found, *_ = corrected_records([slow, *usual])
+    assert found.costs[0].tolist() == pytest.approx([sum(each) for each in kernels], rel=1e-3)
+    assert found.whole.device == pytest.approx(sum(map(sum, kernels)), rel=1e-3)
+
+
+def test_an_overhead_that_most_versions_have_is_none_by_chance() -> None:
+    """However large: each launch of the second kernel took as much longer as that of the first."""
+    kernels = [[10.0], [1.0] * 4]
+    for found in corrected_records([run(kernels, 0.5, version=version) for version in range(3)]):
+        assert found.costs[0].tolist() == pytest.approx([10.0, 4.0])

@@ -124,3 +124,29 @@ def test_the_longest_runs_come_first() -> None:
     found = compare_all_paired(pairs, anyway=lambda: False)
     assert list(dict.fromkeys(timed)) == [(4,), (8,), (2,)]
     assert list(found) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("lasts", "slower"), [(4, False), (12, False), (1 << 30, True)])
+def test_what_seems_slower_by_chance_runs_longer(lasts: int, slower: bool,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tuned program is late in so many pairs, now and then; a loss that stays is one."""
+    class Late(Simulated):
+        taken = 0.0
+        runs = 0
+
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            pair, self.runs = self.runs // 2, self.runs + 1
+            late = options["thresholds"] and pair < lasts and pair % 3
+            found = SHORT * (1.03 if late else 1.0)
+            self.taken += found
+            return found
+
+    sim = Late.of(CHAIN, close)
+    (dataset,) = inputs(a=[2])
+    monkeypatch.setattr("runelift.runtime.tuner.measure.paired_comparison.time",
+                        SimpleNamespace(perf_counter=lambda: sim.taken))
+    both = compare_paired(sim, dataset, {}, {"main.t0": 1}, 3)
+    assert both is not None
+    assert both.slower == slower
+    assert not both.doubtful
+    assert POLICY.enough_seconds < sim.taken < POLICY.patience_seconds

@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
+from runelift.runtime.tuner.measure.side_by_side import BEST, DEFAULT, TUNED, SideBySide, speedup
 from runelift.runtime.tuner.report.verdict import (
     Change,
     _changes,
     changes,
+    sentences,
     verdict,
     written_line,
 )
@@ -87,6 +91,39 @@ def test_datasets_that_could_not_be_measured_are_named() -> None:
     (found,) = changes(tuning)
     assert found.certainty == "not measured"
     assert "  a              -      -     -  not measured" in verdict("p", [found], "")
+
+
+def beside_best(*ratios: float) -> str:
+    """The last sentence where the best single version was so many times as fast in each round."""
+    found = SideBySide("a", "main", {DEFAULT: (2.0,) * len(ratios), TUNED: ratios,
+                                     BEST: (1.0,) * len(ratios)}, {})
+    return sentences([Change("a", 2.0, found.median(TUNED), "certain", found)])[-1]
+
+
+@pytest.mark.parametrize(("ratios", "begins", "limits"), [
+    ((1.05, 1.1, 1.3), "The best single version of each dataset would be 1.10×", "1.05× to 1.30×"),
+    ((1.01, 1.1, 1.3), "The best single version of each dataset would be 1.10×", "1.01× to 1.30×"),
+    ((0.99, 0.8, 0.5), "That is 1.25× as fast as the best", "1.01× to 2.00×"),
+    ((1.01, 1.02, 1.03), "That is as fast as the best", ""),
+    ((0.97, 0.98, 0.99), "That is as fast as the best", ""),
+    ((0.99, 1.1, 1.3), "Whether the best", "0.99× to 1.30×")])
+def test_the_best_single_version_is_judged_by_the_limits(
+        ratios: tuple[float, ...], begins: str, limits: str) -> None:
+    """Nothing is said to be unknown beside limits on one side of 1."""
+    said = beside_best(*5 * ratios)
+    assert said.startswith(begins)
+    assert limits in said
+    assert ("95 %" in said) == bool(limits)
+
+
+@given(st.lists(st.floats(0.5, 2.0), min_size=3, max_size=20))
+def test_what_cannot_be_told_has_limits_on_both_sides(ratios: list[float]) -> None:
+    found = SideBySide("a", "main", {TUNED: tuple(ratios), BEST: (1.0,) * len(ratios)}, {})
+    _, low, high = speedup([found], BEST, TUNED)
+    said = beside_best(*ratios)
+    assert not ("cannot be told" in said and (low > 1 or high < 1))
+    assert not ("The best single" in said and low <= 1)
+    assert not (said.startswith("That is 1") and high >= 1)
 
 
 def test_files() -> None:

@@ -66,8 +66,8 @@ main: 3 versions, 2 datasets; 10 seeds
   strategy         runs  repeats  tries  tuning time  regret    best   worst  slowest
   instrumentation     6      0 %      0       18.1 s  0.00 %  0.00 %  0.00 %    0.86×
   simple              8     50 %      8       22.3 s  7.31 %  7.31 %  7.31 %    0.99×
-  binary             20     47 %     19       60.9 s  0.00 %  0.00 %  0.00 %    0.86×
-  binary:few=1       20     47 %     19       60.9 s  0.00 %  0.00 %  0.00 %    0.86×
+  binary             20     55 %     22       60.9 s  0.00 %  0.00 %  0.00 %    0.86×
+  binary:few=1       20     55 %     22       60.9 s  0.00 %  0.00 %  0.00 %    0.86×
 
   size-variant: main.t0 on falling, wide; main.t1 on falling, wide
   regret: how much slower than the best of 1,156 combinations, all datasets alike

@@ -197,6 +197,34 @@ def test_descending_finds_the_bottom_of_a_valley(down: list[int], up: list[int])
     assert len(looked) <= 2 * math.ceil(math.log2(len(values))) + 1
 
 
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=40))
+def test_descending_is_no_worse_than_where_it_begins(values: list[int]) -> None:
+    """In the wrong valley, too, the last index stays, which was known before."""
+    assert values[descend(len(values), lambda k: float(values[k]))] <= values[-1]
+
+
+INSIDE = [looped(site("a", ("a0", [site("i", ("i0", []), ("i1", []), (None, []))]),
+                      (None, [looped(site("k", ("k0", []), (None, [])))])))]
+"""Choices inside a version that is not the last: both ends of a guard are tuned before it."""
+
+
+@pytest.mark.parametrize("stms", [LUD, nested(), INSIDE])
+@given(data=st.data())
+@settings(max_examples=30)
+def test_binary_search_returns_nothing_worse_than_it_has_tried(stms: list[Stm], data: st.DataObject
+                                                               ) -> None:
+    pairs = list(versions_of(Simulated.of(stms, lambda *_: 0.0).forest))
+    table = {pair: data.draw(st.lists(st.integers(1, 99), min_size=7, max_size=7))
+             for pair in pairs}
+    sim = Simulated.of(stms, table_cost(table), pars=lambda par, k: par)
+    trials = SearchState(recorded(sim, {"a": [2, 4, 8, 16, 32, 64, 128], "b": [16, 4]}))
+    trials.begin()
+    found = STRATEGIES["binary"].search(trials)
+    runs = trials.runs
+    assert trials.score(found) == pytest.approx(trials.best_score)
+    assert trials.runs == runs
+
+
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=1, max_size=6))
 def test_intervals_combine_to_what_suits_most(drawn: list[tuple[int, int]]) -> None:
     intervals = [Interval(low, low + width) for low, width in drawn]
