@@ -223,8 +223,8 @@ class _Tester:
         """Run all test blocks of a program under Oclgrind; each of its reports is a failure."""
         found, problems = tested(self._args, path)
         self.outcomes += found
-        for line, message in problems:
-            self._note(path, line, "sanitizer", FAILED, message, "sanitizer")
+        for each in problems:
+            self._note(path, each.line, "sanitizer", FAILED, each.message, "sanitizer")
 
     def _blocks(self, path: Path, source: Source, blocks: Sequence[Block]) -> None:
         for block in blocks:
