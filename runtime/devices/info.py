@@ -23,6 +23,7 @@ from runelift.ir.errors import UserError
 from runelift.runtime.cache import disk, private
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.advice import advice
+from runelift.runtime.devices.bindings import bindings_problem
 from runelift.runtime.devices.driver.device_spec import (
     INTERPRETER,
     matches,
@@ -385,11 +386,12 @@ def _read_string(descriptor: int, address: int) -> bytes:
         return b""
 
 
-def select(spec: str | None = None) -> DeviceInfo | None:
+def select(spec: str | None = None, *, tells: bool = True) -> DeviceInfo | None:
     """The device that ``spec`` names, or the best; None stands for the interpreter.
 
     ``spec`` is a part of a device's or platform's name, with ``:k`` for the k-th of several,
     or ``interpreter``.  Without it, the environment variable ``RUNELIFT_DEVICE`` is asked.
+    ``tells``: it is said if no device is usable; another process may do so.
     """
     spec = requested(spec)
     if spec == INTERPRETER:
@@ -399,7 +401,8 @@ def select(spec: str | None = None) -> DeviceInfo | None:
         usable = [d for d in devices if d.problem is None and not d.is_simulator]
         if usable:
             return usable[0]
-        _tell_none_usable(tuple(devices))
+        if tells:
+            _tell_none_usable(tuple(devices))
         return None
     name, number = split_number(spec)
     matching = [d for d in devices if d.matches(name)]
@@ -415,6 +418,7 @@ def select(spec: str | None = None) -> DeviceInfo | None:
 @cache
 def _tell_none_usable(devices: tuple[DeviceInfo, ...]) -> None:
     """Say once that the interpreter runs, why, and what brings a device."""
-    why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or ["none is installed"]
+    why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or [
+        bindings_problem() or "none is installed"]
     print("\n".join([f"runelift: no usable OpenCL device ({'; '.join(why)}); the interpreter runs "
                      "instead.", *(f"  {line}" for line in advice(devices))]), file=sys.stderr)
