@@ -49,7 +49,7 @@ class Teller:
     """Tells reports about a program by their places in it.
 
     Of each kernel by name, ``made_of`` says from what it was made, mostly with a place.  That
-    stands for lines that have no place themselves.
+    stands for lines that have no place themselves.  Kernels that the compiler adds have none.
     """
 
     def __init__(self, source: Source, imports: Iterable[Source] = (),
@@ -65,7 +65,8 @@ class Teller:
         locs = list(dict.fromkeys(loc for _, loc in parts if loc is not None))
         if not locs and (found := _MADE_AT.match(comment)):
             locs = [Loc(found["file"], int(found["line"]), int(found["column"]))]
-        words = [f"{report.kind} at an unknown place"] if not locs else []
+        unknown = "in code that the compiler adds" if comment else "at an unknown place"
+        words = [f"{report.kind} {unknown}"] if not locs else []
         for number, loc in enumerate(locs):
             words += self._place("and" if number else f"{report.kind} at", loc)
         kernel = f"{report.kernel} ({comment})" if comment else report.kernel

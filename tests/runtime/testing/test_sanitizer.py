@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_reports_are_read_once_for_each_line() -> None:
 def test_a_line_without_a_place_has_that_of_its_kernel() -> None:
     first, second = reports(RACE)
     teller = Teller(Source("dot.fut", "\n\nentry f = map g xs"),
-                    made_of={"f": "segmap for ys at dot.fut:3:11"})
+                    made_of={"f": "segmap for ys at dot.fut:3:11", "h": "transpose for ys"})
     assert teller.tell(first) == Told(3, """\
 Write-write data race in global memory at dot.fut:3:11
    3 | entry f = map g xs
@@ -98,6 +99,8 @@ Write-write data race in global memory at dot.fut:3:11
    | y[0] = x[i] + u;""")
     assert teller.tell(second).line == 1
     assert teller.tell(second).message.startswith(f"{second.kind} at an unknown place\n")
+    assert teller.tell(replace(second, kernel="h")).message.startswith(
+        f"{second.kind} in code that the compiler adds\n  kernel h (transpose for ys)")
 
 
 def test_both_lines_of_a_race_and_the_calls_are_told() -> None:
